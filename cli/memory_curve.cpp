@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/budget.h"
 #include "cli/failure.h"
 #include "cli/interrupts.h"
 #include "lower/facts.h"
@@ -98,10 +99,11 @@ spec::Result<std::vector<std::string>> memories(const OptimisedFlags& flags) {
 std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
                               const CurveLimits& limits, const Interrupts& interrupts) {
   flags.memory = memory;
+  const Budget budget(limits.seconds);
   const auto read = read_optimised(flags);
   if (!read.ok()) return std::nullopt;
   const Optimised& optimised = read.value();
-  FormSearch search(optimised.forms, {.seconds = limits.seconds,
+  FormSearch search(optimised.forms, {.seconds = budget.left(),
                                       .seed = flags.times.timing.seed,
                                       .solver_threads = limits.solver_threads,
                                       .go_on = [&] { return !interrupts.told_to_end(); },

@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/interrupts.h"
@@ -22,10 +24,12 @@
 #include "cli/optimised.h"
 #include "cli/pictures.h"
 #include "cli/race.h"
+#include "cli/what_binds.h"
 #include "files/new_file.h"
 #include "optimise/certified.h"
 #include "optimise/forms.h"
 #include "optimise/written_order.h"
+#include "pytorch/export.h"
 #include "simulate/report.h"
 
 namespace ripeline::cli {
@@ -46,6 +50,9 @@ double in_units(const Problem& problem, Time time) {
 std::string text_of(const Problem& problem, Time time) {
   return fmt::format("{:.12g}", in_units(problem, time));
 }
+Time value_of(const Problem& problem, const optimise::Found& order) {
+  return problem.objective() == Objective::wall ? order.wall : order.span;
+}
 double gap_of(Time value, Time bound) {
   return value == 0 ? 0 : static_cast<double>(value - bound) / static_cast<double>(value);
 }
@@ -54,55 +61,46 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
   return fmt::format("{} {}", n, n == 1 ? noun : plural);
 }
 
-// What a rank holds at most, of each resource with a capacity, and of what it has room for, in the
-// unit in which its memory was given: amounts are `parts` times that.
+// What a rank, or a stage, holds at most of each resource with a capacity, and of what it has room
+// for, in the unit in which its memory was given: amounts are `parts` times that.
 std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
+  const auto in_parts = [&](std::int64_t amount) { return static_cast<double>(amount) / parts; };
   std::string text;
+  std::string last_owner;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {
     std::int64_t held = 0;
-    std::int64_t room = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t most = 0;
     for (int p = 0; p < size_of(program.pools); ++p) {
       const spec::Pool& pool = at(program.pools, p);
-      if (pool.resource != resource) continue;
+      if (pool.resource != resource || !pool.capacity) continue;
       held = std::max(held, at(order.peaks, p));
-      room = std::max(room, pool.capacity.value_or(0));
+      least = std::min(least, *pool.capacity);
+      most = std::max(most, *pool.capacity);
     }
-    if (room == 0) continue;
+    if (most == 0) continue;
     const spec::Resource& of = at(program.resources, resource);
-    text += fmt::format("{}{:g} of {:g} {}{}", text.empty() ? "; a rank holds at most " : ", ",
-                        static_cast<double>(held) / parts, static_cast<double>(room) / parts,
-                        of.unit.empty() ? "" : of.unit + " of ", of.name);
+    const std::string owner = of.per_rank ? "a rank" : "a stage";
+    text += owner == last_owner ? ", " : fmt::format("; {} holds at most ", owner);
+    last_owner = owner;
+    const std::string what = (of.unit.empty() ? "" : of.unit + " of ") + of.name;
+    text += least == most ? fmt::format("{:g} of {:g} {}", in_parts(held), in_parts(most), what)
+                          : fmt::format("{:g} {} with room for {:g} to {:g}", in_parts(held), what,
+                                        in_parts(least), in_parts(most));
   }
   return text;
 }
 
-// Why nothing is below the bound, in plain words, by the formula's name in front of ` of `.
-std::string what_binds(const std::string& by) {
-  const std::size_t colon = by.find(": ");
-  const std::string_view formula = std::string_view(by).substr(colon == by.npos ? 0 : colon + 2);
-  constexpr std::array<std::array<std::string_view, 2>, 11> kWords = {{
-      {"work ", "work: nobody can be faster than what the busiest rank has to do"},
-      {"head ",
-       "start-up: until its first gradient comes back, the rank has too little room, or "
-       "nothing yet, to be busy"},
-      {"head+tail ",
-       "start-up, and the way of the last forward down the pipeline and back up; what "
-       "makes room for that forward comes before it"},
-      {"head+drain ", "start-up, and the way of the last gradient back to rank 0"},
-      {"cycle ", "memory: each place is taken for a whole way down and up, one after the other"},
-      {"room ", "memory: it is full with what stays for the ways down and up"},
-      {"path ", "a chain of tasks that need each other"},
-      {"path", "a chain of tasks that need each other"},
-      {"messages ", "a link, which carries one message at a time"},
-      {"CP-SAT", "everything together: the solver went through all orders"},
-      {"parts of it",
-       "everything together, in each part of the step: the solver went through all its orders"},
-  }};
-  for (const auto& [name, words] : kWords) {
-    if (formula.substr(0, name.size()) == name) return fmt::format("what binds: {}", words);
-  }
-  return "";
+// Of which orders a bound speaks.
+std::string among_which(const Optimised& optimised) {
+  if (optimised.model.empty()) return "of this program";
+  const bool several = optimised.forms.size() > 1;
+  const char* const cut = optimised.first_layers.empty() ? ""
+                          : several                      ? "these cuts and "
+                                                         : "this cut and ";
+  return fmt::format("on {} with {}this memory",
+                     several ? "any of the placements" : "this placement", cut);
 }
 
 // What was found, in a few sentences.
@@ -118,12 +116,9 @@ std::vector<std::string> summary(const Optimised& optimised, const FormSearch& s
   const std::string model =
       optimised.model.empty() ? "" : fmt::format(", {}, placement {}", optimised.model, form.name);
   const optimise::Bound& bound = search.bound();
-  const std::string none = fmt::format(
-      "no order{} has a {} below {} ({})",
-      optimised.model.empty()
-          ? ""
-          : (optimised.forms.size() > 1 ? " on any of the placements" : " on this placement"),
-      name_of(problem.objective()), text_of(problem, bound.value), bound.by);
+  const std::string none =
+      fmt::format("no order {} has a {} below {} ({})", among_which(optimised),
+                  name_of(problem.objective()), text_of(problem, bound.value), bound.by);
   std::vector<std::string> lines = {
       fmt::format("{}, {}{}{}", counted(problem.program().ranks, "rank", "ranks"),
                   counted(problem.microbatches(), "microbatch", "microbatches"), model,
@@ -141,18 +136,22 @@ std::vector<std::string> summary(const Optimised& optimised, const FormSearch& s
   return lines;
 }
 
-// Lower bounds with room for one microbatch less and one more on each rank. Empty: neither makes
+// Lower bounds with room for one microbatch less and one more, on the placement of what was found.
+// With less nothing is below the bound that is known with what there is. Empty: neither makes
 // sense.
-std::string beside(const Problem& problem) {
+std::string beside(const Problem& problem, const optimise::Bound& known, bool is_file) {
   std::string text;
   for (const int change : {-1, 1}) {
     const auto other = problem.with_room(change);
     if (!other || !other->fits()) continue;
-    text += fmt::format(
-        "{}{} with room for one microbatch {}",
-        text.empty() ? "no order has a " + std::string(name_of(problem.objective())) + " below "
-                     : ", and none below ",
-        text_of(problem, other->bound().value), change < 0 ? "less" : "more");
+    const Time bound = std::max(other->bound().value, change < 0 ? known.value : 0);
+    text +=
+        fmt::format("{}{} with room for one microbatch {}",
+                    text.empty() ? fmt::format("no order {} has a {} below ",
+                                               is_file ? "of this program" : "on this placement",
+                                               name_of(problem.objective()))
+                                 : ", and none below ",
+                    text_of(problem, bound), change < 0 ? "less" : "more");
   }
   return text.empty() ? "" : text + "\n";
 }
@@ -165,7 +164,7 @@ nlohmann::json json_number(double value) {
 }
 
 nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
-                       const FormSearch& search) {
+                       const FormSearch& search, const std::optional<optimise::Found>& own) {
   const Problem& problem = *optimised.forms.front().problem;
   nlohmann::json j = {
       {"schema", "ripeline.optimise/2"},
@@ -177,6 +176,7 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
       {"memory",
        command.what.memory.empty() ? nlohmann::json() : nlohmann::json(command.what.memory)},
       {"objective", name_of(problem.objective())},
+      {"own", own ? json_number(in_units(problem, value_of(problem, *own))) : nlohmann::json()},
       {"seconds", search.seconds()},
       {"solver", search.used_solver() ? "cp-sat" : "none"},
       {"progress", nlohmann::json::array()}};
@@ -190,8 +190,9 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
 }
 
 nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
-                       const FormSearch& search, const simulate::ReportedRun& reported) {
-  nlohmann::json j = json_of(command, optimised, search);
+                       const FormSearch& search, const std::optional<optimise::Found>& own,
+                       const simulate::ReportedRun& reported) {
+  nlohmann::json j = json_of(command, optimised, search, own);
   const nlohmann::json simulated = nlohmann::json::parse(simulate::report_json(reported, false));
   for (const char* same :
        {"program", "params", "hash", "microbatches", "unit", "wall", "span", "work", "wall_bubble",
@@ -216,9 +217,9 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
 
 // The exit code.
 int say_that_there_is_none(const OptimiseFlags& command, const Optimised& optimised,
-                           const FormSearch& search) {
+                           const FormSearch& search, const std::optional<optimise::Found>& own) {
   if (command.format == "json") {
-    nlohmann::json j = json_of(command, optimised, search);
+    nlohmann::json j = json_of(command, optimised, search, own);
     j["status"] = search.fits() ? "none" : "infeasible";
     std::cout << j.dump(2) << '\n';
   }
@@ -237,18 +238,53 @@ void say_improvement(const Problem& problem, const FormSearch::Improvement& step
                            step.method);
 }
 
-// A dispatch that chooses among what has arrived may be faster than any order that is safe.
-void note_own_dispatch(const FormSearch& search) {
-  const Problem& problem = *search.best()->form->problem;
-  if (problem.program().dispatch.in_order) return;
-  const auto own = problem.of_own_dispatch();
-  if (!own) return;
-  const Time value = problem.objective() == Objective::wall ? own->wall : own->span;
-  if (value >= search.best_value()) return;
+// A FILE's own dispatch chooses among what has arrived, and may be faster than any order that is
+// safe. Whether it is to be kept then: it is faster than all that was found, and proved. What
+// deadlocks under other timings is nothing to keep.
+bool keeps_own_dispatch(const Problem& problem, const std::optional<optimise::Found>& own,
+                        const FormSearch& search) {
+  if (!own || (search.best() && search.best_value() <= value_of(problem, *own))) return false;
+  if (problem.is_own_dispatch_safe()) return true;
   std::cerr << fmt::format(
-      "note: with its own dispatch the program has a simulated {} of {}; of the orders that are "
-      "proved, none was found below {}\n",
-      name_of(problem.objective()), text_of(problem, value), text_of(problem, search.best_value()));
+      "note: with its own dispatch the program has a simulated {} of {}, but that is not proved "
+      "for "
+      "every timing\n",
+      name_of(problem.objective()), text_of(problem, value_of(problem, *own)));
+  return false;
+}
+
+// Why the order of the own run is not what was found.
+std::string why_not_own_order(const Problem& problem, const optimise::Found& own) {
+  const auto committed = problem.timed(own.rows);
+  if (!committed) {
+    return "The order of that run, with each stage's microbatches in turn, does not run to its end";
+  }
+  const Time value = value_of(problem, *committed);
+  if (value > value_of(problem, own)) {
+    return fmt::format("The order of that run takes {} where ranks commit to it",
+                       text_of(problem, value));
+  }
+  return "The order of that run is not proved for every timing where ranks commit to it";
+}
+
+// The exit code.
+int say_that_own_dispatch_stays(const OptimiseFlags& command, const Optimised& optimised,
+                                const FormSearch& search, const optimise::Found& own) {
+  const Problem& problem = *optimised.forms.front().problem;
+  if (command.format == "json") {
+    nlohmann::json j = json_of(command, optimised, search, own);
+    j["status"] = "none";
+    std::cout << j.dump(2) << '\n';
+  }
+  std::cerr << fmt::format(
+      "ripeline: nothing is written: with its own dispatch, which is proved, the program has a {} "
+      "of {}, and {}. {}.\n",
+      name_of(problem.objective()), text_of(problem, value_of(problem, own)),
+      search.best() ? "the best order that was found and is proved takes " +
+                          text_of(problem, search.best_value())
+                    : "no order was found that is proved",
+      why_not_own_order(problem, own));
+  return kNoneFound;
 }
 
 // The lines at the top of what is written.
@@ -287,6 +323,25 @@ int run_given(const OptimiseFlags& command) {
   return ok;
 }
 
+optimise::Claim claim_of(const Optimised& optimised, const FormSearch& search) {
+  const optimise::Form& form = *search.best()->form;
+  return {.problem = *form.problem,
+          .source = form.source,
+          .read_file = optimised.read_file,
+          .bound = search.bound_of(form),
+          .order = search.best()->order};
+}
+
+// What the proof of an order, its run and its report take, tried with the one that there is.
+double seconds_to_end(const Optimised& optimised, const FormSearch& search, const Budget& budget) {
+  if (budget.is_over()) return 0;
+  const double begun = budget.gone();
+  const optimise::Claim claim = claim_of(optimised, search);
+  const bool made = optimise::certified(claim, {}).ok();
+  if (made) (void)beside(claim.problem, claim.bound, true);
+  return budget.gone() - begun;
+}
+
 bool varies(const Optimised& optimised) {
   if (optimised.times.jitter.draws()) return true;
   simulate::Timing timing;
@@ -317,6 +372,7 @@ core::Status decide_race(const OptimiseFlags& command, const Optimised& optimise
 }
 
 int run(const OptimiseFlags& command) {
+  Budget budget(command.seconds);
   if (command.given) return run_given(command);
   if (is_memory_range(command.what.memory)) {
     if (!command.output.empty()) {
@@ -348,27 +404,34 @@ int run(const OptimiseFlags& command) {
   const Problem& first = *optimised.forms.front().problem;
   const Interrupts interrupts;
   constexpr double kRaced = .4;  // of the time, for an order that is good where times vary
-  FormSearch search(
-      optimised.forms,
-      {.seconds = command.seconds * (races ? 1 - kRaced : 1),
-       .seed = command.what.times.timing.seed,
-       .solver_threads = command.solver ? command.threads : 0,
-       .go_on = [&] { return !interrupts.told_to_end(); },
-       .improved = [&](const FormSearch::Improvement& step) { say_improvement(first, step); }});
+  const double for_race = races ? kRaced * command.seconds : 0;
+  budget.keep(for_race);
+  bool is_first = true;
+  FormSearch search(optimised.forms,
+                    {.seconds = budget.left(),
+                     .seed = command.what.times.timing.seed,
+                     .solver_threads = command.solver ? command.threads : 0,
+                     .go_on = [&] { return !interrupts.told_to_end() && !budget.is_over(); },
+                     .improved =
+                         [&](const FormSearch::Improvement& step) {
+                           say_improvement(first, step);
+                           if (std::exchange(is_first, false)) {
+                             budget.keep(for_race + seconds_to_end(optimised, search, budget));
+                           }
+                         }});
   search.run();
   if (!search.no_solver().empty()) {
     std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
   }
-  if (!search.best()) return say_that_there_is_none(command, optimised, search);
-  note_own_dispatch(search);
+  const auto own = command.what.file.empty() ? std::nullopt : first.of_own_dispatch();
+  if (keeps_own_dispatch(first, own, search)) {
+    return say_that_own_dispatch_stays(command, optimised, search, *own);
+  }
+  if (!search.best()) return say_that_there_is_none(command, optimised, search, own);
   const optimise::Form& form = *search.best()->form;
   const std::vector<std::string> found = summary(optimised, search);
   const std::vector<std::string> comments = comments_of(command, optimised, found);
-  const optimise::Claim claim{.problem = *form.problem,
-                              .source = form.source,
-                              .read_file = optimised.read_file,
-                              .bound = search.bound_of(form),
-                              .order = search.best()->order};
+  const optimise::Claim claim = claim_of(optimised, search);
   const auto made = said(optimise::certified(claim, comments));
   if (!made.ok()) return bad_input;
   const auto every =
@@ -378,8 +441,8 @@ int run(const OptimiseFlags& command) {
   if (races) {
     simulate::RaceOptions racing = race_options(command);
     racing.go_on = [&] { return !interrupts.told_to_end(); };
-    auto result =
-        race_orders(optimised, *search.best(), racing, kRaced * command.seconds, comments);
+    budget.keep(0);
+    auto result = race_orders(optimised, *search.best(), certified, racing, budget, comments);
     if (result.ok()) {
       raced = std::move(result).value();
     } else if (!interrupts.told_to_end()) {
@@ -393,7 +456,7 @@ int run(const OptimiseFlags& command) {
       certified.program, certified.facts.facts(), form.problem->microbatches(),
       certified.timing,  certified.run,           certified.record};
   if (command.format == "json") {
-    nlohmann::json j = json_of(command, optimised, search, reported);
+    nlohmann::json j = json_of(command, optimised, search, own, reported);
     if (raced) {
       j["race"] = race_json(raced->program, raced->result);
       j["dispatch"] = raced->dispatch;
@@ -404,8 +467,10 @@ int run(const OptimiseFlags& command) {
       out << fmt::format("interrupted after {:.1f} s{}\n", search.seconds(),
                          races && !raced ? ", before all were compared: the best order stays" : "");
     }
-    out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
-        << beside(*form.problem)
+    const bool is_reached = search.best_value() == search.bound().value;
+    out << fmt::format("{}\n{}", fmt::join(found, "\n"),
+                       what_binds(*search.bounding().problem, search.bound(), is_reached))
+        << beside(*form.problem, search.bound_of(form), optimised.model.empty())
         << "proved for every timing; the simulator gives the same wall and span\n";
     if (command.every_count) {
       out << (every ? "what is written is proved for other numbers of microbatches too\n"
@@ -424,11 +489,14 @@ int run(const OptimiseFlags& command) {
     out << "-o FILE writes the program, --picture FILE draws it\n";
   } else if (file) {
     const bool committed = !raced || raced->dispatch.starts_with("in order");
-    out << fmt::format("written: {}{}\n", command.output,
-                       committed ? fmt::format("; to PyTorch's form with  ripeline export {} -o "
-                                               "order.csv",
-                                               command.output)
-                                 : "");
+    const bool has_torch_form =
+        committed && spec::has_actions(certified.program, form.problem->microbatches());
+    const std::string count = every ? fmt::format(" -m {}", form.problem->microbatches()) : "";
+    out << fmt::format(
+        "written: {}{}\n", command.output,
+        has_torch_form ? fmt::format("; to PyTorch's form with  ripeline export {}{} -o order.csv",
+                                     command.output, count)
+                       : "");
   }
   return ok;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@
 #include "cli/progress.h"
 #include "optimise/steady.h"
 #include "optimise/written_order.h"
+#include "simulate/simulator.h"
+#include "simulate/table_arbiter.h"
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
@@ -168,22 +171,42 @@ spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
   return result;
 }
 
+namespace {
+
+// What a race takes, by one run with drawn times: about so many dispatches meet each seed, and
+// those that wait take longer than an order.
+double seconds_of_race(const optimise::Certified& best, const Optimised& optimised,
+                       int microbatches, int seeds) {
+  constexpr double kDispatches = 30;
+  const auto begun = std::chrono::steady_clock::now();
+  simulate::Timing timing;
+  if (!simulate::Timing::make(best.program, microbatches, optimised.times, timing).ok()) return 0;
+  simulate::Simulator simulator(best.facts.facts(), [&](int rank) {
+    return std::make_unique<simulate::TableArbiter>(best.program, best.facts.facts(), rank);
+  });
+  (void)simulator.run(microbatches, timing, {});
+  const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
+  return gone.count() * kDispatches * seeds;
+}
+
+}  // namespace
+
 spec::Result<OrderRace> race_orders(const Optimised& optimised,
                                     const optimise::FormSearch::Best& best,
-                                    const simulate::RaceOptions& options, double seconds,
+                                    const optimise::Certified& certified,
+                                    const simulate::RaceOptions& options, const Budget& budget,
                                     const std::vector<std::string>& comments) {
   const optimise::Form& form = *best.form;
   const optimise::Problem& problem = *form.problem;
   const std::string name = optimise::name_of_order(problem.program());
   std::vector<optimise::NamedOrder> orders = {{name, best.order.rows}};
-  const auto begun = std::chrono::steady_clock::now();
+  const double for_race =
+      seconds_of_race(certified, optimised, problem.microbatches(), options.seeds);
   const auto steady = optimise::steady_order(
       problem.program(), problem.microbatches(), optimised.times, problem.objective(),
       best.order.rows,
-      {.first_seed = optimised.times.seed + optimise::kImprovingSeeds, .go_on = [&] {
-         const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
-         return options.go_on() && gone.count() < seconds;
-       }});
+      {.first_seed = optimised.times.seed + optimise::kImprovingSeeds,
+       .go_on = [&] { return options.go_on() && budget.left() > for_race; }});
   if (steady && steady->rows != best.order.rows) {
     orders.push_back({optimise::name_of_order(problem.program(), "steady"), steady->rows});
   }

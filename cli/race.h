@@ -6,7 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/budget.h"
 #include "cli/optimised.h"
+#include "optimise/certified.h"
 #include "optimise/forms.h"
 #include "optimise/racing/race.h"
 #include "simulate/timing.h"
@@ -32,12 +34,14 @@ struct OrderRace {
   std::string text;  // with the dispatch that was picked, which is proved
   std::string dispatch;
 };
-// The order is improved for so many seconds. Whether it goes on is asked then too: if not, there is
-// an error. `comments` as of optimise::with_orders().
+// The order, which was certified, is improved with what the budget has left beyond the race itself.
+// Whether it goes on is asked then too: if not, there is an error. `comments` as of
+// optimise::with_orders().
 [[nodiscard]] spec::Result<OrderRace> race_orders(const Optimised& optimised,
                                                   const optimise::FormSearch::Best& best,
+                                                  const optimise::Certified& certified,
                                                   const simulate::RaceOptions& options,
-                                                  double seconds,
+                                                  const Budget& budget,
                                                   const std::vector<std::string>& comments);
 
 }  // namespace ripeline::cli

@@ -29,6 +29,7 @@ void FormSearch::find_bound() {
     const Bound& bound = bound_of(form);
     if (!fits(form) || (fits() && bound_.value <= bound.value)) continue;
     bound_ = {bound.value, forms_.size() > 1 ? named(form, bound.by) : bound.by};
+    bounding_ = index_of(form);
   }
 }
 

@@ -58,6 +58,8 @@ class FormSearch {
   // No order of any of the forms is below it. Of none, where none fits: 0.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
+  // The form whose bound that is; the first one, where none fits.
+  [[nodiscard]] const Form& bounding() const { return forms_[bounding_]; }
   [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
   // What is known of a form: its problem's bound, or a higher one of the solver.
   [[nodiscard]] const Bound& bound_of(const Form& form) const;
@@ -84,6 +86,7 @@ class FormSearch {
   std::vector<Bound> bounds_;                // per form, as the next one
   std::vector<std::optional<Found>> found_;  // the best order of each
   Bound bound_;
+  std::size_t bounding_ = 0;  // whose bound it is
   std::optional<Best> best_;
   std::optional<Found> elsewhere_;  // that the search has not seen
   bool used_solver_ = false;

@@ -234,9 +234,10 @@ std::optional<Found> Problem::timed(const Rows& rows) const {
   return Found{rows, run.report.makespan.count(), run.report.span.count(), run.report.peaks};
 }
 
-bool Problem::is_safe(const Rows& rows) const {
-  return !model_.left_out ||
-         verify::verify(committed_to(program_, rows, model_)).proved.has_value();
+bool Problem::is_safe(const Rows& rows, std::uint64_t states) const {
+  if (!model_.left_out) return true;
+  const verify::VerifyOptions options{.search_states = states};
+  return verify::verify(committed_to(program_, rows, model_), options).proved.has_value();
 }
 
 std::optional<Found> Problem::of_own_dispatch() const {
@@ -252,8 +253,11 @@ std::optional<Found> Problem::of_own_dispatch() const {
     const Model::Machine& machine = at(model_.machines, m);
     if (machine.rank < 0) at(rows, m) = machine.lanes;
   }
-  return timed(rows);
+  return Found{std::move(rows), run.report.makespan.count(), run.report.span.count(),
+               run.report.peaks};
 }
+
+bool Problem::is_own_dispatch_safe() const { return verify::verify(program_).proved.has_value(); }
 
 Found Problem::measured(const Rows& rows, const std::vector<Time>& starts) const {
   Found found;

@@ -31,6 +31,9 @@ struct Found {
 
 class Problem {
  public:
+  // Enough for small steps; a search asks often, and what is not proved with them it passes over.
+  static constexpr std::uint64_t kFewStates = 200'000;
+
   // Errors: times that are drawn, a count that the program is not for, what no reader supports, and
   // what Timing::make() refuses.
   [[nodiscard]] static spec::Result<std::unique_ptr<Problem>> make(
@@ -71,9 +74,14 @@ class Problem {
   // What the order takes. Nothing: it is not legal. Where the model leaves something out an order
   // may end with these times and deadlock with others: is_safe() says.
   [[nodiscard]] std::optional<Found> timed(const Rows& rows) const;
-  [[nodiscard]] bool is_safe(const Rows& rows) const;
-  // What the program's own dispatch does. Nothing: it does not end.
+  // Proved for every timing, with so many states at most where engines compete for a pool.
+  [[nodiscard]] bool is_safe(const Rows& rows, std::uint64_t states = kFewStates) const;
+  // The simulated run of the program's own dispatch, with each engine's tasks in the order in which
+  // they started. To commit to that order may take other times, or none: timed() says. Nothing: the
+  // run does not end.
   [[nodiscard]] std::optional<Found> of_own_dispatch() const;
+  // Whether that dispatch is proved for every timing.
+  [[nodiscard]] bool is_own_dispatch_safe() const;
 
  private:
   Problem(spec::Program program, int microbatches, simulate::TimingOptions times,

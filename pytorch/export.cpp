@@ -194,6 +194,10 @@ class Run {
 
 }  // namespace
 
+bool has_actions(const Program& program, int microbatches) {
+  return problems(program, microbatches).empty() && placement_of(program);
+}
+
 Result<ExportedActions> export_actions(const Program& program, int microbatches) {
   Diagnostics found = problems(program, microbatches);
   if (!found.empty()) return found;

@@ -25,4 +25,8 @@ struct ExportedActions {
 // expand().
 [[nodiscard]] Result<ExportedActions> export_actions(const Program& program, int microbatches);
 
+// Whether PyTorch's actions can say all of the program, so that nothing but its run is left to
+// fail.
+[[nodiscard]] bool has_actions(const Program& program, int microbatches);
+
 }  // namespace ripeline::spec

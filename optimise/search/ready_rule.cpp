@@ -1,5 +1,5 @@
-// The external interface is run(), microbatch_by_microbatch() and RandomRules. A run goes from one
-// decision of a machine to the next in the order of time.
+// The external interface is run() and RandomRules. A run goes from one decision of a machine to the
+// next in the order of time.
 #include "optimise/search/ready_rule.h"
 
 #include <algorithm>
@@ -204,52 +204,6 @@ std::vector<int> classes_of(const spec::Program& program, const Model& model, bo
 
 std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule) {
   return RuleRun(model, base, rule).run();
-}
-
-Rows microbatch_by_microbatch(const Model& model) {
-  // A task is of the latest microbatch of all that it needs.
-  struct Entry {
-    int microbatch;
-    Time head;
-    int task;
-    bool operator>(const Entry& other) const {
-      return std::tie(microbatch, head, task) > std::tie(other.microbatch, other.head, other.task);
-    }
-  };
-  std::vector<int> missing(model.takes.size(), 0);
-  std::vector<int> microbatch(model.takes.size(), 0);
-  std::vector<std::vector<int>> near_feeds(model.takes.size());
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  const auto number = [&](int task) {
-    const Model::Lane& lane = at(model.lanes, at(model.lane_of, task));
-    return task - lane.first;
-  };
-  for (int task = 0; task < model.tasks(); ++task) {
-    at(microbatch, task) = number(task);
-    at(missing, task) = static_cast<int>(model.needs_of(task).size() + model.after(task).size()) +
-                        (number(task) > 0 ? 1 : 0);
-    for (const int other : model.after(task)) at(near_feeds, other).push_back(task);
-    if (at(missing, task) == 0) {
-      ready.push({at(microbatch, task), at(model.heads, task), task});
-    }
-  }
-  Rows rows(model.machines.size());
-  while (!ready.empty()) {
-    const Entry entry = ready.top();
-    ready.pop();
-    const Model::Lane& lane = at(model.lanes, at(model.lane_of, entry.task));
-    at(rows, lane.machine).push_back(at(model.lane_of, entry.task));
-    const auto met = [&](int task) {
-      at(microbatch, task) = std::max(at(microbatch, task), entry.microbatch);
-      if (--at(missing, task) == 0) {
-        ready.push({at(microbatch, task), at(model.heads, task), task});
-      }
-    };
-    for (const Model::Arc& arc : model.feeds_of(entry.task)) met(arc.task);
-    for (const int other : at(near_feeds, entry.task)) met(other);
-    if (number(entry.task) + 1 < lane.tasks) met(entry.task + 1);
-  }
-  return rows;
 }
 
 RandomRules::RandomRules(const spec::Program& program, const Model& model, std::uint64_t seed)

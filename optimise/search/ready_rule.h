@@ -30,10 +30,6 @@ struct ReadyRule {
 // Nothing: it deadlocks. `base`: a legal order.
 [[nodiscard]] std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule);
 
-// One microbatch after the other, each of its tasks as soon as what it needs is listed. It may not
-// be legal: where a pool has no room for a microbatch, none is of this kind.
-[[nodiscard]] Rows microbatch_by_microbatch(const Model& model);
-
 // Rules drawn at random, one after the other. The first is none that is drawn: what has the longest
 // path before it goes first, as a backward. Of half of the others lanes are preferred whatever
 // their microbatch, of the others tasks are wanted in a rhythm, along their longest paths.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "optimise/search/first_order.h"
 #include "optimise/search/incumbent.h"
 #include "optimise/search/lengthen.h"
 #include "optimise/search/list_rule.h"
@@ -20,6 +21,7 @@
 #include "optimise/search/ready_rule.h"
 #include "optimise/search/short_rows.h"
 #include "optimise/search/zero_bubble.h"
+#include "verify/verify.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -114,13 +116,13 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
 void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
   constexpr int kMostRules = 2000;
   constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
-  Rows base = microbatch_by_microbatch(problem.model());
-  if (!offer(problem, base, kOneByOne, best)) return;
+  const auto base = first_order(problem.model());
+  if (!base || !offer(problem, *base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
   const auto most = static_cast<int>(
       std::clamp<std::int64_t>(kMostTasks / (problem.model().tasks() + 1), 10, kMostRules));
   for (int i = 0; i < most && best.goes_on(); ++i) {
-    const auto rows = run(problem.model(), base, rules.next());
+    const auto rows = run(problem.model(), *base, rules.next());
     const auto found = rows ? problem.timed(*rows) : std::nullopt;
     if (!found) continue;
     starts.add(best.value_of(*found).first, *rows);
@@ -129,7 +131,13 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
-  if (const auto own = problem.of_own_dispatch()) offer(problem, *own, kOwnDispatch, best);
+  if (const auto own = problem.of_own_dispatch()) {
+    const auto found = problem.timed(own->rows);
+    // What all else is compared with is worth more states.
+    if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
+      best.offer(*found, kOwnDispatch);
+    }
+  }
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
   // Rules drawn at random know no more of an even chain. On an even V placement moves soon make

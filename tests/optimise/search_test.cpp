@@ -258,8 +258,12 @@ TEST(Search, knows_an_assertion_beside_room_that_is_left) {
       4, 0);
   const auto own = made.problem->of_own_dispatch();
   ASSERT_TRUE(own);
-  EXPECT_EQ(own->wall, 15 * kUnit);
-  EXPECT_EQ(own->peaks, (std::vector<std::int64_t>{2, 1}));
+  const auto committed = made.problem->timed(own->rows);
+  ASSERT_TRUE(committed);
+  for (const Found& run : {*own, *committed}) {
+    EXPECT_EQ(run.wall, 15 * kUnit);
+    EXPECT_EQ(run.peaks, (std::vector<std::int64_t>{2, 1}));
+  }
 }
 
 // A microbatch holds 2 on a rank with room for 1; but there is none that runs.
