@@ -16,7 +16,8 @@ void add_optimise_flags(CLI::App& command, OptimiseFlags& flags) {
       {{"wall", Objective::wall}, {"span", Objective::span}},
       "what is made small: the whole step, or the longest of a rank from its own first task on "
       "(wall)");
-  command.add_option("--seconds", flags.seconds, "time to search (10)")->check(number_from_zero());
+  command.add_option("--seconds", flags.seconds, "time for all of it: search, proof, run (10)")
+      ->check(number_from_zero());
   add_choice<bool, bool>(command, "--solver", flags.solver, {{"auto", true}, {"none", false}},
                          "auto: CP-SAT of OR-tools beside the search, where it is installed; none: "
                          "not (auto)");
@@ -62,7 +63,9 @@ void add_optimise_flags(CLI::App& command, OptimiseFlags& flags) {
       "With --jitter the best order, one that was improved on drawn times, and hints that follow\n"
       "them meet the same draws. The best order stays unless another is faster beyond doubt and\n"
       "holds no more. With --quantile 95 steps that are seldom exceeded count, not usual ones.\n"
-      "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input, 3 none was found.");
+      "Exit codes: 0 found and proved, 1 no order fits the memory, 2 bad input, 3 none was found, "
+      "or none\n"
+      "that is as fast as FILE's own dispatch.");
 }
 
 simulate::RaceOptions race_options(const OptimiseFlags& flags) {
