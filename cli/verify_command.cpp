@@ -60,6 +60,7 @@ nlohmann::json diagnostics_json(const std::optional<spec::Source>& source,
 nlohmann::json bad_input_json(const std::string& file, const std::optional<spec::Source>& source,
                               const spec::Diagnostics& errors) {
   return {{"schema", "ripeline.verify/2"},
+          {"file", file},
           {"verdict", "bad input"},
           {"errors", diagnostics_json(source, errors)}};
 }
