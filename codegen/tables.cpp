@@ -53,10 +53,38 @@ $constants$
          array("core::OpFacts", "kOps", "Name, kind.", wrap(rows, kWidth));
 }
 
-// Of a lane that has not one task for each microbatch.
-std::string tasks_text(const core::LaneFacts& lane) {
+// Shares of long periods, each once, by the number of the first lane that has it.
+std::string words_name(const core::ProgramFacts& facts, const core::Share& share) {
+  const auto first = std::find_if(facts.lanes.begin(), facts.lanes.end(),
+                                  [&](const core::LaneFacts& lane) { return lane.share == share; });
+  return fmt::format("kShareOfLane{}", first - facts.lanes.begin());
+}
+
+std::string share_tables(const core::ProgramFacts& facts) {
+  std::string text;
+  for (std::size_t lane = 0; lane < facts.lanes.size(); ++lane) {
+    const core::Share& share = facts.lanes[lane].share;
+    const std::string name = fmt::format("kShareOfLane{}", lane);
+    if (!share.is_long() || words_name(facts, share) != name) continue;
+    std::vector<std::string> rows;
+    for (int i = 0; i < share.word_count(); ++i) {
+      rows.push_back(fmt::format("{{{:#x}, {}}}", share.words[i].bits, share.words[i].before));
+    }
+    text += array("core::ShareWord", name,
+                  "64 microbatches: a bit for each that the lane has, and how many come before.",
+                  wrap(rows, kWidth));
+  }
+  return text;
+}
+
+// What a lane has instead of one task for each microbatch.
+std::string tasks_text(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
   if (lane.once) return ", true";
   if (lane.share.is_all()) return "";
+  if (lane.share.is_long()) {
+    return fmt::format(", false, core::Share::of_words({}, {})", lane.share.period,
+                       words_name(facts, lane.share));
+  }
   return fmt::format(", false, {{{}, {:#x}}}", lane.share.period, lane.share.remainders);
 }
 
@@ -72,7 +100,7 @@ std::string lane_table(const Program& program, const core::ProgramFacts& facts) 
       names += " " + program.lane_name(lane);
       rows.push_back(fmt::format("{{{}, {}, {}, {}, core::Engine::{}{}}}",
                                  op_constant(program, l.op), l.stage, l.rank, l.chunk,
-                                 name_of(l.engine), tasks_text(l)));
+                                 name_of(l.engine), tasks_text(facts, l)));
     }
     ranks.push_back(names + "\n" + wrap(rows, kWidth));
   }
@@ -83,7 +111,7 @@ std::string lane_table(const Program& program, const core::ProgramFacts& facts) 
   std::string comment = "Op, stage, rank, chunk, engine";
   if (once || shares) comment += ", once (if so)";
   if (shares) comment += ", its share: a period, and a bit for each remainder";
-  return array("core::LaneFacts", "kLanes", comment + ".", lines(ranks));
+  return share_tables(facts) + array("core::LaneFacts", "kLanes", comment + ".", lines(ranks));
 }
 
 // {0, 6}, and what the edge has beyond that.

@@ -23,6 +23,12 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
     own(pool.unit);
   }
   for (InboxFacts& inbox : inboxes_) own(inbox.channel);
+  share_words_.reserve(lanes_.size());
+  for (LaneFacts& lane : lanes_) {
+    if (!lane.share.is_long()) continue;
+    const ShareWord* const words = lane.share.words;
+    lane.share.words = share_words_.emplace_back(words, words + lane.share.word_count()).data();
+  }
   facts_.ops = ops_;
   facts_.lanes = lanes_;
   facts_.edges = edges_;

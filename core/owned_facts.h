@@ -26,6 +26,7 @@ class OwnedFacts {
  private:
   // Never resized once views into them are made; a move keeps what the views point to.
   std::vector<std::string> names_;
+  std::vector<std::vector<ShareWord>> share_words_;
   std::vector<OpFacts> ops_;
   std::vector<LaneFacts> lanes_;
   std::vector<EdgeFacts> edges_;

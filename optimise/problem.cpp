@@ -93,7 +93,8 @@ Range held_by_one(const Program& program, int microbatches, const Model& model, 
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.head < b.head; });
   Range range{.least = INT64_MAX};
-  for (int m = 0; m < std::min(microbatches, spec::Share::kLongestPeriod); ++m) {
+  const int period = program.has_long_share() ? microbatches : spec::Share::kLongestPeriod;
+  for (int m = 0; m < std::min(microbatches, period); ++m) {
     std::int64_t held = 0;
     std::int64_t peak = 0;
     for (const Step& step : steps) {

@@ -1,6 +1,7 @@
 #include "pytorch/export.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -33,6 +34,40 @@ Diagnostic wrong(std::string id, std::string message, std::string hint, Span spa
       .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
 }
 
+// Why the microbatches of a stage do not all run backward once, whole or in two halves, as cells
+// say it; nothing: they do, or the stage has no op with some microbatches only.
+std::optional<Diagnostic> partial_backwards(const Program& program, int stage, int microbatches) {
+  std::array<int, 3> lanes{-1, -1, -1};  // whole, input, weight
+  bool partial = false;
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const Lane& l = at(program.lanes, lane);
+    if (l.stage != stage) continue;
+    partial = partial || !l.share.is_all();
+    switch (at(program.ops, l.op).kind) {
+      case OpKind::backward:
+        lanes[0] = lane;
+        break;
+      case OpKind::backward_input:
+        lanes[1] = lane;
+        break;
+      case OpKind::backward_weight:
+        lanes[2] = lane;
+        break;
+      default:
+        break;
+    }
+  }
+  for (int m = 0; partial && m < microbatches; ++m) {
+    const auto has = [&](int lane) { return lane >= 0 && at(program.lanes, lane).share.has(m); };
+    const bool input = has(lanes[1]);
+    if (has(lanes[0]) != input && input == has(lanes[2])) continue;
+    return wrong("export-where",
+                 fmt::format("stage {} does not run microbatch {} backward once", stage, m),
+                 "PyTorch's schedules run each backward whole (B), or as its two halves (I, W)");
+  }
+  return std::nullopt;
+}
+
 // What PyTorch cannot say of this program.
 Diagnostics problems(const Program& program, int microbatches) {
   Diagnostics found;
@@ -63,10 +98,10 @@ Diagnostics problems(const Program& program, int microbatches) {
                             "PyTorch's schedules have one engine", op.span));
       return found;
     }
-    if (!lane.share.is_all()) {
+    if (!lane.share.is_all() && *kind == ActionKind::forward) {
       found.push_back(wrong("export-where",
                             fmt::format("op {} runs for some microbatches only", op.name),
-                            "PyTorch's schedules run each op for every microbatch", op.span));
+                            "PyTorch's schedules run every microbatch forward", op.span));
       return found;
     }
     if (!there.insert({lane.stage, *kind}).second) {
@@ -82,6 +117,10 @@ Diagnostics problems(const Program& program, int microbatches) {
     if (at(program.stages, s).next != next) {
       found.push_back(wrong("export-stages", fmt::format("the stages are no chain at stage {}", s),
                             "PyTorch's schedules send from each stage to the next"));
+      break;
+    }
+    if (const auto partial = partial_backwards(program, s, microbatches)) {
+      found.push_back(*partial);
       break;
     }
   }
@@ -155,7 +194,7 @@ class Run {
     running = {lane, microbatch, now_ + ticks_of(l.cost)};
     const auto kind = kind_of(at(program_.ops, l.op).kind);
     table_.rows[static_cast<std::size_t>(rank)].push_back(
-        {.actions = {{*kind, l.stage, microbatch}}});
+        {.actions = {{*kind, l.stage, program_.microbatch_of(lane, microbatch)}}});
   }
 
   // All that end at the earliest time.
@@ -172,7 +211,8 @@ class Run {
       machine_.step(state_, {.what = Event::Do::end, .lane = r.lane, .microbatch = r.microbatch});
       for (const int edge : at(program_.lanes, r.lane).feeds) {
         const Edge& e = at(program_.edges, edge);
-        if (!program_.crosses_ranks(e)) continue;
+        const int count = machine_.microbatches();
+        if (!program_.crosses_ranks(e) || program_.needed_by(e, r.microbatch, count) < 0) continue;
         on_way_.push_back({.what = Event::Do::arrive,
                            .lane = e.consumer,
                            .microbatch = r.microbatch,

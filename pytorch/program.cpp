@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pytorch/csv/place.h"
+#include "pytorch/whole_backwards.h"
 
 namespace ripeline::verify {
 namespace {
@@ -19,8 +20,8 @@ using spec::ActionTable;
 constexpr std::size_t kMostErrors = 20;
 
 bool leaves_no_program(const std::string& rule) {
-  constexpr std::array kRules = {"file",  "cell",  "naming",     "overlap", "ranks",
-                                 "stage", "owner", "microbatch", "repeated"};
+  constexpr std::array kRules = {"file",  "cell",  "naming",     "overlap",  "ranks",
+                                 "stage", "owner", "microbatch", "repeated", "mixed"};
   return std::find(kRules.begin(), kRules.end(), rule) != kRules.end();
 }
 
@@ -45,48 +46,32 @@ spec::Diagnostics errors_of(const spec::Source& csv, const CheckReport& report) 
 
 // What the ops of the program depend on.
 struct Kinds {
-  bool splits = false;    // an I or a W
-  bool whole = false;     // a B
-  bool overlaps = false;  // a cell with two computations
-  bool other = false;     // communication and the like
+  bool splits = false;          // an I or a W
+  bool whole = false;           // a B
+  bool overlaps_whole = false;  // a cell with an F and a B
+  bool overlaps_split = false;  // with an F and an I
+  bool other = false;           // communication and the like
+
+  [[nodiscard]] bool mixed() const { return splits && whole; }
 };
 
 Kinds kinds_of(const ActionTable& table) {
   Kinds kinds;
   for (const auto& row : table.rows) {
     for (const ActionCell& cell : row) {
-      kinds.overlaps = kinds.overlaps || cell.overlap;
       for (const Action& action : cell.actions) {
-        kinds.splits = kinds.splits || action.kind == ActionKind::backward_input ||
-                       action.kind == ActionKind::backward_weight;
-        kinds.whole = kinds.whole || action.kind == ActionKind::backward;
+        const bool whole = action.kind == ActionKind::backward;
+        const bool splits =
+            action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
+        kinds.splits = kinds.splits || splits;
+        kinds.whole = kinds.whole || whole;
+        kinds.overlaps_split = kinds.overlaps_split || (cell.overlap && splits);
+        kinds.overlaps_whole = kinds.overlaps_whole || (cell.overlap && whole);
         kinds.other = kinds.other || !spec::is_compute(action.kind);
       }
     }
   }
   return kinds;
-}
-
-// The computations; with `splits` each B is an I, and a W in a cell behind it.
-ActionTable order_of(const ActionTable& table, bool splits) {
-  ActionTable result = spec::computations_of(table);
-  if (!splits) return result;
-  for (auto& row : result.rows) {
-    std::vector<ActionCell> split;
-    for (ActionCell& cell : row) {
-      std::vector<ActionCell> behind;
-      for (Action& action : cell.actions) {
-        if (action.kind != ActionKind::backward) continue;
-        action.kind = ActionKind::backward_input;
-        behind.push_back(
-            {.actions = {{ActionKind::backward_weight, action.stage, action.microbatch}}});
-      }
-      split.push_back(std::move(cell));
-      for (ActionCell& weight : behind) split.push_back(std::move(weight));
-    }
-    row = std::move(split);
-  }
-  return result;
 }
 
 std::string placed(const CheckShape& shape) {
@@ -115,26 +100,60 @@ std::string name_from(const std::string& file) {
   return begins ? name : "csv_" + name;
 }
 
-std::string text_of(const std::string& name, const CheckShape& shape, const Kinds& kinds) {
-  std::string text = fmt::format(
+std::string params_of(const Kinds& kinds) {
+  std::string text = "  param f = 1;\n";
+  if (kinds.splits) text += "  param i = 1;\n  param w = 1;\n";
+  if (kinds.whole) text += fmt::format("  param b = {};\n", kinds.splits ? "i + w" : "2");
+  if (kinds.overlaps_whole) text += "  param together = f + b;\n";
+  if (kinds.overlaps_split) {
+    text += fmt::format("  param together{} = f + i;\n", kinds.overlaps_whole ? "_i" : "");
+  }
+  return text;
+}
+
+// The backwards. A stage has a whole one or a split one of each microbatch, and its gradient is
+// that of the stage after, whichever that has.
+std::string backwards_of(const Kinds& kinds, const std::string& whole_where) {
+  const auto where = [&](const char* negated) {
+    return kinds.mixed() ? fmt::format(" on m where {}({})", negated, whole_where) : "";
+  };
+  const std::string gradient = kinds.mixed() ? "B at next, I at next"
+                               : kinds.whole ? "B at next"
+                                             : "I at next";
+  std::string text;
+  if (kinds.whole) {
+    text +=
+        fmt::format("  op B backward{} {{ cost b; needs F at here, {}; releases activation; }}\n",
+                    where(""), gradient);
+  }
+  if (kinds.splits) {
+    text += fmt::format(
+        "  op I backward input{0} {{ cost i; needs F at here, {1}; }}\n"
+        "  op W backward weight{0} {{ cost w; needs I at here; releases activation; }}\n",
+        where("not "), gradient);
+  }
+  if (kinds.overlaps_whole) text += "  pair F, B { cost together; }\n";
+  if (kinds.overlaps_split) {
+    text += fmt::format("  pair F, I {{ cost together{}; }}\n", kinds.overlaps_whole ? "_i" : "");
+  }
+  return text;
+}
+
+std::string text_of(const std::string& name, const CheckShape& shape, const Kinds& kinds,
+                    const std::string& whole_where) {
+  return fmt::format(
       "pipeline {} {{\n"
-      "  param f = 1;\n{}"
+      "{}"
       "  microbatches {};\n"
       "  stages {};\n"
       "  place s on {};\n"
-      "  op F forward {{ cost f; needs F at prev; acquires activation; }}\n",
-      name, kinds.splits ? "  param i = 1;\n  param w = 1;\n" : "  param b = 2;\n",
-      shape.microbatches, shape.map.stages(), placed(shape));
-  text += kinds.splits
-              ? "  op I backward input { cost i; needs F at here, I at next; }\n"
-                "  op W backward weight { cost w; needs I at here; releases activation; }\n"
-              : "  op B backward { cost b; needs F at here, B at next; releases activation; }\n";
-  if (kinds.overlaps) text += kinds.splits ? "  pair F, I;\n" : "  pair F, B;\n";
-  return text + fmt::format(
-                    "  resource activation per rank {{ }}\n"
-                    "  order file from csv \"{}\";\n"
-                    "  dispatch in order file;\n}}\n",
-                    kScheduleFile);
+      "  op F forward {{ cost f; needs F at prev; acquires activation; }}\n"
+      "{}"
+      "  resource activation per rank {{ }}\n"
+      "  order file from csv \"{}\";\n"
+      "  dispatch in order file;\n}}\n",
+      name, params_of(kinds), shape.microbatches, shape.map.stages(), placed(shape),
+      backwards_of(kinds, whole_where), kScheduleFile);
 }
 
 // What the order lacks is what its ranks wait for.
@@ -164,17 +183,15 @@ spec::Result<ScheduleProgram> program_of(const spec::Source& csv, const CheckOpt
   const CheckReport& report = checked.value();
   if (spec::Diagnostics errors = errors_of(csv, report); !errors.empty()) return errors;
   const Kinds kinds = kinds_of(read.table);
-  ScheduleProgram program{.text = text_of(name_from(csv.name), report.shape, kinds),
-                          .order = spec::write_actions(order_of(read.table, kinds.splits)),
+  const std::string whole = kinds.mixed() ? where_whole(read.table, report.shape) : "";
+  ScheduleProgram program{.text = text_of(name_from(csv.name), report.shape, kinds, whole),
+                          .order = spec::write_actions(spec::computations_of(read.table)),
                           .notes = {}};
   add_missing(report, program.notes);
   if (kinds.other) {
     program.notes.emplace_back(
         "its communication is left out: messages are what the computations need; `ripeline check` "
         "judges what the file sends");
-  }
-  if (kinds.splits && kinds.whole) {
-    program.notes.emplace_back("each B is run as I and then W, since other backwards are split");
   }
   return program;
 }

@@ -1,12 +1,13 @@
 // A schedule of PyTorch as a program of the language: what every command but `check` runs of it.
 //
 // The file's order is the program's, `order … from csv`, and its dispatch. Stages are placed as
-// check() places them. Ops are F and B, or F, I and W where the file splits a backward; costs are
-// params of the names that the library's schedules use: f and b, or f, i and w. What is sent is
-// what the ops need of each other: the communication of a compute_comms file is left out, and so
-// are UNSHARD, RESHARD and REDUCE_GRAD. Where a file has both B and I, a B is I and then W, whose
-// result leaves as soon as the I has ended.
-// Pure; any text will do.
+// check() places them. Ops are F and B, or F, I and W, or all four where the file has whole and
+// split backwards: then each of B, I and W is for the microbatches that the file has of it at the
+// stage, `on m where`. Costs are params of the names that the library's schedules use: f, b, i and
+// w, and b is i + w where there are both; `together` is what the two tasks of an OVERLAP_F_B take
+// (together_i: an F and an I, where the file overlaps both kinds). What is sent is what the ops
+// need of each other: the communication of a compute_comms file is left out, and so are UNSHARD,
+// RESHARD and REDUCE_GRAD. Pure; any text will do.
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <set>
 
 #include "core/print.h"
@@ -34,8 +36,9 @@ TrainRules::TrainRules(const core::ProgramFacts& facts)
 
 std::optional<std::string> TrainRules::why_not(LaneId lane) const {
   for (const auto check :
-       {&TrainRules::check_kind, &TrainRules::check_halves, &TrainRules::check_offloads,
-        &TrainRules::check_reductions, &TrainRules::check_ties, &TrainRules::check_gradients}) {
+       {&TrainRules::check_kind, &TrainRules::check_halves, &TrainRules::check_backwards,
+        &TrainRules::check_offloads, &TrainRules::check_reductions, &TrainRules::check_ties,
+        &TrainRules::check_gradients}) {
     if (std::string why = (this->*check)(lane); !why.empty()) return why;
   }
   return std::nullopt;
@@ -96,7 +99,7 @@ int TrainRules::to_others(LaneId lane, Carried what) const {
 }
 
 // Lanes of other stages that give it, or an op `reload` of its stage, gradients.
-int TrainRules::gives_it_gradients(LaneId lane) const {
+std::set<LaneId> TrainRules::gives_it_gradients(LaneId lane) const {
   std::set<LaneId> givers;
   for (const LaneId taker : lanes_at(lane_of(lane).stage)) {
     if (taker != lane && kind_of(taker) != OpKind::reload) continue;
@@ -104,7 +107,14 @@ int TrainRules::gives_it_gradients(LaneId lane) const {
       if (carries(*edge, Carried::gradient)) givers.insert(edge->producer);
     }
   }
-  return static_cast<int>(givers.size());
+  return givers;
+}
+
+// After so many microbatches the shares of these lanes repeat together.
+int TrainRules::period_of(const std::vector<LaneId>& lanes) const {
+  std::int64_t period = 1;
+  for (const LaneId lane : lanes) period = std::lcm(period, lane_of(lane).share.period);
+  return static_cast<int>(std::min<std::int64_t>(period, core::Share::kMostPeriod));
 }
 
 // Whether it needs all tasks of each other lane at its stage that completes gradients.
@@ -164,6 +174,32 @@ std::string TrainRules::check_halves(LaneId lane) const {
   };
   return missing(OpKind::backward_input, OpKind::backward_weight, "weight") +
          missing(OpKind::backward_weight, OpKind::backward_input, "input");
+}
+
+// Whether a microbatch runs forward at a stage with backwards, and not once backward.
+std::string TrainRules::check_backwards(LaneId lane) const {
+  if (kind_of(lane) != OpKind::forward) return "";
+  std::vector<LaneId> gradients{lane};
+  std::vector<LaneId> weights{lane};
+  for (const LaneId other : lanes_at(lane_of(lane).stage)) {
+    const OpKind kind = kind_of(other);
+    if (computes_gradients(kind)) gradients.push_back(other);
+    if (kind == OpKind::backward || kind == OpKind::backward_weight) weights.push_back(other);
+  }
+  for (const std::vector<LaneId>& lanes : {gradients, weights}) {
+    if (lanes.size() == 1) continue;  // it does not train, or lacks a half
+    const int period = period_of(lanes);
+    for (int m = 0; m < period; ++m) {
+      if (!lane_of(lane).share.has(m)) continue;
+      const auto times = std::count_if(lanes.begin() + 1, lanes.end(),
+                                       [&](LaneId other) { return lane_of(other).share.has(m); });
+      if (times == 1) continue;
+      return name(lane) + ": microbatch " + std::to_string(m) + " runs backward " +
+             (times == 0 ? "not at all" : std::to_string(times) + " times") +
+             " at this stage: LibTorch stages run each once, whole or in two halves";
+    }
+  }
+  return "";
 }
 
 // Of an `offload`, a `reload`, and what runs on what a reload brings back.
@@ -239,19 +275,27 @@ std::string TrainRules::check_ties(LaneId lane) const {
          std::to_string(given) + ": copies would differ";
 }
 
-// Who feeds a stage must get a gradient from it.
+// A stage that feeds others must get the gradient of each microbatch from each of them.
 std::string TrainRules::check_gradients(LaneId lane) const {
   if (kind_of(lane) != OpKind::forward) return "";
-  const std::vector<LaneId>& lanes = lanes_at(lane_of(lane).stage);
-  const auto backward = std::find_if(
-      lanes.begin(), lanes.end(), [&](LaneId other) { return computes_gradients(kind_of(other)); });
-  if (backward == lanes.end()) return "";
   const int fed = to_others(lane, Carried::activation);
-  const int returned = gives_it_gradients(*backward);
-  if (fed == returned) return "";
-  return name(lane) + " feeds " + std::to_string(fed) + " other stages, and " + name(*backward) +
-         " needs the gradients of " + std::to_string(returned) +
-         ": it must need those of each that it feeds, and of no other";
+  for (const LaneId backward : lanes_at(lane_of(lane).stage)) {
+    if (!computes_gradients(kind_of(backward))) continue;
+    const std::set<LaneId> givers = gives_it_gradients(backward);
+    std::vector<LaneId> all(givers.begin(), givers.end());
+    all.push_back(backward);
+    const int period = period_of(all);
+    for (int m = 0; m < period; ++m) {
+      if (!lane_of(backward).share.has(m)) continue;
+      const auto returned = std::count_if(
+          givers.begin(), givers.end(), [&](LaneId giver) { return lane_of(giver).share.has(m); });
+      if (fed == returned) continue;
+      return name(lane) + " feeds " + std::to_string(fed) + " other stages, and " + name(backward) +
+             " needs the gradients of " + std::to_string(returned) +
+             ": it must need those of each that it feeds, and of no other";
+    }
+  }
+  return "";
 }
 
 }  // namespace ripeline::runtime

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,11 +43,13 @@ class TrainRules {
   [[nodiscard]] std::string name_at_stage(core::LaneId lane, core::OpKind kind) const;
   [[nodiscard]] bool comes_after(core::LaneId lane, core::OpKind kind) const;
   [[nodiscard]] bool needs_all_gradients(core::LaneId lane) const;
-  [[nodiscard]] int gives_it_gradients(core::LaneId lane) const;
+  [[nodiscard]] std::set<core::LaneId> gives_it_gradients(core::LaneId lane) const;
+  [[nodiscard]] int period_of(const std::vector<core::LaneId>& lanes) const;
 
   // Empty, or why not.
   [[nodiscard]] std::string check_kind(core::LaneId lane) const;
   [[nodiscard]] std::string check_halves(core::LaneId lane) const;
+  [[nodiscard]] std::string check_backwards(core::LaneId lane) const;
   [[nodiscard]] std::string check_offloads(core::LaneId lane) const;
   [[nodiscard]] std::string check_reductions(core::LaneId lane) const;
   [[nodiscard]] std::string check_ties(core::LaneId lane) const;

@@ -96,6 +96,16 @@ Profile profile_of(const json& j) {
   return p;
 }
 
+// Of the first op of the kind of which something is said.
+const Profile::Task* of_kind(const Profile& profile, const spec::Program& program,
+                             spec::OpKind kind, int stage) {
+  for (const spec::Op& op : program.ops) {
+    if (op.kind != kind) continue;
+    if (const Profile::Task* task = profile.find_task(op.name, stage)) return task;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<trace::Unit> unit_named(const std::string& name) {
@@ -113,6 +123,35 @@ const Profile::Task* Profile::find_task(const std::string& op, int stage) const 
     if (best == nullptr || task.stage || !best->stage) best = &task;
   }
   return best;
+}
+
+std::optional<Profile::Task> Profile::find_task(const spec::Program& program, int op,
+                                                int stage) const {
+  if (const Task* own = find_task(at(program.ops, op).name, stage)) return *own;
+  if (at(program.ops, op).kind != spec::OpKind::backward) return std::nullopt;
+  const Task* const input = of_kind(*this, program, spec::OpKind::backward_input, stage);
+  const Task* const weight = of_kind(*this, program, spec::OpKind::backward_weight, stage);
+  if (input == nullptr || weight == nullptr) return std::nullopt;
+  Task whole = *input;
+  whole.op = at(program.ops, op).name;
+  whole.mean += weight->mean;
+  whole.spread = std::hypot(input->spread, weight->spread);
+  return whole;
+}
+
+double Profile::bytes_of(const spec::Program& program, int op) const {
+  std::optional<double> bytes;
+  const auto take = [&](const std::string& name) {
+    for (const Message& message : messages) {
+      if (message.op == name) bytes = message.bytes;
+    }
+  };
+  take(at(program.ops, op).name);
+  if (bytes || at(program.ops, op).kind != spec::OpKind::backward) return bytes.value_or(0);
+  for (const spec::Op& other : program.ops) {
+    if (other.kind == spec::OpKind::backward_input) take(other.name);
+  }
+  return bytes.value_or(0);
 }
 
 core::Status Profile::parse(const std::string& text, Profile& profile) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "spec/program.h"
 #include "trace/about.h"
 
 namespace ripeline::simulate {
@@ -41,6 +42,13 @@ struct Profile {
 
   // What is said of an op at a stage for all microbatches; null: nothing.
   [[nodiscard]] const Task* find_task(const std::string& op, int stage) const;
+  // The same of an op of the program. A whole backward that was not measured takes what the two
+  // halves of one take at the stage, one after the other.
+  [[nodiscard]] std::optional<Task> find_task(const spec::Program& program, int op,
+                                              int stage) const;
+  // The size of what an op of the program sends. A whole backward of which nothing is said sends
+  // what the half does that computes the gradient of the input. 0: nothing is said of either.
+  [[nodiscard]] double bytes_of(const spec::Program& program, int op) const;
 
   static core::Status parse(const std::string& text, Profile& profile);
   [[nodiscard]] std::string to_json() const;

@@ -228,8 +228,8 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
   const int inputs = l.once ? 1 : microbatches;
   if (options_.profile) {
     const std::string& op = at(program.ops, l.op).name;
-    const Profile::Task* const usual = options_.profile->find_task(op, l.stage);
-    if (usual != nullptr) {
+    const auto usual = options_.profile->find_task(program, l.op, l.stage);
+    if (usual) {
       lane.mean = usual->mean;
       lane.cv = usual->mean > 0 ? usual->spread / usual->mean : 0;
     }
@@ -239,7 +239,7 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
       if (lane.means.empty()) lane.means.assign(index(inputs), -1);
       lane.means[index(*task.microbatch)] = task.mean;
     }
-    lane.measured = usual != nullptr || !lane.means.empty();
+    lane.measured = usual.has_value() || !lane.means.empty();
     // Of entries for one microbatch, the others have the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
@@ -300,10 +300,7 @@ void Timing::set_edge(const Program& program, int id) {
       edge.cv = link.latency > 0 ? link.spread / link.latency : 0;
       rate = link.bytes_per_second;
     }
-    const std::string& op = at(program.ops, at(program.lanes, e.producer).op).name;
-    for (const Profile::Message& message : options_.profile->messages) {
-      if (message.op == op) bytes = message.bytes;
-    }
+    bytes = options_.profile->bytes_of(program, at(program.lanes, e.producer).op);
   }
   if (options_.latency) {
     edge.latency = *options_.latency;

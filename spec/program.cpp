@@ -61,6 +61,9 @@ std::string canonical(const Lane& lane) {
   if (lane.once) text += " once";
   if (!lane.share.is_all()) {
     text += fmt::format(" where {}:{:x}", lane.share.period, lane.share.remainders);
+    for (int i = 0; lane.share.is_long() && i < lane.share.word_count(); ++i) {
+      text += fmt::format(" {:x}", lane.share.words[i].bits);
+    }
   }
   if (lane.collectives > 0) text += fmt::format(" collectives {}", lane.collectives);
   for (const Acquire& a : lane.acquires) {

@@ -8,7 +8,8 @@
 //  * A *lane* is an op at a stage. A *task* is one execution of a lane, for one microbatch, written
 //    2F0. In one step every task of every lane runs exactly once. The lane of a `once` op has one
 //    task, 2G0; a lane with `on m where` has the tasks of its share of the microbatches
-//    (core/vocabulary/share.h). A lane's tasks are numbered 0, 1, … in the order of their
+//    (core/vocabulary/share.h); a lane that has none of them is not there, and nothing is needed of
+//    it. A lane's tasks are numbered 0, 1, … in the order of their
 //    microbatches, and below `microbatch` is that number. Only edges between different shares,
 //    names, costs and data depend on which microbatch it is.
 //  * An edge says what a task needs of its producer (Of): the task of the same microbatch, the task
@@ -53,6 +54,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -319,6 +321,7 @@ struct Program {
   std::vector<Op> ops;
   std::vector<Stage> stages;
   std::vector<Lane> lanes;
+  std::vector<std::shared_ptr<const std::vector<core::ShareWord>>> share_words;  // lanes view them
   std::vector<Edge> edges;
   std::vector<Inbox> inboxes;
   TensorParallel tensor_parallel;
@@ -333,6 +336,8 @@ struct Program {
   std::vector<Unsupported> unsupported;  // that no reader supports yet
   std::uint64_t hash = 0;                // of everything that a verdict depends on, and the hint
 
+  // Some lane's share is any set of microbatches, for the one count that the program is for.
+  [[nodiscard]] bool has_long_share() const { return !share_words.empty(); }
   // Whether the lane's tasks are collectives among replicas.
   [[nodiscard]] bool reduces(int lane) const {
     return data_parallel.replicas > 1 && at(ops, at(lanes, lane).op).kind == OpKind::reduce;

@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstdio>
+#include <deque>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -46,16 +49,23 @@ json share_of(const core::Share& share) {
   return row;
 }
 
-core::Share share_of(const json& row) {
-  core::Share share{row.at(0), 0};
-  require(share.period >= 1 && share.period <= core::Share::kLongestPeriod && row.size() > 1,
+// Of those that were read: what shares of long periods view.
+using ShareWords = std::deque<std::vector<core::ShareWord>>;
+
+core::Share share_of(const json& row, ShareWords& owned) {
+  const int period = row.at(0);
+  require(period >= 1 && period <= core::Share::kMostPeriod && row.size() > 1,
           "a lane has no such share");
+  std::vector<bool> has(static_cast<std::size_t>(period));
   for (std::size_t i = 1; i < row.size(); ++i) {
     const int m = row[i];
-    require(m >= 0 && m < share.period, "a lane has no such share");
-    share.remainders |= std::uint64_t{1} << m;
+    require(m >= 0 && m < period, "a lane has no such share");
+    has[static_cast<std::size_t>(m)] = true;
   }
-  return share;
+  const auto has_it = [&has](int m) { return has[static_cast<std::size_t>(m)]; };
+  std::vector<core::ShareWord> words = core::long_words(period, has_it);
+  if (period <= core::Share::kLongestPeriod) return {period, words.front().bits};
+  return core::Share::of_words(period, owned.emplace_back(std::move(words)).data());
 }
 
 template <class Container>
@@ -171,7 +181,7 @@ namespace {
 
 void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpFacts>& ops,
                  std::vector<core::LaneFacts>& lanes, std::vector<core::EdgeFacts>& edges,
-                 std::vector<core::UseFacts>& uses) {
+                 std::vector<core::UseFacts>& uses, ShareWords& words) {
   for (const json& row : about.at("ops")) {
     ops.push_back({row.at(0).get_ref<const std::string&>(),
                    value_of<core::OpKind>(core::kOpKindNames, row.at(1))});
@@ -179,7 +189,7 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
                      value_of<core::Engine>(core::kEngineNames, row.at(4)), row.at(5),
-                     row.size() > 6 ? share_of(row[6]) : core::Share{}});
+                     row.size() > 6 ? share_of(row[6], words) : core::Share{}});
   }
   for (const json& row : about.at("edges")) {
     edges.push_back({row.at(0), row.at(1), value_of<core::Of>(core::kOfNames, row.at(2)), row.at(3),
@@ -238,7 +248,8 @@ core::Status About::from_json(const std::string& text, About& about) {
     std::vector<core::LaneFacts> lanes;
     std::vector<core::EdgeFacts> edges;
     std::vector<core::UseFacts> uses;
-    read_tables(j, f, ops, lanes, edges, uses);
+    ShareWords words;
+    read_tables(j, f, ops, lanes, edges, uses, words);
     std::vector<core::PoolFacts> pools;
     for (const json& row : j.at("pools")) {
       pools.push_back({row.at(0).get_ref<const std::string&>(),

@@ -31,6 +31,13 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   if (missing.empty() && is_group && program.dispatch.keeps >= 0) {
     missing.push_back({"keeping", program.dispatch.span});
   }
+  // Terms for shares are sums over a period.
+  if (missing.empty() && program.has_long_share() && !program.dispatch.in_order) {
+    missing.push_back(
+        {"`on m where` that repeats only after more than 64 microbatches, without "
+         "`dispatch in order`",
+         program.dispatch.span});
+  }
   if (!missing.empty()) {
     return std::make_unique<NoJudge>(not_supported(missing), missing.front().span);
   }

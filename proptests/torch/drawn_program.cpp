@@ -50,6 +50,7 @@ DrawnProgram random_program(const Groups& groups) {
   options.assertions = false;
   options.keeping = true;
   options.engines = true;
+  options.mixed = true;
   options.members = groups.members;
   options.replicas = groups.replicas;
   DrawnProgram drawn;

@@ -1,8 +1,9 @@
 // A law of training on LibTorch: the gradients of any proved program are those of the model in one
 // process. Of random programs and of the library's schedules with each of their dispatches, of
-// chains and graphs, with tensor-parallel members and replicas, with the backward in one piece and
-// in two halves, in one pass or several, under autocast or not, with graphs kept, computed again or
-// offloaded, over threads and sockets, under random timings.
+// chains and graphs, with tensor-parallel members and replicas, with the backward in one piece, in
+// two halves and, at one stage, in one piece for some microbatches, in one pass or several, under
+// autocast or not, with graphs kept, computed again or offloaded, over threads and sockets, under
+// random timings.
 //
 // Where the program fixes the order of the sums, they are those of one process to the bit, also
 // with two replicas, whose sum has no order. Several members add up the parts of a product in an
@@ -53,6 +54,12 @@ bool is_split(const Program& program) {
                      [](const spec::Op& op) { return op.kind == OpKind::backward_weight; });
 }
 
+bool is_mixed(const Program& program) {
+  return is_split(program) &&
+         std::any_of(program.ops.begin(), program.ops.end(),
+                     [](const spec::Op& op) { return op.kind == OpKind::backward; });
+}
+
 bool is_offloaded(const Program& program) {
   return std::any_of(program.ops.begin(), program.ops.end(),
                      [](const spec::Op& op) { return op.kind == OpKind::offload; });
@@ -64,7 +71,9 @@ bool has_backward(const Program& program) {
                      [](const spec::Op& op) { return op.kind == OpKind::backward; });
 }
 
+// And is that of the microbatches. Between ops of a stage no order is that.
 bool order_of_sum_is_fixed(const Program& program) {
+  if (is_mixed(program)) return false;
   if (program.dispatch.in_order) return true;
   return std::all_of(program.ops.begin(), program.ops.end(), [](const spec::Op& op) {
     return op.sequential || (op.kind != OpKind::backward && op.kind != OpKind::backward_weight);
@@ -195,6 +204,7 @@ std::map<std::string, bool> features_of(const DrawnProgram& drawn, const GraphMo
           {"keeping", dispatch.keeps >= 0},
           {"a hint that waits", dispatch.hint.patience.has_value()},
           {"split", is_split(drawn.program)},
+          {"split and whole", is_mixed(drawn.program)},
           {"offloaded", is_offloaded(drawn.program)},
           {"a graph", drawn.text.find("  edges ") != std::string::npos},
           {"several passes", plan.passes > 1},

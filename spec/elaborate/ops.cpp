@@ -191,7 +191,10 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
     if (!present || present->numerator == 0) return;
   }
   const auto share = share_of(work, written, values, where);
-  if (!share) return;
+  if (!share) {
+    work.without_microbatch.emplace(op, stage);
+    return;
+  }
   const Stage& placed = at(work.program.stages, stage);
   const Op& known = at(work.program.ops, op);
   Lane lane;
@@ -206,6 +209,14 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   lane.engine = known.engine;
   lane.cost = cost_of(work, written, values, where);
   work.program.lanes.push_back(std::move(lane));
+}
+
+// An op that no stage has is a mistake, and no stage is without its microbatches.
+void forget_ops_without_lanes(Work& work) {
+  std::vector<bool> has_lane(work.ops.size());
+  for (const Lane& lane : work.program.lanes) has_lane[static_cast<std::size_t>(lane.op)] = true;
+  std::erase_if(work.without_microbatch,
+                [&](const auto& one) { return !has_lane[static_cast<std::size_t>(one.first)]; });
 }
 
 bool add_lanes(Work& work) {
@@ -227,6 +238,8 @@ bool add_lanes(Work& work) {
     work.error("no-tasks", "no op exists at any stage",
                "every op's `when`, or `on m where`, is false everywhere", work.pipeline.name.span);
   }
+  forget_ops_without_lanes(work);
+  if (!work.failed()) list_shares(work);
   return !work.failed();
 }
 
@@ -346,6 +359,7 @@ void add_edges(Work& work, Inboxes& inboxes, int consumer, const ast::NeededOp& 
   const int op = work.find_op(need.op.text);
   for (const int target : stages_of(work, consumer, need)) {
     const int producer = program.lane_of(op, target);
+    if (work.without_microbatch.contains({op, target})) continue;
     if (producer < 0) {
       work.error("need-no-such-lane",
                  fmt::format("{} needs {}, but stage {} has no {}", program.lane_name(consumer),

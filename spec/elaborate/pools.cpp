@@ -150,7 +150,7 @@ class StageOrder {
   std::vector<int> needed(int lane, int microbatch, const std::vector<int>& wanted) {
     ++search_;
     const auto most = 1 + std::count_if(wanted.begin(), wanted.end(), [&](int other) {
-                        return at(depth_, other) < at(depth_, lane);
+                        return at(depth_, other) < at(depth_, lane) && has(other, microbatch);
                       });
     std::vector<int> found{lane};
     std::vector<int> queue{lane};

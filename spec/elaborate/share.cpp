@@ -1,40 +1,68 @@
 #include "spec/elaborate/share.h"
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace ripeline::spec::elaboration {
 namespace {
 
-// The shortest period of `share` that says the same.
-Share shortest(const Share& share) {
-  for (int period = 1; period < share.period; ++period) {
-    if (share.period % period != 0) continue;
-    const std::uint64_t first = share.remainders & ((std::uint64_t{1} << period) - 1);
-    std::uint64_t repeated = 0;
-    for (int at = 0; at < share.period; at += period) repeated |= first << at;
-    if (repeated == share.remainders) return {period, first};
+constexpr const char* kLongestHint =
+    "the longest period is 64, unless the program is for one number of microbatches";
+
+// The shortest period that says the same as these bits.
+std::size_t shortest(const std::vector<bool>& has) {
+  for (std::size_t period = 1; period < has.size(); ++period) {
+    if (has.size() % period != 0) continue;
+    if (std::equal(has.begin() + static_cast<std::ptrdiff_t>(period), has.end(), has.begin())) {
+      return period;
+    }
   }
-  return share;
+  return has.size();
+}
+
+// The share that has those microbatches of a period. Equal words are there once.
+Share made_of(Work& work, std::vector<bool> has) {
+  has.resize(shortest(has));
+  const int period = static_cast<int>(has.size());
+  const auto has_it = [&has](int m) { return has[static_cast<std::size_t>(m)]; };
+  std::vector<core::ShareWord> words = core::long_words(period, has_it);
+  if (period <= Share::kLongestPeriod) return {period, words.front().bits};
+  auto& all = work.program.share_words;
+  const auto known =
+      std::find_if(all.begin(), all.end(), [&](const auto& other) { return *other == words; });
+  if (known != all.end()) return Share::of_words(period, (*known)->data());
+  all.push_back(std::make_shared<const std::vector<core::ShareWord>>(std::move(words)));
+  return Share::of_words(period, all.back()->data());
+}
+
+// The one count of microbatches, if any set of them can be a share.
+std::optional<int> listed_count(const Work& work) {
+  const int count = work.program.microbatches.min;
+  if (!work.one_count() || count > Share::kMostPeriod) return std::nullopt;
+  return count;
 }
 
 class ShareReader {
  public:
   ShareReader(Work& work, const Expr& filter, const Values& values)
-      : work_(work), filter_(filter), values_(values) {}
+      : work_(work), filter_(filter), values_(values), count_(listed_count(work)) {}
 
   std::optional<Share> read(const std::string& where) {
     if (!find_period(fold(filter_, values_.lookup()))) return std::nullopt;
-    Share share{static_cast<int>(period_), 0};
+    const int period = is_listed_ ? *count_ : static_cast<int>(period_);
+    std::vector<bool> has;
     Values values = values_;
-    for (int m = 0; m < share.period; ++m) {
+    for (int m = 0; m < period; ++m) {
       values.set("m", m);
       const auto value = value_of(work_, filter_, values, where);
       if (!value) return std::nullopt;
-      if (value->numerator != 0) share.remainders |= std::uint64_t{1} << m;
+      has.push_back(value->numerator != 0);
     }
-    return shortest(share);
+    return made_of(work_, std::move(has));
   }
 
  private:
@@ -60,11 +88,16 @@ class ShareReader {
       return false;
     }
     const bool fits = by.value.numerator <= Share::kLongestPeriod;
-    period_ = fits ? std::lcm(period_, by.value.numerator) : by.value.numerator;
-    if (period_ <= Share::kLongestPeriod) return true;
+    const std::int64_t period = fits ? std::lcm(period_, by.value.numerator) : by.value.numerator;
+    if (period <= Share::kLongestPeriod) {
+      period_ = period;
+      return true;
+    }
+    is_listed_ = count_.has_value();
+    if (is_listed_) return true;
     work_.error("where-too-long",
-                fmt::format("the microbatches named here repeat only after {} of them", period_),
-                fmt::format("the longest period is {}", Share::kLongestPeriod), place_of(expr));
+                fmt::format("the microbatches named here repeat only after {} of them", period),
+                kLongestHint, place_of(expr));
     return false;
   }
 
@@ -79,7 +112,9 @@ class ShareReader {
   Work& work_;
   const Expr& filter_;
   const Values& values_;
+  std::optional<int> count_;
   std::int64_t period_ = 1;
+  bool is_listed_ = false;  // each microbatch of the one count by itself
 };
 
 }  // namespace
@@ -96,18 +131,32 @@ std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& value
     return std::nullopt;
   }
   const auto share = ShareReader(work, filter, values).read(where);
-  if (!share || share->remainders == 0) return std::nullopt;
-  const int together = std::lcm(work.share_period, share->period);
+  if (!share || share->size() == 0) return std::nullopt;
+  const std::int64_t together = std::lcm<std::int64_t>(work.share_period, share->period);
   if (together <= Share::kLongestPeriod) {
-    work.share_period = together;
+    work.share_period = static_cast<int>(together);
+    return share;
+  }
+  if (const auto count = listed_count(work)) {
+    work.share_period = *count;
+    work.lists_shares = true;
     return share;
   }
   work.error("where-too-long",
              fmt::format("the microbatches that lanes have repeat together only after {} of them",
                          together),
-             fmt::format("the longest period of them all is {}", Share::kLongestPeriod),
-             filter.span);
+             kLongestHint, filter.span);
   return std::nullopt;
+}
+
+void list_shares(Work& work) {
+  if (!work.lists_shares) return;
+  for (Lane& lane : work.program.lanes) {
+    if (lane.share.is_all()) continue;
+    std::vector<bool> has;
+    for (int m = 0; m < work.share_period; ++m) has.push_back(lane.share.has(m));
+    lane.share = made_of(work, std::move(has));
+  }
 }
 
 }  // namespace ripeline::spec::elaboration

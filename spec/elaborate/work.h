@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +80,10 @@ struct Work {
   std::vector<std::vector<int>> rank_stages = {};  // of each rank, its stages by chunk
   // Known once there are lanes: after so many microbatches all shares repeat together.
   int share_period = 1;
+  bool lists_shares = false;  // that is after the one count of the range
+  // Ops at stages where `on m where` leaves no microbatch, though it does elsewhere: nothing is
+  // needed of them.
+  std::set<std::pair<int, int>> without_microbatch = {};
   // Known once there are pools: per resource, the first of its pools, which stand in order of stage
   // or rank.
   std::vector<int> first_pool = {};

@@ -40,6 +40,17 @@ TEST_F(GenerateForTorch, refuses_what_the_stages_would_refuse_when_they_start) {
       {"  data_parallel 2;\n  op B backward { needs F at here, B at next; }\n"
        "  op G reduce once on comm { needs F at here of all; }\n",
        "error[for-torch]: 0G sums gradients: it must need all tasks that compute them"},
+      {"  op B backward on m where m % 2 == 0 { needs F at here, B at next; }\n",
+       "chain.ripe:5:6: error[for-torch]: 0F: microbatch 1 runs backward not at all at this stage"},
+      {"  op B backward { needs F at here, B at next, I at next; }\n"
+       "  op I backward input on m where m % 3 == 1 { needs F at here, B at next, I at next; }\n"
+       "  op W backward weight on m where m % 3 == 1 { needs I at here; }\n",
+       "chain.ripe:5:6: error[for-torch]: 0F: microbatch 1 runs backward 2 times at this stage"},
+      {"  op B backward on m where m % 2 == s % 2 { needs F at here, B at next; }\n"
+       "  op I backward input on m where m % 2 != s % 2 { needs F at here, I at next; }\n"
+       "  op W backward weight on m where m % 2 != s % 2 { needs I at here; }\n",
+       "chain.ripe:5:6: error[for-torch]: 0F feeds 1 other stages, and 0B needs the gradients of "
+       "0"},
       {"  op B backward { needs F at here, B at next; }\n"
        "  op T user \"ties\" once { needs F at here of all; }\n",
        "error[for-torch]: 0T: LibTorch stages run ops of the kinds"},
@@ -78,6 +89,12 @@ TEST_F(GenerateForTorch, takes_the_library) {
     EXPECT_EQ(generated.exit_code, 0) << schedule << generated.out;
     EXPECT_NE(read("taken.h").find(" --for torch "), std::string::npos) << schedule;
   }
+}
+
+TEST_F(GenerateForTorch, takes_whole_and_split_backwards_at_one_stage) {
+  write("mixed.csv", "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1I1,1W1\n");
+  const Outcome generated = ripeline("generate mixed.csv --for torch --name mixed -o mixed.h");
+  EXPECT_EQ(generated.exit_code, 0) << generated.out;
 }
 
 TEST_F(Tables, of_races_have_lines_that_fit) {

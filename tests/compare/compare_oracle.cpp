@@ -28,8 +28,9 @@ constexpr const char* kUsage = R"(usage: compare_oracle [--first SEED] [--progra
        compare_oracle --print SEED [--features LIST]
 Shard K of N (K from 0) takes every Nth seed. A state file is written every few seconds and gone on
 from. What the limits leave open is judged again with those of `ripeline verify`, or, with
---again no, stays open. LIST: none, all, or of links,once,before,engines,groups,keeping,shares,pairs,hints. --reasons appends a line for each
-program that is left open: its seed, its features, why. exit 1: a verdict is wrong
+--again no, stays open. LIST: none, all, or of links,once,before,engines,groups,keeping,shares,
+pairs,hints,mixed; all has neither groups nor mixed. --reasons appends a line for each program that
+is left open: its seed, its features, why. exit 1: a verdict is wrong
 )";
 
 struct Arguments {
@@ -63,7 +64,7 @@ bool set_features(Arguments& a) {
   auto& programs = a.options.programs;
   if (a.features == "all") return true;
   programs.links = programs.once = programs.before = programs.engines = programs.groups = false;
-  programs.keeping = programs.shares = programs.pairs = programs.hints = false;
+  programs.keeping = programs.shares = programs.pairs = programs.hints = programs.mixed = false;
   if (a.features == "none") return true;
   std::istringstream list(a.features);
   for (std::string name; std::getline(list, name, ',');) {
@@ -85,6 +86,8 @@ bool set_features(Arguments& a) {
       programs.pairs = true;
     } else if (name == "hints") {
       programs.hints = true;
+    } else if (name == "mixed") {
+      programs.mixed = true;
     } else {
       return false;
     }

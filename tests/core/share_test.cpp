@@ -12,7 +12,9 @@ namespace {
 std::vector<int> listed(const Share& share, int end) {
   std::vector<int> found;
   for (int m = 0; m < end; ++m) {
-    if ((share.remainders >> m % share.period & 1U) != 0) found.push_back(m);
+    const int at = m % share.period;
+    const std::uint64_t bits = share.is_long() ? share.words[at / 64].bits : share.remainders;
+    if ((bits >> at % 64 & 1U) != 0) found.push_back(m);
   }
   return found;
 }
@@ -40,6 +42,31 @@ TEST(Share, counts_what_it_lists) {
       const int end = 3 * period + 2;
       const Share share{period, some};
       expect_lists(share, listed(share, end), end);
+    }
+  }
+}
+
+TEST(Share, of_a_long_period_counts_what_it_lists) {
+  std::mt19937_64 random(2);
+  for (const int period : {65, 127, 128, 129, 200, 1000}) {
+    for (const int odds : {1, 2, 50}) {
+      SCOPED_TRACE(std::to_string(period) + ": one in " + std::to_string(odds));
+      std::vector<bool> has(static_cast<std::size_t>(period));
+      for (auto&& one : has) one = random() % static_cast<std::uint64_t>(odds) == 0;
+      has.back() = true;
+      const auto words =
+          long_words(period, [&](int m) { return has[static_cast<std::size_t>(m)]; });
+      const Share share = Share::of_words(period, words.data());
+      const int end = 2 * period + 3;
+      expect_lists(share, listed(share, end), end);
+      EXPECT_EQ(share.size(), share.below(period));
+      // Equal are shares of equal bits, wherever they stand.
+      const auto again = words;
+      EXPECT_EQ(share, Share::of_words(period, again.data()));
+      auto other = words;
+      other.front().bits ^= 1U;
+      EXPECT_NE(share, Share::of_words(period, other.data()));
+      EXPECT_NE(share, (Share{period, 0}));
     }
   }
 }

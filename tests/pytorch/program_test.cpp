@@ -62,15 +62,19 @@ TEST(ScheduleProgram, lacks_what_the_file_lacks_and_says_so) {
   EXPECT_EQ(verify(program.value()).outcome, Outcome::refuted);
 }
 
-TEST(ScheduleProgram, runs_a_backward_beside_split_ones_as_its_halves) {
+TEST(ScheduleProgram, keeps_a_backward_beside_split_ones_whole) {
   const auto made = program_of(
       {.name = "mixed.csv", .text = "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,(1F1;1B1)OVERLAP_F_B\n"}, {});
   ASSERT_FALSE(made.ok());  // 1B1 needs 1F1
   EXPECT_EQ(made.errors().front().id, "csv-overlap");
-  const auto apart = program_of(
-      {.name = "mixed.csv", .text = "0F0,0F1,0I0,0W0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n"}, {});
+  const std::string text = "0F0,0F1,0I0,0W0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n";
+  const auto apart = program_of({.name = "mixed.csv", .text = text}, {});
   ASSERT_TRUE(apart.ok());
-  EXPECT_EQ(apart.value().order, "0F0,0F1,0I0,0W0,0I1,0W1\n1F0,(1F1;1I0)OVERLAP_F_B,1W0,1I1,1W1\n");
+  EXPECT_EQ(apart.value().order, text);
+  EXPECT_TRUE(apart.value().notes.empty());
+  const auto program = compiled(apart.value(), "mixed.csv");
+  ASSERT_TRUE(program.ok()) << program.errors().front().message;
+  EXPECT_EQ(verify(program.value()).outcome, Outcome::proved);
 }
 
 TEST(CellBytes, are_those_of_the_cell_without_its_blanks) {

@@ -104,6 +104,7 @@ class Writer {
     if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // not of every dispatch
     if (options_.shares) asked.insert(asked.end(), 2, "shares");    // in several ways
     if (options_.pairs) asked.insert(asked.end(), 2, "pairs");
+    if (options_.mixed) asked.insert(asked.end(), 2, "mixed");
     if (asked.empty() || one_in(2)) return;
     bool once = false;
     const int most = one_in(2) ? 1 : between(2, 3);
@@ -117,7 +118,10 @@ class Writer {
       keeping_ = keeping_ || feature == "keeping";
       shares_ = shares_ || feature == "shares";
       pairs_ = pairs_ || feature == "pairs";
+      mixed_ = mixed_ || feature == "mixed";
     }
+    mixed_ = mixed_ && !forward_only_ && !shares_ && !engines_;
+    if (mixed_) choose_whole();
     if (pairs_) groups_ = keeping_ = false;
     if (options_.replicas > 1) keeping_ = false;  // ranks run a reduction beside other tasks
     if (shares_) choose_shares();
@@ -157,6 +161,39 @@ class Writer {
     const Filter& filter = kFilters[below(4)];
     where_ = std::string(" on m where ") + filter.text;
     count_ = filter.count;
+  }
+
+  // Which backwards are whole. Where that differs between stages there is no order, and some stage
+  // may have none of a kind.
+  void choose_whole() {
+    struct Whole {
+      const char* where;
+      const char* count;
+      const char* rest;
+      std::vector<std::string> period;
+    };
+    static const std::vector<Whole> kWhole = {
+        {"m % 2 == 0", "ceil(microbatches / 2)", "(microbatches div 2)", {"B", "I"}},
+        {"m % 2 == 1", "(microbatches div 2)", "ceil(microbatches / 2)", {"I", "B"}},
+        {"m % 3 != 1",
+         "(microbatches - (microbatches + 1) div 3)",
+         "((microbatches + 1) div 3)",
+         {"B", "I", "B"}},
+        {"m % 3 == 2",
+         "(microbatches div 3)",
+         "(microbatches - microbatches div 3)",
+         {"I", "I", "B"}},
+    };
+    split_ = true;
+    const Whole& whole = kWhole[static_cast<std::size_t>(below(4))];
+    whole_where_ = whole.where;
+    whole_count_ = whole.count;
+    rest_count_ = whole.rest;
+    period_ = whole.period;
+    if (in_order_ || one_in(2)) return;
+    whole_where_ = pick({"m % 2 == s % 2", "s == 0 ? m % 2 == 0 : m % 3 != 1", "s % 2 == 0",
+                         "s > 0 and m % 3 == 0"});
+    no_orders_ = true;
   }
 
   int lanes() const {
@@ -236,6 +273,7 @@ class Writer {
     if (!reduce_) return;
     const std::string last = op_names_of_microbatches().back();
     std::string needs = last + " at here of all";
+    if (mixed_) needs += ", B at here of all";
     if (one_in(3)) needs += ", " + message("G at " + pick({"next", "prev"}));
     if (options_.replicas > 1) {
       line("op G reduce once on comm { needs " + needs + "; }");
@@ -308,6 +346,10 @@ class Writer {
       write_offload(taken);
       return;
     }
+    if (mixed_) {
+      write_mixed(taken, freed);
+      return;
+    }
     write_op("F forward", message("F at prev"), taken);
     if (forward_only_) return;
     if (!split_) {
@@ -327,6 +369,23 @@ class Writer {
     }
     write_op("I backward input", forward_here() + ", " + message("I at next"), input);
     write_op("W backward weight", "I at here", weight);
+  }
+
+  // Whole and split backwards need the gradient of the stage after, whichever that has.
+  void write_mixed(const std::string& taken, const std::string& freed) {
+    const auto gradient = [this] { return message("B at next") + ", " + message("I at next"); };
+    const std::string whole = " on m where " + whole_where_;
+    const std::string rest = " on m where not (" + whole_where_ + ")";
+    const bool early = one_in(3);
+    const auto write = [this](const std::string& head, const std::string& where,
+                              const std::string& needs, const std::string& does) {
+      line("op " + head + sequential() + where + " { needs " + needs + of_before() + ";" + does +
+           collectives() + " }");
+    };
+    write("F forward", "", message("F at prev"), taken);
+    write("B backward", whole, forward_here() + ", " + gradient(), freed);
+    write("I backward input", rest, forward_here() + ", " + gradient(), early ? freed : "");
+    write("W backward weight", rest, "I at here", early ? "" : freed);
   }
 
   // One or two, of ops on compute.
@@ -394,6 +453,7 @@ class Writer {
 
   std::vector<std::string> op_names_of_microbatches() const {
     std::vector<std::string> ops = {"F"};
+    if (mixed_) return {"F", "B", "I", "W"};
     if (engines_) ops.insert(ops.end(), {"O", "L"});
     if (split_ && !forward_only_) ops.insert(ops.end(), {"I", "W"});
     if (!split_ && !forward_only_) ops.emplace_back("B");
@@ -554,11 +614,42 @@ class Writer {
     line("}");
   }
 
+  // How many tasks of the step's op there are.
+  std::string count_of(const std::string& step) const {
+    if (!mixed_ || step.front() == 'F') return count_;
+    return step.front() == 'B' ? whole_count_ : rest_count_;
+  }
+
+  // Each op at each chunk by itself, with backwards from the last chunk; or on chains backwards as
+  // their microbatches come, so many forwards ahead. Weights are last.
+  void write_mixed_order(bool broken) {
+    line("order listed on r {");
+    std::vector<std::string> steps = working_steps();
+    const bool by_ops = chunks_ > 1 || one_in(4);
+    if (by_ops) {
+      if (broken && one_in(3)) shuffle(steps);
+      for (const std::string& step : steps) line("  " + step + " * " + count_of(step) + ";");
+    } else {
+      line("  stream b { for k in 0 ..< microbatches { " + joined(period_, "; ") + "; } }");
+      line("  let warm = min(" + pick({"ranks - 1 - r", "r", "2"}) + ", microbatches);");
+      line("  F * warm;");
+      line("  (F b) * (microbatches - warm);");
+      line("  b * warm;");
+      line("  W * " + (broken && one_in(3) ? "microbatches" : rest_count_) + ";");
+    }
+    write_reduce_step(!(broken && one_in(12)));
+    line("}");
+  }
+
   std::string one_less() const {
     return where_.empty() ? "(" + count_ + " - 1)" : "max(" + count_ + " - 1, 0)";
   }
 
   void write_order(bool broken) {
+    if (mixed_) {
+      write_mixed_order(broken);
+      return;
+    }
     if (options_.streams && !engines_ && one_in(3)) {
       write_streams(broken);
       return;
@@ -629,6 +720,11 @@ class Writer {
   bool keeping_ = false;
   bool shares_ = false;
   bool pairs_ = false;
+  bool mixed_ = false;
+  std::string whole_where_;             // of mixed_
+  std::string whole_count_;             // how many are whole
+  std::string rest_count_;              // and split
+  std::vector<std::string> period_;     // their backwards, as microbatches come
   bool bounded_ = false;                // activation has a capacity
   std::string where_;                   // of all ops of microbatches
   std::string count_ = "microbatches";  // that they have

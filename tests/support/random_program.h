@@ -1,6 +1,6 @@
 // Random programs, as text: valid, small and diverse, the same for the same seed everywhere.
 //
-// Placements (chain, loop, V, two inputs that join), split and full backwards, resources per stage
+// Placements (chain, loop, V, two inputs that join), split and whole backwards, resources per stage
 // and per rank with amounts, `leaving` and capacities, sequential ops, every kind of hint, orders
 // that work and orders that do not, with streams and without, peak assertions; and on demand what
 // is beyond one task per microbatch on one engine with a slot for each message. Safe programs and
@@ -34,6 +34,7 @@ struct RandomProgramOptions {
   bool pairs = false;    // tasks beside each other
   bool groups = false;   // two members to a rank, each way to agree
   bool hints = false;    // hints that list chunks, or an op several times
+  bool mixed = false;    // a backward that is whole for some microbatches and split for others
   // In every program.
   int members = 1;   // to a rank; above 1 all tasks of microbatches have collectives
   int replicas = 1;  // above 1 each stage reduces its gradients once, on comm

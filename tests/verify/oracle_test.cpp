@@ -56,6 +56,14 @@ const Kind kKinds[] = {
      .count = 1'000,
      .shards = 8,
      .most_open = {{"on m where", 4}, {"needs of", 10}, {"needs of all", 4}, {"join", 5}}},
+    // Half of the programs have backwards that are whole for some microbatches and split for
+    // others.
+    {.name = "whole_and_split",
+     .programs =
+         {.max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 20, .mixed = true},
+     .count = 1'000,
+     .shards = 4,
+     .most_open = {{"on m where", 4}, {"join", 5}}},
     // Half of the programs have pairs; engines of their own run beside them.
     {.name = "beside_each_other",
      .programs = {.max_ranks = 3,

@@ -184,6 +184,9 @@ std::string facts_text(const ProgramFacts& facts) {
   for (const LaneFacts& l : facts.lanes) {
     text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once,
                  l.share.period, l.share.remainders);
+    for (int i = 0; l.share.is_long() && i < l.share.word_count(); ++i) {
+      text += line("share", l.share.words[i].bits, l.share.words[i].before);
+    }
   }
   for (const EdgeFacts& e : facts.edges) {
     text += line("edge", e.producer, e.consumer, static_cast<int>(e.of), e.inbox, e.fifo,

@@ -28,6 +28,9 @@ std::optional<spec::Diagnostic> beyond_cuts(const Program& program) {
       std::any_of(program.edges.begin(), program.edges.end(),
                   [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
   if (other) return why("a rendezvous is with a task of another microbatch");
+  if (program.has_long_share()) {
+    return why("the microbatches of some lanes repeat only after more than 64");
+  }
   const bool partial =
       std::any_of(program.edges.begin(), program.edges.end(),
                   [&](const spec::Edge& e) { return e.rendezvous && program.crosses_shares(e); });
