@@ -34,9 +34,7 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   // Terms for shares are sums over a period.
   if (missing.empty() && program.has_long_share() && !program.dispatch.in_order) {
     missing.push_back(
-        {"`on m where` that repeats only after more than 64 microbatches, without "
-         "`dispatch in order`",
-         program.dispatch.span});
+        {"on m where with a period above 64 and readiness-first dispatch", program.dispatch.span});
   }
   if (!missing.empty()) {
     return std::make_unique<NoJudge>(not_supported(missing), missing.front().span);

@@ -71,7 +71,8 @@ bool has_backward(const Program& program) {
                      [](const spec::Op& op) { return op.kind == OpKind::backward; });
 }
 
-// And is that of the microbatches. Between ops of a stage no order is that.
+// Whether each stage sums its gradients in the order of the microbatches. Where some backwards are
+// whole and others split, tasks of two ops add to them, in the order in which they run.
 bool order_of_sum_is_fixed(const Program& program) {
   if (is_mixed(program)) return false;
   if (program.dispatch.in_order) return true;
