@@ -1,6 +1,9 @@
 // The whole judge, top to bottom.
 #include "verify/verify.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 
@@ -47,7 +50,25 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   return judge;
 }
 
-Verdict judged(const Program& program, const VerifyOptions& options) {
+// What a program of few lanes leaves open within these limits it leaves open within far more: so it
+// is judged soon, unless more than the usual limits are asked for.
+VerifyOptions limits_for(const Program& program, VerifyOptions options) {
+  constexpr std::size_t kFewLanes = 12;
+  constexpr std::uint64_t kSteps = 1'000'000;
+  constexpr std::uint64_t kStates = 500'000;
+  const VerifyOptions usual;
+  if (program.lanes.size() > kFewLanes) return options;
+  if (options.solver_steps > 0 && options.solver_steps <= usual.solver_steps) {
+    options.solver_steps = std::min(options.solver_steps, kSteps);
+  }
+  if (options.search_states <= usual.search_states) {
+    options.search_states = std::min(options.search_states, kStates);
+  }
+  return options;
+}
+
+Verdict judged(const Program& program, const VerifyOptions& asked) {
+  const VerifyOptions options = limits_for(program, asked);
   try {
     return judged_by(*judge_of(program, options), program, [&](const MemoryFinding& memory) {
       return peaks_of(program, options, memory);

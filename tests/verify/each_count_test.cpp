@@ -57,13 +57,14 @@ TEST(EachCount, the_rest_is_open_beyond_the_most) {
   EXPECT_EQ(ask({.range = {2, 3}, .most = 2}, "").finding.outcome, Outcome::proved);
 }
 
-TEST(EachCount, a_range_with_an_end_is_asked_to_it_as_long_as_none_is_open) {
+TEST(EachCount, a_range_with_an_end_is_asked_to_it_as_long_as_each_is_safe) {
   const auto counts = [](const CountPlan& plan, const std::string& letters) {
     return ask(plan, letters).counts.size();
   };
   EXPECT_EQ(counts({.range = {1, 9}, .most = 2, .to_the_end = true}, ""), 9U);
   EXPECT_EQ(counts({.range = {1, 9}, .most = 2, .to_the_end = true}, "sssso"), 5U);
   EXPECT_EQ(counts({.range = {1, 9}, .most = 3, .to_the_end = true}, "o"), 3U);
+  EXPECT_EQ(counts({.range = {1, 9}, .most = 3, .to_the_end = true}, "sc"), 3U);
   EXPECT_EQ(counts({.range = {1, {}}, .most = 2, .to_the_end = true}, ""), 2U);
 }
 

@@ -125,7 +125,7 @@ TEST(Periods, follow_streams_of_many_shapes) {
       "(B@1 B@0) * microbatches;",
       // Two streams of the same lanes, each for one rank; what a rank does not take from lists
       // nothing there.
-      "stream a = for g in 0 ..< microbatches, c in 0 .. 3 : F@0 * (c == 0) F@1 * (c == 1);\n"
+      "stream a { for g in 0 ..< microbatches { F@0; F@1; } }\n"
       "stream b { F@0 * 2; for g in 0 ..< microbatches { F@1; F@0; } }\n"
       "rank 0 { a * (2 * microbatches); } rank 1 { b * (2 * microbatches); }\n"
       "(B@1 B@0) * microbatches;",

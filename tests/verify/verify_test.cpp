@@ -158,6 +158,26 @@ TEST(Verify, refutes_a_recompute_that_forwards_leave_no_room) {
   EXPECT_EQ(verify(compiled(recompute_text(" leaving 3"))).outcome, Outcome::proved);
 }
 
+// A V on 2 ranks whose backwards are in sequence, and its forwards are not. Other choices deadlock
+// with 4 microbatches; the rest of the range is left open after few more.
+TEST(Verify, leaves_the_rest_of_a_long_range_open_once_other_choices_deadlock) {
+  const Program program = compiled(R"(pipeline p {
+  microbatches 1 .. 40;
+  stages 4;  place s on s < 2 ? s : 3 - s;
+  op F forward { needs F at prev;  acquires a 3; }
+  op B backward sequential { needs F at here, B at next;  releases a 3; }
+  resource a per stage { capacity 11; }
+  hint h { rounds B, F; }
+  dispatch ready by h;
+}
+)");
+  const Obligation deadlock = find(verify(program), "deadlock");
+  EXPECT_EQ(deadlock.outcome, Outcome::unknown);
+  EXPECT_EQ(deadlock.method, Method::states);
+  ASSERT_TRUE(deadlock.other_choices);
+  EXPECT_EQ(deadlock.other_choices->microbatches, 4);
+}
+
 TEST(Verify, refutes_an_order_without_the_room_it_takes) {
   const Program program = compiled(chain_text(4, "in order gpipe", "any"));
   const Verdict verdict = verify(program);

@@ -17,7 +17,8 @@ CountAnswers each_count(const CountPlan& plan,
   };
   std::optional<int> count = next(plan.range.min);
   for (int asked = 0; count; count = next(*count + 1), ++asked) {
-    const bool to_the_end = plan.to_the_end && plan.range.max && !answers.open;
+    const bool all_safe = !answers.open && !answers.other_choices;
+    const bool to_the_end = plan.to_the_end && plan.range.max && all_safe;
     const bool spent = plan.budget != nullptr && plan.budget->left == 0;
     if ((asked >= plan.most && !to_the_end) || spent) {
       if (!answers.open) answers.open = count;

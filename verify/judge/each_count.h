@@ -27,7 +27,7 @@ namespace ripeline::verify {
 struct CountPlan {
   spec::MicrobatchRange range;
   int most = std::numeric_limits<int>::max();  // so many are asked, and the rest is left open;
-  bool to_the_end = false;         // but all of a range with an end, as long as none is open
+  bool to_the_end = false;         // but all of a range with an end, as long as each is safe
   const Budget* budget = nullptr;  // once it is spent, the rest is left open
   // The first count in question from this one on, or nothing; empty: each in range is.
   std::function<std::optional<int>(int from)> in_question{};

@@ -32,6 +32,11 @@ constexpr int kCounts = 8;
 // Steps of the solver after which a question is asked in another way.
 constexpr std::uint64_t kFewSteps = 500'000;
 
+// So few that states may settle each of them.
+bool is_few(const spec::MicrobatchRange& counts) {
+  return counts.max && *counts.max < counts.min + kCounts;
+}
+
 std::uint64_t few_steps(const VerifyOptions& options) {
   return options.solver_steps == 0 ? kFewSteps : std::min(kFewSteps, options.solver_steps);
 }
@@ -117,7 +122,7 @@ Finding ReadyJudge::settle(const Question& question) {
   if (first == Answer::unsat && inductive_) {
     return {.outcome = Outcome::proved, .method = Method::counters};
   }
-  if (!find_runs_ && counts_decide()) {
+  if (!find_runs_ && counts_decide() && !is_few(program_.microbatches)) {
     return {.method = Method::counters, .reason = "No run was looked for."};
   }
   // From here on, count by count: the solver says which counts are in question.
@@ -162,8 +167,11 @@ std::optional<int> ReadyJudge::next_in_question(const Question& question, int fr
       least(solver, question.query + ", fewest microbatches", queries_->microbatches(), from,
             {question.bad, solver.number(from) <= queries_->microbatches()});
   if (!fewest) {
-    const bool none = solver.queries().back().answer == Answer::unsat;
-    if (!none) gave_up = "The solver gave up within its steps.";
+    if (solver.queries().back().answer == Answer::unsat) return std::nullopt;
+    if (is_few(program_.microbatches)) {
+      return program_.microbatches.contains(from) ? std::optional(from) : std::nullopt;
+    }
+    gave_up = "The solver gave up within its steps.";
     return std::nullopt;
   }
   if (*fewest <= std::numeric_limits<int>::max()) return static_cast<int>(*fewest);

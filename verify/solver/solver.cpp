@@ -23,7 +23,7 @@ struct Solver::State {
   // Simple: the incremental core, without the tactics that a default solver may put in front of it.
   z3::solver solver{context, z3::solver::simple()};
   std::optional<z3::model> model;
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;  // of each check; halved whenever one gives up, so that all end soon
   bool has_functions = false;
   bool broken =
       false;  // an exception left the solver in a state that is not known: it answers no more
@@ -188,6 +188,7 @@ Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, s
       const std::uint64_t most = steps > 0 ? steps : state_->steps;
       found = afresh ? state_->answer_afresh(most, parts) : state_->answer_within(most, parts);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
+      if (found == Answer::unknown && steps == 0 && most > 1) state_->steps = most / 2;
     } catch (const z3::exception&) {
       found = Answer::unknown;
       state_->broken = true;

@@ -137,7 +137,10 @@ bool TaskMoves::may_start_after_arrivals(State& state, const Task& task) const {
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
   });
-  const bool may = machine_.is_enabled(state, start, chooser_);
+  // What dispatch takes may start, which is quicker to tell.
+  const bool may =
+      machine_.may_start(state, task.lane, task.microbatch) &&
+      (chooser_ == Machine::Chooser::any || machine_.is_enabled(state, start, chooser_));
   for (const std::size_t message : delivered) state.messages[message] = MessageState::sent;
   return may;
 }
