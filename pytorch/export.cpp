@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/footprint.h"
 #include "spec/machine.h"
 
 namespace ripeline::spec {
@@ -28,20 +29,17 @@ std::optional<ActionKind> kind_of(OpKind kind) {
   }
 }
 
+// As measured: the state of the run, and the file that is made of it.
+constexpr KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
+
 Diagnostic wrong(std::string id, std::string message, std::string hint, Span span = {}) {
   return {
       .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
 }
 
 // What PyTorch cannot say of this program.
-Diagnostics problems(const Program& program, int microbatches) {
+Diagnostics problems(const Program& program) {
   Diagnostics found;
-  if (!program.microbatches.contains(microbatches)) {
-    found.push_back(
-        wrong("export-microbatches",
-              fmt::format("{} microbatches are not in the program's range", microbatches),
-              "choose a count that `microbatches` allows with -m"));
-  }
   for (const Unsupported& u : program.unsupported) {
     found.push_back(wrong(
         "export-unsupported",
@@ -76,6 +74,11 @@ Diagnostics problems(const Program& program, int microbatches) {
       return found;
     }
   }
+  if (program.inputs != InputOrder::natural) {
+    found.push_back(wrong("export-inputs", "PyTorch takes the inputs of a step as they come",
+                          "sort them in the training program, and write `inputs natural;`"));
+    return found;
+  }
   const int stages = static_cast<int>(program.stages.size());
   for (int s = 0; s < stages; ++s) {
     const std::vector<int> next = s + 1 < stages ? std::vector<int>{s + 1} : std::vector<int>{};
@@ -107,6 +110,17 @@ std::int64_t ticks_of(Rational cost) {
   constexpr long double kTicks = 1e6L;
   return std::llroundl(kTicks * static_cast<long double>(cost.numerator) /
                        static_cast<long double>(cost.denominator));
+}
+
+// Costs that have no value for some microbatch.
+Diagnostics check_costs(const Program& program, int microbatches) {
+  for (const Lane& lane : program.lanes) {
+    for (int m = 0; lane.cost.varies() && m < microbatches; ++m) {
+      const Result<Rational> cost = lane.cost.of(m);
+      if (!cost.ok()) return cost.errors();
+    }
+  }
+  return {};
 }
 
 // The run on a virtual clock.
@@ -152,7 +166,8 @@ class Run {
     if (lane < 0) return;
     machine_.step(state_, {.what = Event::Do::start, .lane = lane, .microbatch = microbatch});
     const Lane& l = at(program_.lanes, lane);
-    running = {lane, microbatch, now_ + ticks_of(l.cost)};
+    // The share is all, so a task's number is its microbatch's.
+    running = {lane, microbatch, now_ + ticks_of(l.cost.of(microbatch).value())};
     const auto kind = kind_of(at(program_.ops, l.op).kind);
     table_.rows[static_cast<std::size_t>(rank)].push_back(
         {.actions = {{*kind, l.stage, microbatch}}});
@@ -195,7 +210,7 @@ class Run {
 }  // namespace
 
 Result<ExportedActions> export_actions(const Program& program, int microbatches) {
-  Diagnostics found = problems(program, microbatches);
+  Diagnostics found = problems(program);
   if (!found.empty()) return found;
   const auto placement = placement_of(program);
   if (!placement) {
@@ -208,6 +223,12 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
       const auto expanded = expand(program, order, rank, microbatches);
       if (!expanded.ok()) return expanded.errors();
     }
+  }
+  if (Diagnostics wrong_costs = check_costs(program, microbatches); !wrong_costs.empty()) {
+    return wrong_costs;
+  }
+  if (const auto why = too_large(program, microbatches, kKeptOfRun)) {
+    return wrong("export-too-large", *why, "");
   }
   Run run(program, microbatches);
   if (!run.go()) {
