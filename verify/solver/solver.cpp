@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
+#include <string_view>
 
 #include <z3++.h>
 
@@ -12,6 +14,17 @@
 namespace ripeline::verify {
 
 using Op = Script::Op;
+
+namespace {
+
+// Want of memory is no answer.
+void refuse_want_of_memory(const z3::exception& error) {
+  if (std::string_view(error.msg()).find("out of memory") != std::string_view::npos) {
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace
 
 struct Solver::State {
   std::optional<Script>
@@ -188,7 +201,8 @@ Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, s
       const std::uint64_t most = steps > 0 ? steps : state_->steps;
       found = afresh ? state_->answer_afresh(most, parts) : state_->answer_within(most, parts);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
-    } catch (const z3::exception&) {
+    } catch (const z3::exception& error) {
+      refuse_want_of_memory(error);
       found = Answer::unknown;
       state_->broken = true;
     }
@@ -207,7 +221,8 @@ Answer solve(const std::string& smtlib, std::uint64_t steps) {
     }
     const Answer found = state.answer(state.solver);
     return found == Answer::unknown ? state.ask_default({}) : found;
-  } catch (const z3::exception&) {
+  } catch (const z3::exception& error) {
+    refuse_want_of_memory(error);
     return Answer::unknown;
   }
 }
