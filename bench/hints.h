@@ -78,7 +78,7 @@ struct Condition {
     const spec::OpKind kind = at(program.ops, lane.op).kind;
     double cost = kind == spec::OpKind::backward ? size.backward : size.backward / 2;
     if (kind == spec::OpKind::forward) cost = 1;
-    lane.cost = {static_cast<std::int64_t>(cost * 1000), 1000 * size.chunks};
+    lane.cost = {.each = {static_cast<std::int64_t>(cost * 1000), 1000 * size.chunks}};
   }
   return program;
 }

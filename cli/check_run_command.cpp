@@ -38,14 +38,25 @@ int exit_code_of(validate::RunOutcome outcome) {
   return unknown;
 }
 
+// Of the hash that the trace has: with -m that of what is proved for these counts alone, or, where
+// a step of the program was run, that of the program.
+spec::Result<LoadedProgram> load_for(const trace::File& file, const CheckRunCommand& command) {
+  auto loaded = load(command.file, command.program);
+  const auto& counts = command.program.microbatches;
+  const bool one = counts && counts->one();
+  if (!loaded.ok() || !one || loaded.value().program.hash == file.about.facts().hash) return loaded;
+  auto of_run = load(command.file, of_step(command.program, counts));
+  return of_run.ok() && of_run.value().program.hash == file.about.facts().hash ? of_run : loaded;
+}
+
 int run(const CheckRunCommand& command) {
-  const auto loaded = load(command.file, command.program);
-  if (!loaded.ok()) return bad_input;
-  const spec::Program& program = loaded.value().program;
   trace::File file;
   if (const core::Status s = trace::read(command.trace, file); !s.ok()) {
     return say_failed(s.message());
   }
+  const auto loaded = load_for(file, command);
+  if (!loaded.ok()) return bad_input;
+  const spec::Program& program = loaded.value().program;
   say_missing(file.notes);
   if (const auto why = validate::why_not_of(program, file.about)) {
     return say_failed(command.trace + ": " + *why);

@@ -53,8 +53,9 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
       "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
       "{}"
       "load it with\n"
-      "  PyTorch         _PipelineScheduleRuntime(stages, n_microbatches={})._load_csv(\"{}\", "
-      "format=\"{}\")\n",
+      "  PyTorch         schedule = _PipelineScheduleRuntime(stages, n_microbatches={}, "
+      "loss_fn=loss_fn)\n"
+      "                  schedule._load_csv(\"{}\", format=\"{}\")\n",
       command.output, command.form, exported.map.ranks, exported.map.stages(), microbatches,
       name_of(exported.placement),
       command.form == "compute_only" ? "computations alone: PyTorch derives the communication; "
@@ -80,13 +81,10 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
 }
 
 int run(const ExportCommand& command) {
-  const auto compiled = load(command.file, command.program);
+  const auto compiled = load(command.file, of_step(command.program, command.microbatches));
   if (!compiled.ok()) return bad_input;
   const LoadedProgram& loaded = compiled.value();
-  // Whether one that is given is in the program's range is for export_actions() to say.
-  const bool given = command.microbatches && command.microbatches->one();
-  const auto count = given ? spec::Result<int>(command.microbatches->first)
-                           : count_of_step(command.microbatches, loaded.program);
+  const auto count = count_of_step(command.microbatches, loaded.program);
   if (!count.ok()) return say_failed(count.errors());
   const int microbatches = count.value();
   const auto exported = [&] {

@@ -1,7 +1,11 @@
 #include "cli/failure.h"
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <utility>
 
 namespace ripeline::cli {
@@ -33,6 +37,29 @@ spec::Diagnostic failure(std::string sentence) {
 int say_failed(const std::string& sentence) {
   std::cerr << "ripeline: " << sentence << '\n';
   return bad_input;
+}
+
+int say_no_memory() {
+  std::fputs(
+      "ripeline: not enough memory: the machine has no more, or the process may take no more "
+      "(`ulimit -v`, a container's limit). Fewer microbatches (-m), ranks or threads take less.\n",
+      stderr);
+  return no_memory;
+}
+
+void watch_memory() {
+  static const std::terminate_handler otherwise = std::get_terminate();
+  std::set_terminate([] {
+    if (const std::exception_ptr thrown = std::current_exception()) {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const std::bad_alloc&) {
+        std::_Exit(say_no_memory());
+      } catch (...) {  // a defect, which is told in the way of all programs
+      }
+    }
+    otherwise();
+  });
 }
 
 int say_failed(const spec::Diagnostics& errors) {

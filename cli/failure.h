@@ -14,7 +14,8 @@
 namespace ripeline::cli {
 
 // Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
-enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
+// Where memory runs out, the command ends at once.
+enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3, no_memory = 4 };
 [[nodiscard]] int worse(int a, int b);
 [[nodiscard]] int exit_code_of(verify::Outcome outcome);
 
@@ -25,6 +26,11 @@ enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3 };
 // code of bad input.
 int say_failed(const std::string& sentence);
 int say_failed(const spec::Diagnostics& errors);
+// That memory ran out; the exit code for it. Takes none itself.
+int say_no_memory();
+// Says so too where memory runs out in a thread or below code that cannot throw, and ends the
+// process with that exit code.
+void watch_memory();
 // The same result, after its errors, if any, have been said.
 template <class T>
 [[nodiscard]] spec::Result<T> said(spec::Result<T> result) {

@@ -190,6 +190,12 @@ void add_judged_options(CLI::App& command, ProgramOptions& options) {
                    "without it, for all that the program is for");
 }
 
+ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts) {
+  options.microbatches = counts;
+  options.one_step = true;
+  return options;
+}
+
 void add_placement(CLI::App& command, std::optional<spec::Placement>& placement) {
   using spec::Placement;
   add_choice<std::optional<Placement>, Placement>(
@@ -254,6 +260,7 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
     }
   }
   if (const auto& counts = options.microbatches) {
+    if (options.one_step && !counts->one()) return one_count(counts).errors();
     const auto define = result.defines.find("microbatches");
     const bool other =
         define != result.defines.end() && (!counts->one() || define->second != counts->first);
@@ -262,7 +269,12 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
           fmt::format("-m {}: microbatches are set twice, here and by -D microbatches={}",
                       counts->text(), define->second));
     }
-    if (counts->one()) result.defines["microbatches"] = counts->first;
+    if (options.one_step || !counts->one()) {
+      result.microbatches = {.first = counts->first, .last = counts->last};
+      result.keeps_hash = options.one_step;
+    } else {
+      result.defines["microbatches"] = counts->first;
+    }
   }
   return result;
 }
@@ -369,15 +381,6 @@ void narrow_text(spec::Source& source, const spec::ast::Pipeline& tree, const Co
   }
 }
 
-spec::Diagnostic outside(const spec::MicrobatchRange& range, const Counts& counts) {
-  return {.id = "define-microbatches",
-          .message = fmt::format("{} is outside of the range", counts.text()),
-          .hint = range.max ? fmt::format("the program's range is {} .. {}", range.min, *range.max)
-                            : fmt::format("the program's range is {} and up", range.min),
-          .span = {},
-          .option = "-m " + counts.text()};
-}
-
 bool is_range(const ProgramOptions& options) {
   return options.microbatches && !options.microbatches->one();
 }
@@ -388,8 +391,8 @@ spec::Diagnostics without_places(spec::Diagnostics errors) {
   return errors;
 }
 
-// With -m, whose range may be written into the source.
-spec::Result<spec::Program> compiled(spec::Source& source, const spec::ElaborateOptions& elaborate,
+// With -m, whose range may be written into the source and is then no option any more.
+spec::Result<spec::Program> compiled(spec::Source& source, spec::ElaborateOptions& elaborate,
                                      const ProgramOptions& options) {
   spec::Result<spec::Program> program = spec::compile(source, elaborate);
   if (!program.ok()) {
@@ -398,10 +401,8 @@ spec::Result<spec::Program> compiled(spec::Source& source, const spec::Elaborate
     return errors;
   }
   if (!is_range(options)) return program;
-  const Counts& counts = *options.microbatches;
-  const spec::MicrobatchRange& range = program.value().microbatches;
-  if (!range.contains(counts.first) || !range.contains(counts.last)) return outside(range, counts);
-  narrow_text(source, spec::parse(source).value(), counts);
+  narrow_text(source, spec::parse(source).value(), *options.microbatches);
+  elaborate.microbatches.reset();
   return spec::compile(source, elaborate);
 }
 
@@ -440,6 +441,7 @@ spec::Result<LoadedTree> load_tree(const std::string& file, const ProgramOptions
     narrow_text(source, tree.value(), counts);
     read = source;
     tree = spec::parse(source);
+    elaborate.microbatches.reset();
   }
   return LoadedTree{std::move(source), std::move(tree).value(), std::move(elaborate)};
 }

@@ -24,13 +24,17 @@ struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
   std::string dispatch;
   std::optional<spec::Placement> placement;  // of a schedule of PyTorch
-  // What is judged or generated is for these alone. Of commands that run a step it is nothing.
+  // What is judged, generated or run is for these alone.
   std::optional<Counts> microbatches;
-  bool several = false;  // programs take these: each the defines of params that it has
+  bool one_step = false;  // of a command that runs one: `microbatches` is one count
+  bool several = false;   // programs take these: each the defines of params that it has
 };
 void add_program_options(CLI::App& command, ProgramOptions& options);
 // Also -m, of commands that judge or generate.
 void add_judged_options(CLI::App& command, ProgramOptions& options);
+// The same for a step of so many microbatches. The program keeps its hash: what is proved of it is
+// asked by a run, and the run is the program's.
+[[nodiscard]] ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts);
 
 // What FILE means everywhere, for --help.
 inline constexpr const char* kFileHelp =

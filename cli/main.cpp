@@ -2,12 +2,14 @@
 #include <exception>
 #include <initializer_list>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/input.h"
 #include "cli/usage.h"
 
@@ -43,13 +45,15 @@ void describe(CLI::App& app) {
       "  ripeline show 1f1b -D ranks=8 -m 16   draw it\n"
       "  ripeline library bf > chain.ripe      a schedule to read and change\n"
       "`ripeline COMMAND --help` says what each one takes.\n"
-      "Exit codes: 0 proved or done, 1 refuted, 2 bad input or usage, 3 unknown.");
+      "Exit codes: 0 proved or done, 1 refuted, 2 bad input or usage, 3 unknown, 4 not enough "
+      "memory.");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace ripeline::cli;
+  watch_memory();
   CLI::App app(
       "Ripeline: pipeline-parallel training that runs whatever task is ready, under a proof that "
       "it always can.");
@@ -106,6 +110,8 @@ int main(int argc, char** argv) {
     if (e.get_exit_code() == 0) return app.exit(e) == 0 ? written() : bad_input;  // --help
     std::cerr << usage_error(app, e, argc, argv);
     return bad_input;
+  } catch (const std::bad_alloc&) {
+    return say_no_memory();
   } catch (const std::exception& e) {
     std::cerr << "ripeline: internal error: " << e.what() << "\nThis is a defect of Ripeline.\n";
     return bad_input;

@@ -404,7 +404,7 @@ spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
   if (flags.placement && !options.placement) {
     return errors_of("--placement any: a FILE has one placement");
   }
-  auto loaded = load(flags.file, options);
+  auto loaded = load(flags.file, of_step(options, flags.microbatches));
   if (!loaded.ok()) return spec::Diagnostics();  // said already
   ReadProgram read{.loaded = std::move(loaded).value(), .given = {}};
   const auto count = count_of_step(flags.microbatches, read.loaded.program);

@@ -182,7 +182,7 @@ bool is_trace(const std::string& file) { return ends_with(file, ".json") || is_f
 // A trace is a run already; of a program, the run is still to be made.
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
   if (is_trace(file)) return said(run_of_trace(file, flags.steps));
-  auto loaded = load(file, flags.program);
+  auto loaded = load(file, of_step(flags.program, flags.microbatches));
   if (!loaded.ok()) return loaded.errors();
   Run run;
   run.title = file;

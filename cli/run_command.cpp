@@ -92,7 +92,7 @@ int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
 }
 
 spec::Result<PreparedRun> prepare(const RunCommand& command) {
-  auto loaded = load(command.file, command.program);
+  auto loaded = load(command.file, of_step(command.program, command.microbatches));
   if (!loaded.ok()) return loaded.errors();
   PreparedRun prepared;
   prepared.loaded = std::move(loaded).value();

@@ -1,8 +1,10 @@
 #include "emulate/emulate.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -92,13 +94,17 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
   }
   auto group = runtime::make_local_group(layout.processes());
   std::vector<std::thread> threads;
+  std::atomic<bool> no_memory{false};
   const auto run_process = [&](std::size_t process) {
     RankRun& run = runs[process];
     EmulatedRank self(*group[process], layout, options.silence);
     try {
       run = self.run(*arbiters[process], timing, microbatches);
       if (run.status.ok()) run.status = self.finish();
-    } catch (const std::exception& error) {  // no memory, say: the others must not wait for it
+    } catch (const std::bad_alloc& error) {  // the others must not wait for it
+      no_memory = true;
+      run.status = self.fail({core::StatusCode::failed, error.what()});
+    } catch (const std::exception& error) {
       run.status = self.fail({core::StatusCode::failed, error.what()});
     }
   };
@@ -116,6 +122,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
     }
   }
   for (std::thread& thread : threads) thread.join();
+  if (no_memory) throw std::bad_alloc();
   return together(facts, microbatches, runs, options);
 }
 

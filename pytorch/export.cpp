@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/footprint.h"
 #include "spec/machine.h"
 
 namespace ripeline::spec {
@@ -28,6 +29,9 @@ std::optional<ActionKind> kind_of(OpKind kind) {
       return std::nullopt;
   }
 }
+
+// As measured: the state of the run, and the file that is made of it.
+constexpr KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
 
 Diagnostic wrong(std::string id, std::string message, std::string hint, Span span = {}) {
   return {
@@ -69,14 +73,8 @@ std::optional<Diagnostic> partial_backwards(const Program& program, int stage, i
 }
 
 // What PyTorch cannot say of this program.
-Diagnostics problems(const Program& program, int microbatches) {
+Diagnostics problems(const Program& program) {
   Diagnostics found;
-  if (!program.microbatches.contains(microbatches)) {
-    found.push_back(
-        wrong("export-microbatches",
-              fmt::format("{} microbatches are not in the program's range", microbatches),
-              "choose a count that `microbatches` allows with -m"));
-  }
   for (const Unsupported& u : program.unsupported) {
     found.push_back(wrong(
         "export-unsupported",
@@ -110,6 +108,11 @@ Diagnostics problems(const Program& program, int microbatches) {
                             "PyTorch's schedules have one of each kind", op.span));
       return found;
     }
+  }
+  if (program.inputs != InputOrder::natural) {
+    found.push_back(wrong("export-inputs", "PyTorch takes the inputs of a step as they come",
+                          "sort them in the training program, and write `inputs natural;`"));
+    return found;
   }
   const int stages = static_cast<int>(program.stages.size());
   for (int s = 0; s < stages; ++s) {
@@ -146,6 +149,18 @@ std::int64_t ticks_of(Rational cost) {
   constexpr long double kTicks = 1e6L;
   return std::llroundl(kTicks * static_cast<long double>(cost.numerator) /
                        static_cast<long double>(cost.denominator));
+}
+
+// Costs that have no value for some microbatch.
+Diagnostics check_costs(const Program& program, int microbatches) {
+  for (const Lane& lane : program.lanes) {
+    for (int m = 0; lane.cost.varies() && m < microbatches; ++m) {
+      if (!lane.share.has(m)) continue;
+      const Result<Rational> cost = lane.cost.of(m);
+      if (!cost.ok()) return cost.errors();
+    }
+  }
+  return {};
 }
 
 // The run on a virtual clock.
@@ -191,10 +206,10 @@ class Run {
     if (lane < 0) return;
     machine_.step(state_, {.what = Event::Do::start, .lane = lane, .microbatch = microbatch});
     const Lane& l = at(program_.lanes, lane);
-    running = {lane, microbatch, now_ + ticks_of(l.cost)};
+    const int input = program_.microbatch_of(lane, microbatch);
+    running = {lane, microbatch, now_ + ticks_of(l.cost.of(input).value())};
     const auto kind = kind_of(at(program_.ops, l.op).kind);
-    table_.rows[static_cast<std::size_t>(rank)].push_back(
-        {.actions = {{*kind, l.stage, program_.microbatch_of(lane, microbatch)}}});
+    table_.rows[static_cast<std::size_t>(rank)].push_back({.actions = {{*kind, l.stage, input}}});
   }
 
   // All that end at the earliest time.
@@ -239,7 +254,7 @@ bool has_actions(const Program& program, int microbatches) {
 }
 
 Result<ExportedActions> export_actions(const Program& program, int microbatches) {
-  Diagnostics found = problems(program, microbatches);
+  Diagnostics found = problems(program);
   if (!found.empty()) return found;
   const auto placement = placement_of(program);
   if (!placement) {
@@ -252,6 +267,12 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
       const auto expanded = expand(program, order, rank, microbatches);
       if (!expanded.ok()) return expanded.errors();
     }
+  }
+  if (Diagnostics wrong_costs = check_costs(program, microbatches); !wrong_costs.empty()) {
+    return wrong_costs;
+  }
+  if (const auto why = too_large(program, microbatches, kKeptOfRun)) {
+    return wrong("export-too-large", *why, "");
   }
   Run run(program, microbatches);
   if (!run.go()) {

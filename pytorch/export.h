@@ -19,9 +19,10 @@ struct ExportedActions {
   StageMap map;
 };
 
-// Errors: export-microbatches (not in range), export-op (no F, B, I or W of PyTorch, or twice at a
-// stage), export-engine, export-stages (no chain of stages), export-placement (neither chain, loop
-// nor v), export-stuck, export-unsupported (the program says what is not executed), and those of
+// `microbatches` is in the program's range. Errors: export-op (no F, B, I or W of PyTorch, or twice
+// at a stage), export-engine, export-where, export-inputs, export-stages (no chain of stages),
+// export-placement (neither chain, loop nor v), export-stuck, export-too-large,
+// export-unsupported (the program says what is not executed), and those of Cost::of() and
 // expand().
 [[nodiscard]] Result<ExportedActions> export_actions(const Program& program, int microbatches);
 

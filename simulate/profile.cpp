@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -61,6 +62,8 @@ void each(const json& j, const char* table, const Read& read) {
   for (const json& row : j.at(table)) {
     try {
       read(row);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& e) {
       throw std::runtime_error(std::string(table) + "[" + std::to_string(i) + "]: " + e.what());
     }
@@ -165,6 +168,8 @@ core::Status Profile::parse(const std::string& text, Profile& profile) {
     return invalid("it is not JSON, from byte " + std::to_string(e.byte) + " on");
   } catch (const json::out_of_range&) {
     return invalid("a number in it is too large");
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     return invalid(e.what());
   }

@@ -115,7 +115,7 @@ Status RankCosts::parse(std::string_view text, RankCosts& costs) {
 }
 
 Status costs_of_lanes(const spec::Program& program, int microbatches, const RankCosts& costs,
-                      std::vector<Rational>& lanes) {
+                      std::vector<spec::Cost>& lanes) {
   const auto tasks = [&](std::initializer_list<OpKind> kinds) {
     return core::tasks_per_rank(program.lanes, program.ops, program.ranks, kinds, microbatches);
   };
@@ -143,7 +143,7 @@ Status costs_of_lanes(const spec::Program& program, int microbatches, const Rank
                           "bits",
                           program.lane_name(static_cast<int>(id)), costs.text)};
     }
-    lanes.back() = *each;
+    lanes.back() = {.each = *each};
   }
   return {};
 }

@@ -36,11 +36,10 @@ struct RankCosts {
 // A cost as it is written: a number such as 2 or 0.5, below 1e9 and with up to 6 decimals, exactly.
 [[nodiscard]] std::optional<spec::Rational> decimal(std::string_view text);
 
-// Per lane, what each of its tasks takes, exactly: what the rank takes for a microbatch, divided by
-// how many such tasks the microbatch has there. Ops of other kinds, such as reductions, keep the
-// program's cost. Fails by status: a cost does not fit in 64 bits.
+// Per lane, what its tasks take, exactly: what the rank takes for a microbatch, divided by how many
+// such tasks the microbatch has there. Ops of other kinds, such as reductions, keep the program's
+// cost. Fails by status: a cost does not fit in 64 bits.
 [[nodiscard]] core::Status costs_of_lanes(const spec::Program& program, int microbatches,
-                                          const RankCosts& costs,
-                                          std::vector<spec::Rational>& lanes);
+                                          const RankCosts& costs, std::vector<spec::Cost>& lanes);
 
 }  // namespace ripeline::simulate

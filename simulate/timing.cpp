@@ -8,6 +8,7 @@
 
 #include "core/draw.h"
 #include "core/input_order.h"
+#include "spec/footprint.h"
 
 namespace ripeline::simulate {
 namespace {
@@ -15,6 +16,9 @@ namespace {
 using core::Status;
 using core::StatusCode;
 using spec::Program;
+
+// As measured: what executors, the record of a run and who looks at it take.
+constexpr spec::KeptBytes kKeptOfRun{.task = 100, .message = 60, .microbatch = 30};
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -50,6 +54,9 @@ core::Time Timing::time(double units) const {
 
 Status Timing::make(const Program& program, int microbatches, const TimingOptions& options,
                     Timing& timing) {
+  if (const auto why = spec::too_large(program, microbatches, kKeptOfRun)) {
+    return {StatusCode::invalid, *why};
+  }
   Timing t;
   t.options_ = options;
   if (options.profile) t.unit_ = options.profile->unit;
@@ -153,8 +160,8 @@ void Timing::set_slowdowns(const Program& program) {
 double Timing::slowdown_of(const Program& program, int lane, int other) const {
   const double slowdown = program.slowdown(lane, other);
   if (!options_.rank_costs) return slowdown;
-  const double alone = at(program.lanes, lane).cost.value();
-  const double apart = alone + at(program.lanes, other).cost.value();
+  const double alone = at(program.lanes, lane).cost.each.value();
+  const double apart = alone + at(program.lanes, other).cost.each.value();
   const double mean = at(lanes_, lane).mean;
   if (alone == 0 || mean == 0) return 1;
   return slowdown * alone / apart * (mean + at(lanes_, other).mean) / mean;
@@ -187,7 +194,8 @@ void Timing::set_costs(int microbatches) {
     const int tasks = lane.once ? 1 : lane.share.below(microbatches);
     for (int m = 0; m < tasks; ++m) {
       const auto exact = static_cast<double>(mean({id, m}).count());
-      means.push_back(core::Time{std::llround(exact * known_[input_of({id, m})])});
+      const double known = lane.once ? 1 : known_[input_of({id, m})];
+      means.push_back(core::Time{std::llround(exact * known)});
     }
   }
   for (const Edge& edge : edges_) {
@@ -198,21 +206,46 @@ void Timing::set_costs(int microbatches) {
 
 Status Timing::set_lanes(const Program& program, int microbatches) {
   lanes_.resize(program.lanes.size());
-  for (std::size_t id = 0; id < lanes_.size(); ++id) {
-    lanes_[id].mean = program.lanes[id].cost.value();
-  }
+  std::vector<spec::Cost> costs;
+  for (const spec::Lane& lane : program.lanes) costs.push_back(lane.cost);
   if (options_.rank_costs) {
     if (options_.profile && !options_.profile->tasks.empty()) {
       return {StatusCode::invalid,
               "the profile has costs of tasks, and costs of a rank are given too: leave one of "
               "them out"};
     }
-    std::vector<spec::Rational> costs;
     const Status made = costs_of_lanes(program, microbatches, *options_.rank_costs, costs);
     if (!made.ok()) return made;
-    for (std::size_t id = 0; id < lanes_.size(); ++id) lanes_[id].mean = costs[id].value();
   }
-  for (int id = 0; id < size_of(lanes_); ++id) set_lane(program, id, microbatches);
+  for (int id = 0; id < size_of(lanes_); ++id) {
+    if (Status s = set_means(program, id, at(costs, id), microbatches); !s.ok()) return s;
+    set_lane(program, id, microbatches);
+  }
+  return {};
+}
+
+// What the program says of the lane. Microbatches that are not of its share are left at 0, unless
+// the order of the inputs may bring them there.
+Status Timing::set_means(const Program& program, int id, const spec::Cost& cost, int microbatches) {
+  Lane& lane = lanes_[index(id)];
+  lane.mean = cost.each.value();
+  if (!cost.varies()) return {};
+  const spec::Share& share = at(program.lanes, id).share;
+  lane.means.assign(index(microbatches), 0);
+  double sum = 0;
+  for (int m = 0; m < microbatches; ++m) {
+    if (program.inputs == spec::InputOrder::natural && !share.has(m)) continue;
+    const spec::Result<spec::Rational> value = cost.of(m);
+    if (!value.ok()) {
+      return {StatusCode::invalid,
+              fmt::format("the cost of {} has no value for microbatch {}: {}",
+                          program.lane_name(id), m, value.errors().front().message)};
+    }
+    lane.means[index(m)] = value.value().value();
+    if (share.has(m)) sum += lane.means[index(m)];
+  }
+  const int tasks = share.below(microbatches);
+  lane.mean = tasks == 0 ? 0 : sum / tasks;
   return {};
 }
 
@@ -230,16 +263,19 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
     const std::string& op = at(program.ops, l.op).name;
     const auto usual = options_.profile->find_task(program, l.op, l.stage);
     if (usual) {
+      lane.means.clear();
       lane.mean = usual->mean;
       lane.cv = usual->mean > 0 ? usual->spread / usual->mean : 0;
     }
+    bool of_microbatches = false;
     for (const Profile::Task& task : options_.profile->tasks) {
       if (task.op != op || task.stage.value_or(l.stage) != l.stage) continue;
       if (!task.microbatch || *task.microbatch >= inputs) continue;
+      of_microbatches = true;
       if (lane.means.empty()) lane.means.assign(index(inputs), -1);
       lane.means[index(*task.microbatch)] = task.mean;
     }
-    lane.measured = usual.has_value() || !lane.means.empty();
+    lane.measured = usual.has_value() || of_microbatches;
     // Of entries for one microbatch, the others have the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
@@ -325,7 +361,7 @@ core::Time Timing::mean(core::Task task) const {
   if (lane.means.empty() && !has_inputs_) return lane.fixed;
   const std::size_t input = input_of(task);
   const double mean = lane.means.empty() ? lane.mean : lane.means[input];
-  return time(mean * lane.slow * inputs_[input]);
+  return time(mean * lane.slow * factor_of(lane, input));
 }
 
 core::Time Timing::varying_task(core::Task task) const {
@@ -334,7 +370,7 @@ core::Time Timing::varying_task(core::Task task) const {
   const std::size_t input = input_of(task);
   const Drawn drawn{options_.seed, lane.what, input};
   double units = lane.means.empty() ? lane.mean : lane.means[input];
-  units *= lane.slow * inputs_[input];
+  units *= lane.slow * factor_of(lane, input);
   units *= task_factor(options_.jitter, drawn) * spread_factor(lane.cv, drawn);
   units += task_sleep(options_.jitter, drawn, lane.mean * lane.slow, sleep_base_);
   return time(units);

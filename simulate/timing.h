@@ -50,8 +50,9 @@ struct TimingOptions {
 
 class Timing {
  public:
-  // Fails by status: a profile in another unit than the one wished, an op or input that it lacks,
-  // costs of tasks from a profile and for a rank. The program is read only here.
+  // Fails by status: a step that takes too much memory (spec/footprint.h), a profile in another
+  // unit than the one wished, an op or input that it lacks, costs of tasks from a profile and for a
+  // rank, a cost without a value. The program is read only here.
   static core::Status make(const spec::Program& program, int microbatches,
                            const TimingOptions& options, Timing& timing);
 
@@ -97,7 +98,7 @@ class Timing {
 
  private:
   struct Lane {
-    double mean = 1;  // in the unit
+    double mean = 1;  // of all its tasks, in the unit
     double cv = 0;
     double slow = 1;  // of its rank
     bool once = false;
@@ -119,6 +120,8 @@ class Timing {
 
   [[nodiscard]] core::Status check_lengths(const spec::Program& program, int microbatches) const;
   core::Status set_lanes(const spec::Program& program, int microbatches);
+  core::Status set_means(const spec::Program& program, int lane, const spec::Cost& cost,
+                         int microbatches);
   void set_lane(const spec::Program& program, int lane, int microbatches);
   void set_edge(const spec::Program& program, int edge);
   void set_notes(const spec::Program& program);
@@ -127,6 +130,10 @@ class Timing {
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;
+  // Of a microbatch's tasks; a task that runs once is of none.
+  [[nodiscard]] double factor_of(const Lane& lane, std::size_t input) const {
+    return lane.once ? 1 : inputs_[input];
+  }
   // Every task of the lane takes as long.
   [[nodiscard]] bool is_fixed(const Lane& lane) const {
     return !draws_ && !has_inputs_ && lane.means.empty();

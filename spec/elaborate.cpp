@@ -39,7 +39,11 @@ Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
   std::stable_sort(
       program.unsupported.begin(), program.unsupported.end(),
       [](const Unsupported& a, const Unsupported& b) { return a.span.begin < b.span.begin; });
+  const MicrobatchRange narrowed = program.microbatches;
+  const bool narrowed_by_define = options.defines.contains("microbatches");
+  if (options.keeps_hash && !narrowed_by_define) program.microbatches = work.written_range;
   program.hash = hash_of(program);
+  program.microbatches = narrowed;
   return std::move(program);
 }
 

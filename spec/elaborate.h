@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "spec/ast.h"
@@ -18,9 +19,19 @@ namespace ripeline::spec {
 // path.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
+// Each count from the first to the last.
+struct AskedCounts {
+  int first = 1;
+  int last = 1;
+};
+
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
-      defines;               // -D name=value; `microbatches` narrows the range to one count
+      defines;  // -D name=value; `microbatches` narrows the range to one count
+  // -m: narrows the range to these counts. What is checked for each count is checked for these.
+  std::optional<AskedCounts> microbatches = {};
+  // The hash is that of the program for the range before -m: a run is one of the program.
+  bool keeps_hash = false;
   std::string dispatch;      // --dispatch "ready by NAME"; empty: as written
   int most_lanes = 200'000;  // also of stages; more are refused, so that time and sums are bounded
   ReadFile read_file = {};   // without one, no order comes from a file

@@ -255,11 +255,11 @@ const Pair* Program::pair_of(int lane, int other) const {
 
 double Program::slowdown(int lane, int other) const {
   const Lane& own = at(lanes, lane);
-  const double alone = own.cost.value();
+  const double alone = own.cost.each.value();
   if (alone == 0) return 1;
   const Pair& pair = *pair_of(lane, other);
-  const double both =
-      pair.costs.empty() ? alone + at(lanes, other).cost.value() : at(pair.costs, own.rank).value();
+  const double both = pair.costs.empty() ? alone + at(lanes, other).cost.each.value()
+                                         : at(pair.costs, own.rank).value();
   return both / alone;
 }
 

@@ -44,10 +44,12 @@
 //        edges they may overtake each other;
 //      - a rendezvous message arrives only when the task that needs it is the next of its engine in
 //        its rank's order. Until then its sender's engine is handing it over, and so is not idle.
-//  * With `dispatch ready`, an idle engine starts, at some time, the task that the hint chooses
-//    among those that may start; the choice is stated in spec/hint.h.
+//  * With `dispatch ready`, an engine of which tasks may start starts, at some time, the one that
+//    the hint chooses among them; the choice is stated in spec/hint.h. An engine that runs one task
+//    of a pair so starts the other, too.
 //  * A program *deadlocks* (in names and comments: it sticks, it is stuck) when no task runs, no
-//    message is on its way, not all tasks have ended, and no task may start.
+//    message may arrive, not all tasks have ended, and no task may start. Messages that wait at
+//    their senders for slots may be left.
 //
 // Immutable once made; shared freely.
 #pragma once
@@ -65,6 +67,7 @@
 #include "core/vocabulary/need.h"
 #include "core/vocabulary/share.h"
 #include "core/vocabulary/task.h"
+#include "spec/cost.h"
 #include "spec/expr.h"
 #include "spec/indexing.h"
 
@@ -120,9 +123,9 @@ struct Lane {
   Share share = {};
   int collectives = 0;  // of its tensor-parallel group, issued by each of its tasks
   Engine engine = Engine::compute;
-  Rational cost{1, 1};     // mean, in the program's unit; never part of a verdict or of the hash
-  std::vector<int> edges;  // edges whose consumer this is
-  std::vector<int> feeds;  // edges whose producer this is
+  Cost cost;
+  std::vector<int> edges;         // edges whose consumer this is
+  std::vector<int> feeds;         // edges whose producer this is
   std::vector<Acquire> acquires;  // at most one per pool
   std::vector<Release> releases;  // at most one per pool
 };

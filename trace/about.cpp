@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <deque>
+#include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -282,6 +283,8 @@ core::Status About::from_json(const std::string& text, About& about) {
     about = About(f, run_of(j));  // copies what the views point to
     if (j.contains("part")) about.part = part_of(j["part"], f.ranks);
     return {};
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     return {core::StatusCode::invalid, std::string("otherData: ") + e.what()};
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 
 #include "spec/indexing.h"
 #include "verify/group/group_judge.h"
@@ -73,8 +74,10 @@ Verdict judged(const Program& program, const VerifyOptions& asked) {
     return judged_by(*judge_of(program, options), program, [&](const MemoryFinding& memory) {
       return peaks_of(program, options, memory);
     });
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
-    // Nothing is known then: memory ran out, or there is a mistake in here.
+    // Nothing is known then: there is a mistake in here.
     NoJudge none(std::string("The verifier failed: ") + error.what() + ".", {});
     return judged_by(none, program);
   }

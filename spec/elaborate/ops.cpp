@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/elaborate/costs.h"
 #include "spec/elaborate/groups.h"
 #include "spec/elaborate/pairs.h"
 #include "spec/elaborate/share.h"
@@ -146,25 +147,8 @@ void make_ops(Work& work) {
     work.program.ops.push_back(
         {op.name.text, kind, op.sequential, op.once, engine_of(work, op), op.name.span});
     check_clauses(work, op);
+    check_cost(work, op);
   }
-}
-
-Rational cost_of(Work& work, const ast::Op& op, const Values& values, const std::string& where) {
-  for (const ast::OpClause& clause : op.clauses) {
-    const auto* cost = std::get_if<ast::Cost>(&clause.value);
-    if (cost == nullptr) continue;
-    for (const std::string& name : names_in(cost->value)) {
-      // It varies with the microbatch: only a profile knows its mean.
-      if (name == "m" || name == "input") return {1, 1};
-    }
-    const auto value = value_of(work, cost->value, values, where);
-    if (value && value->numerator < 0) {
-      work.error("cost-negative", fmt::format("the cost of {} is negative{}", op.name.text, where),
-                 "a cost is 0 or more", cost->value.span);
-    }
-    return value.value_or(Rational{1, 1});
-  }
-  return {1, 1};
 }
 
 int collectives_of(Work& work, const ast::Op& op, const Values& values, const std::string& where) {
@@ -207,7 +191,7 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   lane.share = *share;
   lane.collectives = collectives_of(work, written, values, where);
   lane.engine = known.engine;
-  lane.cost = cost_of(work, written, values, where);
+  lane.cost = cost_of(work, written, *share, values, where);
   work.program.lanes.push_back(std::move(lane));
 }
 

@@ -1,8 +1,8 @@
 // Fifth step: ops, lanes and edges, and no cycle among the needs.
 //
-// Errors: need-…, needs-cycle, link-…, channel-capacity, via-unknown-link, cost-negative,
+// Errors: need-…, needs-cycle, link-…, channel-capacity, via-unknown-link,
 // collectives-…, op-unknown-engine, no-tasks, too-many-lanes, tensor-parallel-members,
-// rendezvous-without-order, and those of share.h and pairs.h, which are parts of it.
+// rendezvous-without-order, and those of costs.h, share.h and pairs.h, which are parts of it.
 #pragma once
 
 #include "spec/elaborate/work.h"

@@ -128,19 +128,75 @@ class OrderMaker {
   Order order_;
 };
 
+// What is wrong with the order for that count; nothing also where `left` ran out.
+Diagnostics wrong_with(const Work& work, const Order& order, int count, ExpansionWork& left) {
+  for (int rank = 0; rank < work.program.ranks; ++rank) {
+    --left.left;
+    const auto runs =
+        expand_runs(work.program, order, rank, count, at(work.rank_stages, rank), left);
+    if (left.ran_out) return {};
+    if (!runs.ok()) return runs.errors();
+  }
+  return {};
+}
+
+// The fewest microbatches above `wrong` with which the order has a meaning, if it has one for all
+// that are tried from there on, of the text's range; nothing: there are none.
+std::optional<int> right_from(const Work& work, const Order& order, int wrong) {
+  MicrobatchRange range = work.written_range;
+  if (!range.contains(wrong + 1)) return std::nullopt;
+  range.min = wrong + 1;
+  ExpansionWork left{kMostTrials, false};
+  std::optional<int> fewest;
+  for (int m = range.min; m <= last_tried(range); ++m) {
+    const bool right = wrong_with(work, order, m, left).empty();
+    if (left.ran_out || (fewest && !right)) return std::nullopt;
+    if (right && !fewest) fewest = m;
+  }
+  return fewest;
+}
+
+bool is_too_long(const Diagnostics& wrong) {
+  return std::any_of(wrong.begin(), wrong.end(),
+                     [](const Diagnostic& d) { return d.id == "order-too-long"; });
+}
+
+// The most microbatches below `long_one` with which the order is not too long; 0: it always is, or
+// that takes too long to say.
+int most_of(const Work& work, const Order& order, int long_one) {
+  int most = 0;
+  while (long_one - most > 1) {
+    const int middle = most + (long_one - most) / 2;
+    ExpansionWork left{kMostTrials, false};
+    const bool long_too = is_too_long(wrong_with(work, order, middle, left));
+    if (left.ran_out) return 0;
+    (long_too ? long_one : most) = middle;
+  }
+  return most;
+}
+
 // Reports what goes wrong for the fewest microbatches.
 void check_order(Work& work, const Order& order) {
+  constexpr int kUsualMost = 64;  // of an example
   const MicrobatchRange& range = work.program.microbatches;
   ExpansionWork left{kMostTrials, false};
   for (int m = range.min; m <= last_tried(range); ++m) {
-    for (int rank = 0; rank < work.program.ranks; ++rank) {
-      --left.left;
-      const auto runs = expand_runs(work.program, order, rank, m, at(work.rank_stages, rank), left);
-      if (left.ran_out) return;
-      if (runs.ok()) continue;
-      work.error(runs.errors());
-      return;
+    Diagnostics wrong = wrong_with(work, order, m, left);
+    if (left.ran_out) return;
+    if (wrong.empty()) continue;
+    const int most_short = is_too_long(wrong) ? most_of(work, order, m) : 0;
+    if (most_short > 0) wrong.front().hint += fmt::format(": the most are -m {}", most_short);
+    if (const auto fewest = right_from(work, order, m)) {
+      const int most = work.written_range.max.value_or(std::max(kUsualMost, *fewest));
+      for (Diagnostic& d : wrong) {
+        d.hint += fmt::format(
+            "{}from {} microbatches on the order has a meaning: write `microbatches {} .. {};`, or "
+            "give -m {}..{}",
+            d.hint.empty() ? "" : "; ", *fewest, *fewest, most, *fewest, most);
+      }
     }
+    work.error(wrong);
+    return;
   }
 }
 

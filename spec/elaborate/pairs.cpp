@@ -18,7 +18,7 @@ std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair
   for (int lane = program.first_lane(rank); lane < program.first_lane(rank + 1); ++lane) {
     const Lane& l = at(program.lanes, lane);
     if (l.op != pair.first && l.op != pair.second) continue;
-    if (!less(*cost, l.cost)) continue;
+    if (!less(*cost, l.cost.each)) continue;
     work.error("pair-cost",
                fmt::format("the pair takes less than {} alone{}", program.lane_name(lane), where),
                "the cost of a pair is that of both together: at least that of each",
@@ -26,6 +26,12 @@ std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair
     return std::nullopt;
   }
   return cost;
+}
+
+// How long a pair takes is one number on each rank.
+bool varies(const Program& program, int op) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(),
+                     [op](const Lane& lane) { return lane.op == op && lane.cost.varies(); });
 }
 
 std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
@@ -53,6 +59,14 @@ std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
     work.error("duplicate-pair",
                fmt::format("{} and {} are a pair already", node.first.text, node.second.text),
                "give it once", written.span);
+    return std::nullopt;
+  }
+  for (const int op : {pair.first, pair.second}) {
+    if (!varies(program, op)) continue;
+    work.error("pair-cost",
+               fmt::format("tasks of {} take different times, by their microbatches",
+                           at(program.ops, op).name),
+               "the ops of a pair have costs that do not name m", written.span);
     return std::nullopt;
   }
   for (int rank = 0; node.cost && rank < program.ranks; ++rank) {

@@ -67,21 +67,41 @@ void evaluate_range(Work& work) {
   }
 }
 
-void narrow_range(Work& work, std::int64_t count) {
+// `counts`: as the option says it.
+void narrow_range(Work& work, std::int64_t first, std::int64_t last, const std::string& counts,
+                  const std::string& option) {
   MicrobatchRange& range = work.program.microbatches;
-  const bool inside =
-      count >= 1 && count <= kMostMicrobatches && range.contains(static_cast<int>(count));
-  if (!inside) {
-    const std::string last = range.max ? fmt::format(".. {}", *range.max)
-                                       : fmt::format("and up, at most {}", kMostMicrobatches);
+  const auto inside = [&](std::int64_t count) {
+    return count >= 1 && count <= kMostMicrobatches && range.contains(static_cast<int>(count));
+  };
+  if (!inside(first) || !inside(last)) {
+    const std::string end = range.max ? fmt::format(".. {}", *range.max)
+                                      : fmt::format("and up, at most {}", kMostMicrobatches);
     work.errors.push_back({.id = "define-microbatches",
-                           .message = fmt::format("{} is outside of the range", count),
-                           .hint = fmt::format("the program's range is {} {}", range.min, last),
+                           .message = fmt::format("{} is outside of the range", counts),
+                           .hint = fmt::format("the program's range is {} {}", range.min, end),
                            .span = {},
-                           .option = fmt::format("-D microbatches={}", count)});
+                           .option = option});
     return;
   }
-  range = {static_cast<int>(count), static_cast<int>(count)};
+  range = {static_cast<int>(first), static_cast<int>(last)};
+}
+
+// By -D, then by -m.
+void narrow_range(Work& work) {
+  const std::size_t errors = work.errors.size();
+  work.written_range = work.program.microbatches;
+  const auto count = work.options.defines.find("microbatches");
+  if (count != work.options.defines.end()) {
+    narrow_range(work, count->second, count->second, std::to_string(count->second),
+                 fmt::format("-D microbatches={}", count->second));
+  }
+  if (const auto& asked = work.options.microbatches; asked && work.errors.size() == errors) {
+    const std::string counts = asked->first == asked->last
+                                   ? std::to_string(asked->first)
+                                   : fmt::format("{}..{}", asked->first, asked->last);
+    narrow_range(work, asked->first, asked->last, counts, "-m " + counts);
+  }
 }
 
 }  // namespace
@@ -107,10 +127,7 @@ void evaluate_params(Work& work) {
   if (work.microbatches.node == nullptr) return;
   const std::size_t errors = work.errors.size();
   evaluate_range(work);
-  const auto count = work.options.defines.find("microbatches");
-  if (count != work.options.defines.end() && work.errors.size() == errors) {
-    narrow_range(work, count->second);
-  }
+  if (work.errors.size() == errors) narrow_range(work);
 }
 
 }  // namespace ripeline::spec::elaboration

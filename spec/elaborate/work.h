@@ -76,6 +76,8 @@ struct Work {
   TreeNode<ast::Dispatch> dispatch = {};
   ast::Dispatch dispatch_option = {};  // what --dispatch says
 
+  // Known once the params are: the program's range as it is written.
+  MicrobatchRange written_range = {};
   // Known once the stages are placed.
   std::vector<std::vector<int>> rank_stages = {};  // of each rank, its stages by chunk
   // Known once there are lanes: after so many microbatches all shares repeat together.

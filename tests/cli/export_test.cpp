@@ -111,6 +111,10 @@ TEST_F(CheckAndExport, export_refuses_what_pytorch_cannot_say) {
       {"a 1, b 1; place s on s; op F forward { } op B backward { needs F at here; } dispatch "
        "ready;",
        "export-stages"},
+      {"ranks; place s on s; inputs pyramid; op F forward { needs F at prev; } op B backward { "
+       "needs "
+       "F at here, B at next; } dispatch ready;",
+       "export-inputs"},
       {"ranks; place s on ranks - 1 - s; op F forward { needs F at prev; } op B backward { needs F "
        "at here, B at next; } dispatch ready;",
        "export-placement"},
@@ -124,7 +128,7 @@ TEST_F(CheckAndExport, export_refuses_what_pytorch_cannot_say) {
   write("p.ripe",
         head + "ranks; place s on s; op F forward { needs F at prev; } dispatch ready; }");
   EXPECT_EQ(ripeline("export p.ripe -m 5 -o x.csv"), 2);
-  EXPECT_TRUE(says("export-microbatches")) << out_;
+  EXPECT_TRUE(says("define-microbatches")) << out_;
   // No backward at all: PyTorch's schedules train.
   EXPECT_EQ(ripeline("export p.ripe -m 2 -o x.csv"), 1);
   EXPECT_TRUE(says("missing")) << out_;

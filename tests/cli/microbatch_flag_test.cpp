@@ -25,11 +25,29 @@ constexpr const char* kSticksFromFour = R"(pipeline fills {
 }
 )";
 
+// Its warm-up has no limit: an order from three microbatches on.
+constexpr const char* kFromThree = R"(pipeline noclamp {
+  param ranks = 4;
+  microbatches any;
+  stages ranks;
+  place s on s;
+  op F forward  { cost 1;  needs F at prev;             acquires activation; }
+  op B backward { cost 2;  needs F at here, B at next;  releases activation; }
+  resource activation per stage { capacity ranks - s; }
+  order plain on r {
+    let warm = ranks - 1 - r;
+    F * warm;  (F B) * (microbatches - warm);  B * warm;
+  }
+  dispatch in order plain;
+}
+)";
+
 class MicrobatchFlag : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
     write("fills.ripe", kSticksFromFour);
+    write("noclamp.ripe", kFromThree);
   }
   bool says(const Outcome& outcome, const std::string& text) {
     return outcome.out.find(text) != std::string::npos;
@@ -51,6 +69,48 @@ TEST_F(MicrobatchFlag, of_verify_is_what_the_verdict_is_for) {
   EXPECT_TRUE(says(more, "refuted: deadlock, with 4 microbatches (the fewest)")) << more.out;
   const auto json = nlohmann::json::parse(ripeline("verify fills.ripe -m 1..3 --format json").out);
   EXPECT_EQ(json.at("microbatches"), "1 .. 3");
+}
+
+// No command fails over a count that it is not asked for.
+TEST_F(MicrobatchFlag, narrows_the_range_in_every_command) {
+  const Outcome range = ripeline("verify noclamp.ripe -m 3..64");
+  EXPECT_EQ(range.exit_code, 0) << range.out;
+  EXPECT_TRUE(says(range, "noclamp.ripe: proved, for 3 .. 64 microbatches")) << range.out;
+  const std::string line = "write `microbatches 3 .. 64;`, or give -m 3..64";
+  for (const auto& [command, more] :
+       std::vector<std::pair<std::string, std::string>>{{"verify", ""},
+                                                        {"simulate", " --trace run.json"},
+                                                        {"simulate", " --verify"},
+                                                        {"emulate", " --unit 1ms"},
+                                                        {"show", ""},
+                                                        {"why", " 0F0"},
+                                                        {"export", " -o x.csv"},
+                                                        {"compare 1f1b", ""},
+                                                        {"optimise", " --solver none --seconds 1"},
+                                                        {"optimise", " --orders given --seeds 2"},
+                                                        {"generate", " --name n -o n.h"},
+                                                        {"check-run run.json --program", ""}}) {
+    const Outcome eight = ripeline(command + " noclamp.ripe -m 8" + more);
+    EXPECT_EQ(eight.exit_code, 0) << command << eight.out;
+    const Outcome two = ripeline(command + " noclamp.ripe -m 2" + more);
+    EXPECT_EQ(two.exit_code, 2) << command;
+    EXPECT_TRUE(says(two, "order-negative-count")) << two.out;
+    EXPECT_TRUE(says(two, line)) << two.out;
+  }
+  EXPECT_TRUE(says(ripeline("verify noclamp.ripe"), line));
+  EXPECT_EQ(ripeline("generate noclamp.ripe -m 3..64 --name n -o n.h").exit_code, 0);
+}
+
+TEST_F(MicrobatchFlag, tells_every_command_what_microbatches_are) {
+  std::string text = kFromThree;
+  text.replace(text.find("capacity ranks - s"), 18, "capacity microbatches");
+  write("all.ripe", text);
+  EXPECT_EQ(ripeline("verify all.ripe").exit_code, 2);
+  for (const char* command : {"verify all.ripe -m 8", "simulate all.ripe -m 8",
+                              "show all.ripe -m 8", "export all.ripe -m 8 -o x.csv"}) {
+    const Outcome outcome = ripeline(command);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  }
 }
 
 TEST_F(MicrobatchFlag, with_one_number_is_as_the_define) {
@@ -156,7 +216,8 @@ TEST_F(MicrobatchFlag, is_not_needed_where_there_is_one_count) {
   EXPECT_TRUE(says(outcome, "-m is needed")) << outcome.out;
   const Outcome other = ripeline("simulate one.csv -m 3");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_TRUE(says(other, "it is for 2 alone")) << other.out;
+  EXPECT_TRUE(says(other, "-m 3: error[define-microbatches]: 3 is outside of the range"))
+      << other.out;
 }
 
 }  // namespace

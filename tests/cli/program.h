@@ -29,9 +29,12 @@ class CliTest : public testing::Test {
   // appended to `out` unless it is dropped.
   Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1",
                    int seconds = 60) {
-    const std::string command = "cd '" + folder_.string() + "' && timeout " +
-                                std::to_string(seconds) + " " RIPELINE_PROGRAM " " + arguments +
-                                " " + redirect;
+    return shell("timeout " + std::to_string(seconds) + " " RIPELINE_PROGRAM " " + arguments + " " +
+                 redirect);
+  }
+  // A shell's line, in the test's folder.
+  Outcome shell(const std::string& line) {
+    const std::string command = "cd '" + folder_.string() + "' && " + line;
     FILE* pipe = popen(command.c_str(), "r");
     std::string out;
     std::array<char, 4096> buffer;

@@ -154,7 +154,7 @@ TEST(PlacedModel, is_a_program_with_as_many_stages_as_there_may_be) {
     for (std::size_t layer = first; layer < end; ++layer) quarters += costs[layer];
     for (const spec::Lane& lane : program.value().lanes) {
       if (lane.stage != static_cast<int>(s) || lane.op != 0) continue;
-      EXPECT_EQ(lane.cost.value() * 4, static_cast<double>(quarters)) << s;
+      EXPECT_EQ(lane.cost.each.value() * 4, static_cast<double>(quarters)) << s;
       EXPECT_EQ(lane.rank, static_cast<int>(s % 128));
     }
   }

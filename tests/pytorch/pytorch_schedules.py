@@ -1,6 +1,6 @@
 """pytorch_schedules.py --ripeline PROGRAM: PyTorch's own loader reads what `ripeline export` writes, and `ripeline check` passes what
-PyTorch's own schedules are. RIPELINE_PYTORCH names a Python with PyTorch, such as setup/pytorch.sh makes; without it this one is
-tried. Exit status 77, skipped, where torch.distributed.pipelining cannot be imported.
+PyTorch's own schedules are; and what docs/check.md shows trains. RIPELINE_PYTORCH names a Python with PyTorch, such as
+setup/pytorch.sh makes; without it this one is tried. Exit status 77, skipped, where torch.distributed.pipelining cannot be imported.
 """
 
 import argparse
@@ -113,6 +113,17 @@ def passes(ripeline, name, chunks, placement, ranks, microbatches, path):
         run(ripeline, "check", path, "--form", form, "--placement", placement)
 
 
+def trains(ripeline, folder):
+    """The program of docs/check.md, as it stands there."""
+    run(ripeline, "export", "1f1b", "-D", "ranks=2", "-m", "3", "-o", f"{folder}/1f1b.csv")
+    script = pathlib.Path(__file__).with_name("train_exported.py").resolve()
+    here = os.getcwd()
+    os.chdir(folder)
+    said = run(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(script))
+    os.chdir(here)
+    assert "3 microbatches, loss" in said, said
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ripeline", required=True)
@@ -124,6 +135,7 @@ def main():
                 loads(ripeline, name, ranks, microbatches, path)
             for name, chunks, placement in OWN:
                 passes(ripeline, name, chunks, placement, ranks, microbatches, path)
+        trains(ripeline, folder)
     print(f"{len(EXPORTED)} schedules loaded by PyTorch, {len(OWN)} of PyTorch's own passed, at {len(SIZES)} sizes, in both forms")
 
 

@@ -97,10 +97,10 @@ TEST(RankCosts, that_do_not_say_all_are_refused) {
 // What tasks of the lane take.
 Rational cost_of(const spec::Program& program, const std::string& name, const RankCosts& costs,
                  int microbatches) {
-  std::vector<Rational> lanes;
+  std::vector<spec::Cost> lanes;
   EXPECT_EQ(costs_of_lanes(program, microbatches, costs, lanes).message(), "");
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
-    if (program.lane_name(lane) == name) return at(lanes, lane);
+    if (program.lane_name(lane) == name) return at(lanes, lane).each;
   }
   ADD_FAILURE() << name;
   return {};

@@ -175,11 +175,30 @@ TEST(Elaborate, adds_up_amounts_and_takes_the_largest_leaving) {
 
 TEST(Elaborate, keeps_exact_costs) {
   const Program program = compiled(kChain);
-  EXPECT_EQ(program.lanes[1].cost, (Rational{1, 2}));
+  EXPECT_EQ(program.lanes[1].cost.each, (Rational{1, 2}));
   const Program varying = compiled(with(
       "microbatches any; dispatch ready; op F { cost 3 * input; } op B { cost 0.25 * (s + 1); }"));
-  EXPECT_EQ(varying.lanes[0].cost, (Rational{1, 1}));
-  EXPECT_EQ(varying.lanes[3].cost, (Rational{1, 2}));
+  EXPECT_EQ(varying.lanes[0].cost.each, (Rational{3, 1}));  // the mean of input is 1
+  EXPECT_EQ(varying.lanes[3].cost.each, (Rational{1, 2}));
+}
+
+TEST(Elaborate, keeps_costs_of_microbatches) {
+  const Program program = compiled(
+      with("microbatches any; dispatch ready; op F { cost (m == 0 ? 4 : 1) * (s + 1); } op B { "
+           "cost s == 0 ? 2 : m / 3; } op C { cost min(m, 2) * input + input / 2; }"));
+  struct Case {
+    int lane;
+    int microbatch;
+    Rational cost;
+  };
+  for (const Case& c : {Case{0, 0, {4, 1}}, Case{0, 1, {1, 1}}, Case{3, 0, {8, 1}},
+                        Case{3, 9, {2, 1}}, Case{4, 2, {2, 3}}, Case{2, 7, {5, 2}}}) {
+    EXPECT_EQ(at(program.lanes, c.lane).cost.of(c.microbatch).value(), c.cost)
+        << c.lane << ", " << c.microbatch;
+  }
+  EXPECT_FALSE(program.lanes[1].cost.varies());
+  EXPECT_EQ(program.lanes[1].cost.each, (Rational{2, 1}));
+  EXPECT_TRUE(program.lanes[4].cost.varies());
 }
 
 TEST(Elaborate, reads_the_microbatch_range) {

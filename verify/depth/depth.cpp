@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -228,8 +229,10 @@ spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline
   EveryDepth judge(pipeline, source, options, use);
   try {
     return judge.run();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
-    // Nothing is known then: memory ran out, or there is a mistake in here.
+    // Nothing is known then: there is a mistake in here.
     return judge.failed(error.what());
   }
 }

@@ -9,21 +9,24 @@
 // What counts alone can say of `may start` is exact when, for each lane, the sets of microbatches
 // that its producers have ended are nested: then the smallest count decides. Sets are nested when
 // one producer is an ancestor of the other, or when both are prefixes: those of a sequential lane,
-// of one whose needs lead back to its own microbatch before, and of those between the start that
-// lets one microbatch in and the end that lets it out, where no two fit in. A consumer that is a
-// prefix needs prefixes. Otherwise `may` is what must at least hold and `must` is what suffices,
-// and only proofs are sound, not the search for states. What suffices is counted within a set that
-// holds all the others: what a common ancestor has ended, or every microbatch.
+// of one whose needs lead back to its own microbatch before, and of those between the start of a
+// prefix, which lets one microbatch in, and the end that lets it out, where no two fit in. A
+// consumer that is a prefix needs prefixes. Otherwise `may` is what must at least hold and `must`
+// is what suffices, and only proofs are sound, not the search for states. What suffices is counted
+// within a set that holds all the others: what a common ancestor has ended, or every microbatch.
 //
-// Bounded links. Let the arrivals that no start uses be delayed to the end of the run: nothing
-// that started starts later for it, and slots are freed no later. So the same quiescent states are
-// reached by running tasks one at a time, each taking its messages just before it starts, and by
-// filling the slots at the end, in any way that timing allows; quiescent means that a slot is free
-// only if no message waits for it. With k slots, of what one edge has ready, some k have arrived,
-// whichever timing chose: one at least, which is enough for a lane that takes any microbatch and
-// gets this message last; otherwise counts say only that all have arrived when they are no more
-// than the slots. Over a fifo edge with a sequential producer a prefix arrives, and the next one
-// with it. Of a channel's slots each edge has as many as timing gave it, a variable of its own.
+// Bounded links. Leave the order of arrivals over fifo edges aside, which only adds runs, and let
+// the arrivals that no start uses be delayed to the end of the run: nothing that started starts
+// later for it, and slots are freed no later. (With the order, a message that no start uses may
+// have to arrive before one that a start uses; it is counted on in the last state alone.) So the
+// same quiescent states are reached by running tasks one at a time, each taking its messages just
+// before it starts, and by filling the slots at the end, in any way that timing allows; quiescent
+// means that a slot is free only if no message waits for it. With k slots, of what one edge has
+// ready, some k have arrived, whichever timing chose: one at least, which is enough for a lane that
+// takes any microbatch and gets this message last; otherwise counts say only that all have arrived
+// when they are no more than the slots. Over a fifo edge with a sequential producer a prefix
+// arrives, and the next one with it. Of a channel's slots each edge has as many as timing gave it,
+// a variable of its own.
 //
 // An example: 1F1B's memory on two ranks, `F needs F at prev; B needs F at here, B at next`, where
 // stage s has room for 2 - s activations, from F to B. Four lanes, with f0, b0, f1 and b1 of M

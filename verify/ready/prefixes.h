@@ -18,8 +18,8 @@ class Prefixes {
   Prefixes(const spec::Program& program, const std::vector<spec::Guards>& guards);
 
   // The lane's microbatches start in order: it is sequential; or needs what needs its own
-  // microbatch before; or stands between what lets one microbatch in at a time and what lets it
-  // out.
+  // microbatch before; or stands between a lane that starts in order and lets one microbatch in at
+  // a time, and what lets it out.
   [[nodiscard]] bool is_prefix(int lane) const { return prefixes_[static_cast<std::size_t>(lane)]; }
   // Each task of `of` needs the lane's of the same microbatch, at once or through others.
   [[nodiscard]] bool is_ancestor(int lane, int of) const;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
+#include <string_view>
 
 #include <z3++.h>
 
@@ -12,6 +14,17 @@
 namespace ripeline::verify {
 
 using Op = Script::Op;
+
+namespace {
+
+// Want of memory is no answer.
+void refuse_want_of_memory(const z3::exception& error) {
+  if (std::string_view(error.msg()).find("out of memory") != std::string_view::npos) {
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace
 
 struct Solver::State {
   std::optional<Script>
@@ -189,7 +202,8 @@ Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, s
       found = afresh ? state_->answer_afresh(most, parts) : state_->answer_within(most, parts);
       if (found == Answer::unknown && steps == 0) found = state_->ask_default(parts);
       if (found == Answer::unknown && steps == 0 && most > 1) state_->steps = most / 2;
-    } catch (const z3::exception&) {
+    } catch (const z3::exception& error) {
+      refuse_want_of_memory(error);
       found = Answer::unknown;
       state_->broken = true;
     }
@@ -208,7 +222,8 @@ Answer solve(const std::string& smtlib, std::uint64_t steps) {
     }
     const Answer found = state.answer(state.solver);
     return found == Answer::unknown ? state.ask_default({}) : found;
-  } catch (const z3::exception&) {
+  } catch (const z3::exception& error) {
+    refuse_want_of_memory(error);
     return Answer::unknown;
   }
 }
