@@ -98,7 +98,8 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
                                       .seed = flags.times.timing.seed,
                                       .solver_threads = limits.solver_threads,
                                       .go_on = [&] { return !interrupts.told_to_end(); },
-                                      .improved = {}});
+                                      .improved = {},
+                                      .others = optimised.other_cuts});
   search.run();
   Point point;
   point.memory = memory;
@@ -129,7 +130,10 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   if (costs.empty()) costs = {"1", "1", "1", "0"};
   simulate::TimingOptions times = problem.times();
   simulate::RankCosts rank_costs;
-  const std::string text = fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
+  // With a whole backward they have their names.
+  const std::string text = costs.size() == 3
+                               ? fmt::format("{},{}", costs[0], costs[1])
+                               : fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
   if (!simulate::RankCosts::parse(text, rank_costs).ok()) return {};
   times.rank_costs = std::move(rank_costs);
   std::vector<Known> all;

@@ -81,7 +81,11 @@ std::string held_text(const Problem& problem, const optimise::Found& order, doub
 std::string what_binds(const std::string& by) {
   const std::size_t colon = by.find(": ");
   const std::string_view formula = std::string_view(by).substr(colon == by.npos ? 0 : colon + 2);
-  constexpr std::array<std::array<std::string_view, 2>, 11> kWords = {{
+  constexpr std::array<std::array<std::string_view, 2>, 12> kWords = {{
+      {"busiest rank of every cut",
+       "every cut of the layers: some rank has so much to do, or has to wait for its first "
+       "gradient, "
+       "for the way of its last one, or for room"},
       {"work ", "work: nobody can be faster than what the busiest rank has to do"},
       {"head ",
        "start-up: until its first gradient comes back, the rank has too little room, or "
@@ -105,6 +109,33 @@ std::string what_binds(const std::string& by) {
   return "";
 }
 
+// What is not below the bound, and how far the best may be below what was found.
+std::string bound_text(const Optimised& optimised, const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  const optimise::Bound& bound = search.bound();
+  const bool several = optimised.forms.front().name != optimised.forms.back().name;
+  const std::string none = fmt::format(
+      "no {}order{} has a {} below {} ({})", optimised.is_cut ? "cut of the layers and no " : "",
+      optimised.model.empty() ? ""
+      : several               ? " on any of the placements"
+                              : " on this placement",
+      name_of(problem.objective()), text_of(problem, bound.value), bound.by);
+  if (search.best_value() == bound.value) return "optimal: " + none;
+  return fmt::format("{}: the best takes at most {:.2f} % less", none,
+                     100 * gap_of(search.best_value(), bound.value));
+}
+
+// What is known of the cut that was found, where that is more than what holds of all. Empty: it is
+// not.
+std::string text_of_cut(const Optimised& optimised, const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  const optimise::Bound& bound = search.bound_of(*search.best()->form);
+  if (!optimised.is_cut || bound.value <= search.bound().value) return "";
+  return fmt::format("{}no order of these stages has a {} below {} ({})",
+                     search.best_value() == bound.value ? "optimal for this cut: " : "",
+                     name_of(problem.objective()), text_of(problem, bound.value), bound.by);
+}
+
 // What was found, in a few sentences.
 std::vector<std::string> summary(const Optimised& optimised, const FormSearch& search) {
   const optimise::Form& form = *search.best()->form;
@@ -117,42 +148,36 @@ std::vector<std::string> summary(const Optimised& optimised, const FormSearch& s
   };
   const std::string model =
       optimised.model.empty() ? "" : fmt::format(", {}, placement {}", optimised.model, form.name);
-  const optimise::Bound& bound = search.bound();
-  const std::string none = fmt::format(
-      "no order{} has a {} below {} ({})",
-      optimised.model.empty()
-          ? ""
-          : (optimised.forms.size() > 1 ? " on any of the placements" : " on this placement"),
-      name_of(problem.objective()), text_of(problem, bound.value), bound.by);
   std::vector<std::string> lines = {
       fmt::format("{}, {}{}{}", counted(problem.program().ranks, "rank", "ranks"),
                   counted(problem.microbatches(), "microbatch", "microbatches"), model,
                   held_text(problem, order, optimised.parts[optimised.index_of(form)])),
       measure("wall", order.wall) + "; " + measure("span", order.span),
-      search.best_value() == bound.value
-          ? "optimal: " + none
-          : fmt::format("{}: the best takes at most {:.2f} % less", none,
-                        100 * gap_of(search.best_value(), bound.value))};
+      bound_text(optimised, search)};
   if (!optimised.first_layers.empty()) {
     lines.insert(lines.begin() + 1,
                  fmt::format("stages begin with layers {}",
                              fmt::join(optimised.first_layers[optimised.index_of(form)], ", ")));
+  }
+  if (const std::string text = text_of_cut(optimised, search); !text.empty()) {
+    lines.push_back(text);
   }
   return lines;
 }
 
 // Lower bounds with room for one microbatch less and one more on each rank. Empty: neither makes
 // sense.
-std::string beside(const Problem& problem) {
+std::string beside(const Optimised& optimised, const Problem& problem) {
   std::string text;
   for (const int change : {-1, 1}) {
     const auto other = problem.with_room(change);
     if (!other || !other->fits()) continue;
-    text += fmt::format(
-        "{}{} with room for one microbatch {}",
-        text.empty() ? "no order has a " + std::string(name_of(problem.objective())) + " below "
-                     : ", and none below ",
-        text_of(problem, other->bound().value), change < 0 ? "less" : "more");
+    text += fmt::format("{}{} with room for one microbatch {}",
+                        !text.empty() ? ", and none below "
+                                      : fmt::format("no order{} has a {} below ",
+                                                    optimised.is_cut ? " of these stages" : "",
+                                                    name_of(problem.objective())),
+                        text_of(problem, other->bound().value), change < 0 ? "less" : "more");
   }
   return text.empty() ? "" : text + "\n";
 }
@@ -208,6 +233,11 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
        {"bound", json_number(in_units(*form.problem, bound))},
        {"bound_by", search.bound().by},
        {"gap", gap_of(value, bound)},
+       {"cut_bound", optimised.is_cut
+                         ? json_number(in_units(*form.problem, search.bound_of(form).value))
+                         : nlohmann::json()},
+       {"cut_bound_by",
+        optimised.is_cut ? nlohmann::json(search.bound_of(form).by) : nlohmann::json()},
        {"placement", form.name.empty() ? nlohmann::json() : nlohmann::json(form.name)},
        {"first_layers", optimised.first_layers.empty()
                             ? nlohmann::json()
@@ -356,7 +386,8 @@ int run(const OptimiseFlags& command) {
        .seed = command.what.times.timing.seed,
        .solver_threads = command.solver ? command.threads : 0,
        .go_on = [&] { return !interrupts.told_to_end(); },
-       .improved = [&](const FormSearch::Improvement& step) { say_improvement(first, step); }});
+       .improved = [&](const FormSearch::Improvement& step) { say_improvement(first, step); },
+       .others = optimised.other_cuts});
   search.run();
   if (!search.no_solver().empty()) {
     std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
@@ -407,7 +438,7 @@ int run(const OptimiseFlags& command) {
                          races && !raced ? ", before all were compared: the best order stays" : "");
     }
     out << fmt::format("{}\n{}\n", fmt::join(found, "\n"), what_binds(search.bound().by))
-        << beside(*form.problem)
+        << beside(optimised, *form.problem)
         << "proved for every timing; the simulator gives the same wall and span\n";
     if (command.every_count) {
       out << (every ? "what is written is proved for other numbers of microbatches too\n"
