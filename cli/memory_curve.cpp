@@ -131,9 +131,9 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   simulate::TimingOptions times = problem.times();
   simulate::RankCosts rank_costs;
   // With a whole backward they have their names.
-  const std::string text = costs.size() == 3
-                               ? fmt::format("{},{}", costs[0], costs[1])
-                               : fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
+  const bool is_whole = costs.size() == 3;
+  const std::string text = is_whole ? fmt::format("{},{}", costs[0], costs[1])
+                                    : fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
   if (!simulate::RankCosts::parse(text, rank_costs).ok()) return {};
   times.rank_costs = std::move(rank_costs);
   std::vector<Known> all;
@@ -145,6 +145,12 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
     if (!program.ok() || !program.value().dispatch.in_order) continue;
     const auto is_partial = [](const spec::Lane& lane) { return !lane.share.is_all(); };
     const std::vector<spec::Lane>& lanes = program.value().lanes;
+    // With whole backwards no schedule can split them.
+    const auto splits = [](const spec::Op& op) {
+      return op.kind == core::OpKind::backward_input || op.kind == core::OpKind::backward_weight;
+    };
+    const std::vector<spec::Op>& ops = program.value().ops;
+    if (is_whole && std::any_of(ops.begin(), ops.end(), splits)) continue;
     // Of two copies of the model a rank holds twice the weights.
     if (std::any_of(lanes.begin(), lanes.end(), is_partial)) continue;
     simulate::Timing timing;

@@ -33,7 +33,7 @@ constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = PlacedModel::kMostChunks;
 constexpr int kMostTriedChunks = 4;                // of --placement any
-constexpr std::int64_t kMostTasksOfCuts = 60'000;  // of all cuts of a placement that are searched
+constexpr std::int64_t kMostTasksOfCuts = 15'000;  // of all cuts of a placement that are searched
 constexpr std::int64_t kMostCuts = 200;
 
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(

@@ -137,10 +137,11 @@ Cuts best_cuts(const PlacedModel& model, const RankBounds::Times& times, Objecti
     if (!met.empty()) limit = bound_of(model, bounds, met.front());
   }
   if (!CutWalk(model, bounds, limit, kSteps).run(most, cuts)) {
-    cuts = {.best = std::move(met), .rest = bounds.of_every_cut()};
+    cuts = {.best = std::move(met), .rest = 0};
   } else if (limit != kNoLimit) {
     cuts.rest = std::min(cuts.rest, limit + bounds.grain());
   }
+  cuts.rest = std::max(cuts.rest, bounds.of_every_cut());
   if (std::find(cuts.best.begin(), cuts.best.end(), even) == cuts.best.end()) {
     cuts.best.push_back(even);
   }

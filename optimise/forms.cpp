@@ -11,7 +11,10 @@
 
 namespace ripeline::optimise {
 FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
-    : forms_(forms), options_(std::move(options)), found_(forms.size()) {
+    : forms_(forms),
+      options_(std::move(options)),
+      found_(forms.size()),
+      searches_(forms.size(), 0) {
   for (const Form& form : forms) bounds_.push_back(form.problem->bound());
   find_bound();
 }
@@ -119,9 +122,11 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
     if (solver) ask(*solver, form);
     return (!options_.go_on || options_.go_on()) && seconds() < end && is_open(form);
   };
+  // What was drawn before is not drawn again.
+  const std::uint64_t seed = options_.seed + searches_[index_of(form)]++;
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,
-                    .seed = options_.seed,
+                    .seed = seed,
                     .elsewhere = [&] { return std::exchange(elsewhere_, std::nullopt); }},
                    [&](const Found& order, std::string_view method) {
                      add(form, order, method);

@@ -90,6 +90,7 @@ class FormSearch {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::vector<Bound> bounds_;                // per form, as the next one
   std::vector<std::optional<Found>> found_;  // the best order of each
+  std::vector<std::uint64_t> searches_;      // how often each was searched
   Bound bound_;
   std::optional<Best> best_;
   std::optional<Found> elsewhere_;  // that the search has not seen
