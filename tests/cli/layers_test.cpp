@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
+#include <vector>
 
 #include "tests/cli/program.h"
 
@@ -54,19 +55,21 @@ TEST_F(Layers, are_cut_for_the_time_of_the_step) {
 }
 
 // 61 layers, the last one with the loss, which takes as long as two more: 63 units, so that the
-// busiest of 16 ranks has four of them for each op at least.
+// busiest of 16 ranks has four of them for each op at least. The cut with the least costliest stage
+// leaves a rank with five, and takes 480 at least. How near the search comes to 430 in its time
+// depends on the machine.
 TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
   write("layers.json", profile(61, 3, {"F", "I", "W"}));
   const Outcome found = ripeline(
       "optimise --profile layers.json --ranks 16 -m 32 --placement loop --memory 16 --solver none "
-      "--seconds 8",
+      "--seconds 10",
       kOutputAlone);
   ASSERT_EQ(found.exit_code, 0) << found.out;
   const double wall = number_after(found.out, "wall");
-  EXPECT_LE(wall, 430) << found.out;
+  EXPECT_LE(wall, 450) << found.out;
   EXPECT_EQ(wall - number_after(found.out, "bubble"), 32 * 3 * 4);  // the busiest rank
   const double bound = number_after(found.out, "has a wall below");
-  EXPECT_GE(bound, 32 * 3 * 4);
+  EXPECT_GE(bound, 414);  // of every cut: its busiest rank waits before it has work, or after it
   EXPECT_EQ(found.out.find("optimal: no cut") != std::string::npos, wall == bound) << found.out;
 }
 
@@ -82,8 +85,8 @@ TEST_F(Layers, may_have_whole_backwards) {
   EXPECT_EQ(text.find("op W"), std::string::npos) << text;
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
   // 1F1B is the best on a chain with whole backwards that take two forwards: (m + p - 1) 3.
-  const Outcome even = ripeline("optimise --costs F=1,B=2,C=0 --ranks 4 -m 8 --seconds 5 -o b.ripe",
-                                kOutputAlone);
+  const Outcome even =
+      ripeline("optimise --costs F=1,B=2,C=0 --ranks 4 -m 8 --seconds 5 -o b.ripe", kOutputAlone);
   ASSERT_EQ(even.exit_code, 0) << even.out;
   EXPECT_EQ(number_after(even.out, "wall"), (8 + 3) * 3) << even.out;
   EXPECT_NE(even.out.find("costs F=1,B=2,C=0"), std::string::npos) << even.out;
