@@ -66,7 +66,7 @@ TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
       kOutputAlone);
   ASSERT_EQ(found.exit_code, 0) << found.out;
   const double wall = number_after(found.out, "wall");
-  EXPECT_LE(wall, 450) << found.out;
+  EXPECT_LE(wall, 460) << found.out;
   EXPECT_EQ(wall - number_after(found.out, "bubble"), 32 * 3 * 4);  // the busiest rank
   const double bound = number_after(found.out, "has a wall below");
   EXPECT_GE(bound, 414);  // of every cut: its busiest rank waits before it has work, or after it
@@ -90,7 +90,7 @@ TEST_F(Layers, may_have_whole_backwards) {
   ASSERT_EQ(even.exit_code, 0) << even.out;
   EXPECT_EQ(number_after(even.out, "wall"), (8 + 3) * 3) << even.out;
   EXPECT_NE(even.out.find("costs F=1,B=2,C=0"), std::string::npos) << even.out;
-  EXPECT_EQ(number_after(ripeline("simulate b.ripe", kOutputAlone).out, "makespan|wall"), 33);
+  EXPECT_EQ(number_after(ripeline("simulate b.ripe", kOutputAlone).out, "(?:makespan|wall)"), 33);
   const Outcome bytes = ripeline(
       "optimise --costs F=1,B=2,C=0 --ranks 4 -m 8 --seconds 1 --activation 100 --memory 250",
       kOutputAlone);
