@@ -107,7 +107,8 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
                                       .seed = flags.times.timing.seed,
                                       .solver_threads = limits.solver_threads,
                                       .go_on = [&] { return !interrupts.told_to_end(); },
-                                      .improved = {}});
+                                      .improved = {},
+                                      .others = optimised.other_cuts});
   search.run();
   Point point;
   point.memory = memory;
@@ -140,7 +141,10 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   if (costs.empty()) costs = {"1", "1", "1", "0"};
   simulate::TimingOptions times = problem.times();
   simulate::RankCosts rank_costs;
-  const std::string text = fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
+  // With a whole backward they have their names.
+  const bool is_whole = costs.size() == 3;
+  const std::string text = is_whole ? fmt::format("{},{}", costs[0], costs[1])
+                                    : fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
   if (!simulate::RankCosts::parse(text, rank_costs).ok()) return {};
   times.rank_costs = std::move(rank_costs);
   std::vector<Known> all;
@@ -152,6 +156,12 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
     if (!program.ok() || !program.value().dispatch.in_order) continue;
     const auto is_partial = [](const spec::Lane& lane) { return !lane.share.is_all(); };
     const std::vector<spec::Lane>& lanes = program.value().lanes;
+    // With whole backwards no schedule can split them.
+    const auto splits = [](const spec::Op& op) {
+      return op.kind == core::OpKind::backward_input || op.kind == core::OpKind::backward_weight;
+    };
+    const std::vector<spec::Op>& ops = program.value().ops;
+    if (is_whole && std::any_of(ops.begin(), ops.end(), splits)) continue;
     // Of two copies of the model a rank holds twice the weights.
     if (std::any_of(lanes.begin(), lanes.end(), is_partial)) continue;
     simulate::Timing timing;

@@ -95,12 +95,33 @@ std::string held_text(const Problem& problem, const optimise::Found& order, doub
 // Of which orders a bound speaks.
 std::string among_which(const Optimised& optimised) {
   if (optimised.model.empty()) return "of this program";
-  const bool several = optimised.forms.size() > 1;
-  const char* const cut = optimised.first_layers.empty() ? ""
-                          : several                      ? "these cuts and "
-                                                         : "this cut and ";
-  return fmt::format("on {} with {}this memory",
-                     several ? "any of the placements" : "this placement", cut);
+  const bool several = optimised.forms.front().name != optimised.forms.back().name;
+  return several ? "on any of the placements with this memory"
+                 : "on this placement with this memory";
+}
+
+// What is not below the bound, and how far the best may be below what was found.
+std::string bound_text(const Optimised& optimised, const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  const optimise::Bound& bound = search.bound();
+  const std::string none =
+      fmt::format("no {}order {} has a {} below {} ({})",
+                  optimised.is_cut ? "cut of the layers and no " : "", among_which(optimised),
+                  name_of(problem.objective()), text_of(problem, bound.value), bound.by);
+  if (search.best_value() == bound.value) return "optimal: " + none;
+  return fmt::format("{}: the best takes at most {:.2f} % less", none,
+                     100 * gap_of(search.best_value(), bound.value));
+}
+
+// What is known of the cut that was found, where that is more than what holds of all. Empty: it is
+// not.
+std::string text_of_cut(const Optimised& optimised, const FormSearch& search) {
+  const Problem& problem = *search.best()->form->problem;
+  const optimise::Bound& bound = search.bound_of(*search.best()->form);
+  if (!optimised.is_cut || bound.value <= search.bound().value) return "";
+  return fmt::format("{}no order of these stages has a {} below {} ({})",
+                     search.best_value() == bound.value ? "optimal for this cut: " : "",
+                     name_of(problem.objective()), text_of(problem, bound.value), bound.by);
 }
 
 // What was found, in a few sentences.
@@ -115,43 +136,41 @@ std::vector<std::string> summary(const Optimised& optimised, const FormSearch& s
   };
   const std::string model =
       optimised.model.empty() ? "" : fmt::format(", {}, placement {}", optimised.model, form.name);
-  const optimise::Bound& bound = search.bound();
-  const std::string none =
-      fmt::format("no order {} has a {} below {} ({})", among_which(optimised),
-                  name_of(problem.objective()), text_of(problem, bound.value), bound.by);
   std::vector<std::string> lines = {
       fmt::format("{}, {}{}{}", counted(problem.program().ranks, "rank", "ranks"),
                   counted(problem.microbatches(), "microbatch", "microbatches"), model,
                   held_text(problem, order, optimised.parts[optimised.index_of(form)])),
       measure("wall", order.wall) + "; " + measure("span", order.span),
-      search.best_value() == bound.value
-          ? "optimal: " + none
-          : fmt::format("{}: the best takes at most {:.2f} % less", none,
-                        100 * gap_of(search.best_value(), bound.value))};
+      bound_text(optimised, search)};
   if (!optimised.first_layers.empty()) {
     lines.insert(lines.begin() + 1,
                  fmt::format("stages begin with layers {}",
                              fmt::join(optimised.first_layers[optimised.index_of(form)], ", ")));
   }
+  if (const std::string text = text_of_cut(optimised, search); !text.empty()) {
+    lines.push_back(text);
+  }
   return lines;
 }
 
-// Lower bounds with room for one microbatch less and one more, on the placement of what was found.
+// Lower bounds with room for one microbatch less and one more, for the stages of what was found.
 // With less nothing is below the bound that is known with what there is. Empty: neither makes
 // sense.
-std::string beside(const Problem& problem, const optimise::Bound& known, bool is_file) {
+std::string beside(const Optimised& optimised, const Problem& problem,
+                   const optimise::Bound& known) {
+  const char* const among = optimised.model.empty() ? "of this program"
+                            : optimised.is_cut      ? "of these stages"
+                                                    : "on this placement";
   std::string text;
   for (const int change : {-1, 1}) {
     const auto other = problem.with_room(change);
     if (!other || !other->fits()) continue;
     const Time bound = std::max(other->bound().value, change < 0 ? known.value : 0);
-    text +=
-        fmt::format("{}{} with room for one microbatch {}",
-                    text.empty() ? fmt::format("no order {} has a {} below ",
-                                               is_file ? "of this program" : "on this placement",
-                                               name_of(problem.objective()))
-                                 : ", and none below ",
-                    text_of(problem, bound), change < 0 ? "less" : "more");
+    text += fmt::format("{}{} with room for one microbatch {}",
+                        text.empty() ? fmt::format("no order {} has a {} below ", among,
+                                                   name_of(problem.objective()))
+                                     : ", and none below ",
+                        text_of(problem, bound), change < 0 ? "less" : "more");
   }
   return text.empty() ? "" : text + "\n";
 }
@@ -207,6 +226,11 @@ nlohmann::json json_of(const OptimiseFlags& command, const Optimised& optimised,
        {"bound", json_number(in_units(*form.problem, bound))},
        {"bound_by", search.bound().by},
        {"gap", gap_of(value, bound)},
+       {"cut_bound", optimised.is_cut
+                         ? json_number(in_units(*form.problem, search.bound_of(form).value))
+                         : nlohmann::json()},
+       {"cut_bound_by",
+        optimised.is_cut ? nlohmann::json(search.bound_of(form).by) : nlohmann::json()},
        {"placement", form.name.empty() ? nlohmann::json() : nlohmann::json(form.name)},
        {"first_layers", optimised.first_layers.empty()
                             ? nlohmann::json()
@@ -418,7 +442,8 @@ int run(const OptimiseFlags& command) {
                            if (std::exchange(is_first, false)) {
                              budget.keep(for_race + seconds_to_end(optimised, search, budget));
                            }
-                         }});
+                         },
+                     .others = optimised.other_cuts});
   search.run();
   if (!search.no_solver().empty()) {
     std::cerr << fmt::format("note: without the solver: {}\n", search.no_solver());
@@ -470,7 +495,7 @@ int run(const OptimiseFlags& command) {
     const bool is_reached = search.best_value() == search.bound().value;
     out << fmt::format("{}\n{}", fmt::join(found, "\n"),
                        what_binds(*search.bounding().problem, search.bound(), is_reached))
-        << beside(*form.problem, search.bound_of(form), optimised.model.empty())
+        << beside(optimised, *form.problem, search.bound_of(form))
         << "proved for every timing; the simulator gives the same wall and span\n";
     if (command.every_count) {
       out << (every ? "what is written is proved for other numbers of microbatches too\n"

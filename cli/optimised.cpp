@@ -13,8 +13,10 @@
 #include "cli/choice.h"
 #include "cli/failure.h"
 #include "cli/input.h"
+#include "cli/layer_costs.h"
 #include "cli/numbers.h"
 #include "cli/shorten.h"
+#include "optimise/cuts.h"
 #include "optimise/placed_model.h"
 #include "simulate/rank_costs.h"
 #include "spec/elaborate.h"
@@ -27,45 +29,34 @@ using optimise::PlacedModel;
 using optimise::Problem;
 
 constexpr std::int64_t kMostTasks = 1'000'000;
-constexpr std::size_t kMostDecimals = 4;  // so that nanoseconds of a millisecond do
 constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
-constexpr int kMostChunks = 8;
-constexpr int kMostTriedChunks = 4;  // of --placement any
-constexpr int kMostLayers = 1024;
-
-spec::Result<std::vector<spec::Rational>> read_costs(const std::vector<std::string>& texts) {
-  const auto expected = failure(fmt::format(
-      "--costs: expected F,I,W,LATENCY: three numbers above 0 and one of 0 or more, below 1e9 and "
-      "with up to {} decimals, as in 24,23,12,0.5",
-      kMostDecimals));
-  std::vector<spec::Rational> costs;
-  for (const std::string& text : texts) {
-    const auto cost = simulate::decimal(text);
-    const std::size_t point = std::min(text.find('.'), text.size());
-    if (!cost || text.size() - point > kMostDecimals + 1) return expected;
-    if (costs.size() < 3 && cost->numerator == 0) return expected;
-    costs.push_back(*cost);
-  }
-  if (costs.size() != 4) return expected;
-  return costs;
-}
+constexpr int kMostChunks = PlacedModel::kMostChunks;
+constexpr int kMostTriedChunks = 4;                // of --placement any
+constexpr std::int64_t kMostTasksOfCuts = 15'000;  // of all cuts of a placement that are searched
+constexpr std::int64_t kMostCuts = 200;
 
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
-    const std::vector<std::string>& texts) {
+    const std::vector<std::string>& texts, bool whole_backward) {
   if (texts.empty()) return std::optional<PlacedModel::Bytes>();
   PlacedModel::Bytes bytes;
   std::int64_t* const numbers[] = {&bytes.activation, &bytes.after_input};
-  bool read = texts.size() == 2;
+  bool read = texts.size() == (whole_backward ? 1U : 2U);
   for (std::size_t i = 0; read && i < texts.size(); ++i) {
     const std::string& text = texts[i];
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *numbers[i]);
     read = error == std::errc{} && end == text.data() + text.size();
   }
   constexpr std::int64_t kMost = 1'000'000'000;
+  if (whole_backward) bytes.after_input = bytes.activation;
   if (read && bytes.activation <= kMost && bytes.after_input >= 1 &&
       bytes.after_input <= bytes.activation) {
     return std::optional(bytes);
+  }
+  if (whole_backward) {
+    return failure(
+        "--activation: expected A: what a microbatch holds in all of a rank's layers from F to the "
+        "end of its whole backward, a whole number from 1 to 1e9, as in 100");
   }
   return failure(
       "--activation: expected A,AFTER_I: what a microbatch holds in all of a rank's layers from F "
@@ -103,94 +94,6 @@ spec::Result<spec::Program> compiled(const spec::Source& source) {
   if (!program.ok())
     return errors_of("the model that the flags describe: " + program.errors().front().message);
   return program;
-}
-
-// Layers that a profile has, in the order of their numbers, in its unit and as exactly as time is
-// counted.
-spec::Result<std::vector<PlacedModel::Costs>> read_layers(const simulate::Profile& profile,
-                                                          const std::string& file) {
-  const std::string whose = file + ": without a FILE its stages are the layers of the model: ";
-  std::int64_t count = 0;
-  for (const simulate::Profile::Task& task : profile.tasks) {
-    count = std::max(count, std::int64_t{task.stage.value_or(-1)} + 1);
-  }
-  if (count == 0) {
-    return errors_of(whose + "expected F, I and W of each `stage`, numbered from 0");
-  }
-  if (count > kMostLayers) {
-    return errors_of(fmt::format("{}expected at most {}, found {}", whose, kMostLayers, count));
-  }
-  constexpr double kMost = 1e15;  // nanoseconds
-  const std::int64_t unit = profile.unit.nanoseconds;
-  std::vector<PlacedModel::Costs> layers(static_cast<std::size_t>(count));
-  for (int layer = 0; layer < count; ++layer) {
-    double sum = 0;
-    for (const auto& [op, cost] : {std::pair{"F", &PlacedModel::Costs::forward},
-                                   {"I", &PlacedModel::Costs::input},
-                                   {"W", &PlacedModel::Costs::weight}}) {
-      const simulate::Profile::Task* const task = profile.find_task(op, layer);
-      if (task == nullptr) {
-        return errors_of(fmt::format(
-            "{}expected what {} of stage {} takes, of all microbatches alike; a whole backward "
-            "must be given as I and W",
-            whose, op, layer));
-      }
-      const double nanoseconds = std::round(task->mean * static_cast<double>(unit));
-      sum += nanoseconds;
-      const auto whole = static_cast<std::int64_t>(std::min(nanoseconds, kMost));
-      const std::int64_t common = std::gcd(whole, unit);
-      layers[static_cast<std::size_t>(layer)].*cost = {whole / common, unit / common};
-    }
-    if (!(sum > 0 && sum < kMost)) {
-      return errors_of(fmt::format(
-          "{}expected that a layer takes more than 0 and less than 11 days, found {:g} {} for F, I "
-          "and W of stage {}",
-          whose, sum / static_cast<double>(unit), profile.unit.name, layer));
-    }
-  }
-  return layers;
-}
-
-// Of all links, else the mean of those that it has; nothing: it has none.
-std::optional<double> latency_of(const simulate::Profile& profile) {
-  std::optional<double> of_all;
-  double sum = 0;
-  for (const simulate::Profile::Link& link : profile.links) {
-    if (!link.from && !link.to) of_all = link.latency;
-    sum += link.latency;
-  }
-  if (of_all || profile.links.empty()) return of_all;
-  return sum / static_cast<double>(profile.links.size());
-}
-
-// What a profile of layers has that says nothing of an even step of them. Empty: nothing.
-std::string left_out_of(const simulate::Profile& profile) {
-  const auto any_task = [&](const auto& is) {
-    return std::any_of(profile.tasks.begin(), profile.tasks.end(), is);
-  };
-  const auto any_link = [&](const auto& is) {
-    return std::any_of(profile.links.begin(), profile.links.end(), is);
-  };
-  using Task = simulate::Profile::Task;
-  using Link = simulate::Profile::Link;
-  const std::pair<bool, const char*> parts[] = {
-      {any_task(
-           [](const Task& task) { return task.op != "F" && task.op != "I" && task.op != "W"; }),
-       "ops other than F, I and W"},
-      {any_task([](const Task& task) { return task.microbatch.has_value(); }),
-       "costs of single microbatches"},
-      {any_task([](const Task& task) { return task.spread > 0; }) ||
-           any_link([](const Link& link) { return link.spread > 0; }),
-       "spreads"},
-      {any_link([](const Link& link) { return link.bytes_per_second > 0; }), "bandwidths"},
-      {!profile.messages.empty(), "sizes of messages"},
-      {!profile.inputs.empty(), "inputs"},
-      {profile.control.has_value(), "the latency of announcements"}};
-  std::string text;
-  for (const auto& [is_there, name] : parts) {
-    if (is_there) text += (text.empty() ? "" : ", ") + std::string(name);
-  }
-  return text;
 }
 
 // A model that flags describe, on one placement or several.
@@ -237,7 +140,11 @@ class PlacedModels {
   spec::Result<void> read_model() {
     const auto count = one_count(flags_.microbatches);
     if (!count.ok()) return count.errors();
-    const auto bytes = read_activation(flags_.activation);
+    const auto times = read_timing(flags_.times);
+    if (!times.ok()) return times.errors();
+    times_ = times.value();
+    if (const auto s = times_.profile ? read_profile() : read_even(); !s.ok()) return s.errors();
+    const auto bytes = read_activation(flags_.activation, model_.whole_backward);
     if (!bytes.ok()) return bytes.errors();
     model_.ranks = flags_.ranks.value_or(kUsualRanks);
     model_.microbatches = count.value().value_or(kUsualMicrobatches);
@@ -255,22 +162,20 @@ class PlacedModels {
     if (flags_.chunks && flags_.placement != Placements::loop) {
       return errors_of("--chunks: only --placement loop has a number of stages to choose");
     }
-    const auto times = read_timing(flags_.times);
-    if (!times.ok()) return times.errors();
-    times_ = times.value();
-    return times_.profile ? read_profile() : read_even();
+    return {};
   }
 
   spec::Result<void> read_even() {
-    const auto read = read_costs(costs());
+    const auto read = read_even_costs(costs());
     if (!read.ok()) return read.errors();
-    of_rank_ = {.forward = read.value()[0], .input = read.value()[1], .weight = read.value()[2]};
+    of_rank_ = read.value().of_rank;
+    model_.whole_backward = read.value().whole_backward;
     if (times_.rank_costs || times_.latency) {
       return errors_of(
           "--rank-costs and --latency are for a FILE or a profile of layers: --costs has the costs "
           "and the latency");
     }
-    times_.latency = read.value()[3].value();
+    times_.latency = read.value().latency.value();
     return {};
   }
 
@@ -279,6 +184,7 @@ class PlacedModels {
       return errors_of("--profile has the costs of the layers: leave out --costs and --rank-costs");
     }
     const simulate::Profile& profile = *times_.profile;
+    model_.whole_backward = has_whole_backwards(profile);
     auto layers = read_layers(profile, flags_.times.profile);
     if (!layers.ok()) return layers.errors();
     layers_ = std::move(layers).value();
@@ -316,14 +222,35 @@ class PlacedModels {
           fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
     }
     model.layers = layers_.empty() ? even_layers(of_rank_, model.ranks, chunks) : layers_;
-    model.first_layers = optimise::cut(model.layers, model.stages());
+    optimised_.is_cut |= model.stages() < static_cast<int>(model.layers.size());
+    const optimise::RankBounds::Times times{
+        .unit = times_.unit.value_or(simulate::plain_unit()).nanoseconds,
+        .latency = times_.latency.value_or(0),
+        .only_latency = !times_.bytes_per_second};
+    const std::int64_t most = kMostTasksOfCuts / (lanes * model.microbatches);
+    optimise::Cuts cuts =
+        optimise::best_cuts(model, times, flags_.objective,
+                            static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostCuts)));
+    for (std::vector<int>& first_layers : cuts.best) {
+      model.first_layers = std::move(first_layers);
+      if (const auto s = add(model); !s.ok()) return s.errors();
+    }
+    const bool lower = optimised_.other_cuts.by.empty() || cuts.rest < optimised_.other_cuts.value;
+    if (cuts.rest != optimise::Cuts::kNoOther && lower) {
+      optimised_.other_cuts = {cuts.rest, "busiest rank of every cut"};
+    }
+    return {};
+  }
+
+  // With its cut.
+  spec::Result<void> add(const PlacedModel& model) {
     spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
     auto program = compiled(source);
     if (!program.ok()) return program.errors();
     auto problem = Problem::make(std::move(program).value(), model.microbatches,
                                  simulate::means_of(times_), flags_.objective);
     if (!problem.ok()) return problem.errors();
-    optimised_.forms.push_back({name_of(placement, chunks), std::move(source),
+    optimised_.forms.push_back({name_of(model.placement, model.chunks), std::move(source),
                                 std::move(problem).value(), optimise::has_room(model)});
     optimised_.parts.push_back(optimise::parts_of(model));
     if (!layers_.empty()) optimised_.first_layers.push_back(model.first_layers);
@@ -340,7 +267,7 @@ class PlacedModels {
     command = fmt::format("--ranks {} -m {}", model_.ranks, model_.microbatches);
     if (layers_.empty()) {
       optimised_.model = "costs " + written;
-      optimised_.flags = "--latency " + written.substr(written.rfind(',') + 1);
+      optimised_.flags = fmt::format("--latency {:.12g}", *times_.latency);
       command += " --costs " + written;
     } else {
       optimised_.model = fmt::format("{} layers of {}", layers_.size(), flags_.times.profile);
@@ -475,7 +402,8 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   command
       .add_option("--costs", flags.costs,
                   "of all of a rank's layers, for one microbatch: forward, backward for the input, "
-                  "backward for the weights; and the latency of a message between ranks (1,1,1,0)")
+                  "backward for the weights; and the latency of a message between ranks (1,1,1,0). "
+                  "F=1,B=2,C=0: with a whole backward")
       ->type_name("F,I,W,C")
       ->delimiter(',');
   command
@@ -489,7 +417,8 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
       .add_option(
           "--activation", flags.activation,
           "what a microbatch holds in all of a rank's layers from F on, and what is left of "
-          "it from the end of I to that of W, in any unit, as MiB: whole numbers")
+          "it from the end of I to that of W, in any unit, as MiB: whole numbers. Of whole "
+          "backwards A alone")
       ->type_name("A,AFTER_I")
       ->delimiter(',');
   add_choice<std::optional<Placements>, Placements>(

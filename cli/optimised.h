@@ -50,6 +50,8 @@ struct Optimised {
   std::vector<std::string> notes;  // for people: what is not as they may think
   // Of a profile of layers, per form: the first one of each stage. Otherwise empty.
   std::vector<std::vector<int>> first_layers;
+  bool is_cut = false;         // a stage has more than one layer, so that there are several cuts
+  optimise::Bound other_cuts;  // no order of a cut that is not among the forms is below it
 
   [[nodiscard]] std::size_t index_of(const optimise::Form& form) const {
     return static_cast<std::size_t>(&form - forms.data());

@@ -17,6 +17,10 @@ struct Words {
   std::string_view of_program;  // of any, where the formula names a pool
 };
 constexpr Words kWords[] = {
+    {"busiest rank of every cut",
+     "every cut of the layers: some rank has so much to do, or has to wait for its first gradient, "
+     "for the way of its last one, or for room",
+     ""},
     {"head ",
      "start-up: until its first gradient comes back, the rank has too little room, or nothing yet, "
      "to be busy",

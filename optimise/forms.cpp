@@ -1,5 +1,6 @@
 #include "optimise/forms.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -9,26 +10,29 @@
 #include "optimise/search/search.h"
 
 namespace ripeline::optimise {
-namespace {
-
-std::string named(const Form& form, std::string_view text) {
-  return form.name.empty() ? std::string(text) : fmt::format("{}: {}", form.name, text);
-}
-
-}  // namespace
-
 FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
-    : forms_(forms), options_(std::move(options)), found_(forms.size()) {
+    : forms_(forms),
+      options_(std::move(options)),
+      found_(forms.size()),
+      searches_(forms.size(), 0) {
   for (const Form& form : forms) bounds_.push_back(form.problem->bound());
   find_bound();
 }
 
+// By its name, if there are others.
+std::string FormSearch::named(const Form& form, std::string_view text) const {
+  const bool alone = std::all_of(forms_.begin(), forms_.end(),
+                                 [&](const Form& other) { return other.name == form.name; });
+  return alone ? std::string(text) : fmt::format("{}: {}", form.name, text);
+}
+
 void FormSearch::find_bound() {
-  bound_ = {};
+  bound_ = options_.others;
+  bounding_ = 0;
   for (const Form& form : forms_) {
     const Bound& bound = bound_of(form);
     if (!fits(form) || (fits() && bound_.value <= bound.value)) continue;
-    bound_ = {bound.value, forms_.size() > 1 ? named(form, bound.by) : bound.by};
+    bound_ = {bound.value, named(form, bound.by)};
     bounding_ = index_of(form);
   }
 }
@@ -36,20 +40,51 @@ void FormSearch::find_bound() {
 const Bound& FormSearch::bound_of(const Form& form) const { return bounds_[index_of(form)]; }
 
 void FormSearch::run() {
+  constexpr std::size_t kNearest = 8;
   if (forms_.size() > 1) {
     // Of the time, for all together: so a search that is told to end early has tried all.
-    for (const double part : {.1, .3}) {
-      std::vector<const Form*> open;
-      for (const Form& form : forms_) {
-        if (is_near(form)) open.push_back(&form);
-      }
-      if (open.size() < 2) break;
-      const double each = part * options_.seconds / static_cast<double>(open.size());
-      for (const Form* form : open) search(*form, seconds() + each, false);
-    }
+    share(open_forms(), .1 * options_.seconds, false);
+    std::vector<const Form*> nearest = open_forms();
+    std::erase_if(nearest, [&](const Form* form) { return !is_near(*form); });
+    nearest.resize(std::min(nearest.size(), kNearest));
+    if (nearest.size() > 1) share(nearest, seconds() + .3 * options_.seconds, false);
   }
   if (best_) search(*best_->form, options_.seconds, true);
-  for (const Form& form : forms_) search(form, options_.seconds, true);  // if there is time left
+  // If there is time left.
+  std::vector<const Form*> open = open_forms();
+  if (open.size() > kNearest) {
+    open.resize(kNearest);
+    share(open, seconds() + (options_.seconds - seconds()) / 2, true);
+    open = open_forms();
+  }
+  share(open, options_.seconds, true);
+}
+
+// Those that may become the best, the nearest to it first.
+std::vector<const Form*> FormSearch::open_forms() const {
+  std::vector<const Form*> open;
+  for (const Form& form : forms_) {
+    if (is_open(form)) open.push_back(&form);
+  }
+  const auto value = [&](const Form* form) {
+    const std::optional<Found>& found = found_[index_of(*form)];
+    return found ? value_of(*form, *found) : INT64_MAX;
+  };
+  std::stable_sort(open.begin(), open.end(),
+                   [&](const Form* a, const Form* b) { return value(a) < value(b); });
+  return open;
+}
+
+// Each has the same part of the time until `end`; what one leaves is for those after it.
+void FormSearch::share(const std::vector<const Form*>& forms, double end, bool with_solver) {
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    const double each = (end - seconds()) / static_cast<double>(forms.size() - i);
+    search(*forms[i], seconds() + each, with_solver);
+  }
+}
+
+bool FormSearch::is_open(const Form& form) const {
+  return fits(form) && (!best_ || bound_of(form).value < best_value());
 }
 
 // Whether it may yet become the best: nothing is known of it, or what is known is not far from
@@ -75,8 +110,7 @@ double FormSearch::seconds() const {
 void FormSearch::search(const Form& form, double end, bool with_solver) {
   constexpr double kAlone = .3;  // seconds: what is found at once needs no solver
   const Problem& problem = *form.problem;
-  const auto is_open = [&] { return !best_ || bound_of(form).value < best_value(); };
-  if (!fits(form) || !is_open()) return;
+  if (!is_open(form)) return;
   std::optional<SolverThreads> solver;
   std::optional<Found>& known = found_[index_of(form)];
   elsewhere_ = known;
@@ -88,11 +122,13 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
       if (known) solver->tell(*known);
     }
     if (solver) ask(*solver, form);
-    return (!options_.go_on || options_.go_on()) && seconds() < end && is_open();
+    return (!options_.go_on || options_.go_on()) && seconds() < end && is_open(form);
   };
+  // What was drawn before is not drawn again.
+  const std::uint64_t seed = options_.seed + searches_[index_of(form)]++;
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,
-                    .seed = options_.seed,
+                    .seed = seed,
                     .elsewhere = [&] { return std::exchange(elsewhere_, std::nullopt); }},
                    [&](const Found& order, std::string_view method) {
                      add(form, order, method);

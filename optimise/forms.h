@@ -1,7 +1,9 @@
-// One model in several forms, such as placements: which order of which of them is the best.
+// One model in several forms, such as placements and cuts of its layers: which order of which of
+// them is the best.
 //
-// All are tried for a part of the time, those that are near the best for some more, and the one
-// that is then best has the rest, with the solver beside the search. For one thread.
+// All are tried for a part of the time, those that are nearest to the best for some more, and the
+// one that is then best has the rest, with the solver beside the search. If nothing is better on
+// that, what is left of the time is for the others that may be. For one thread.
 #pragma once
 
 #include <chrono>
@@ -42,6 +44,7 @@ class FormSearch {
     int solver_threads = 0;            // 0: without the solver
     std::function<bool()> go_on = {};  // as of Limits
     std::function<void(const Improvement&)> improved = {};
+    Bound others = {};  // no order of a form that is not here is below it; empty: there is none
   };
   struct Best {
     const Form* form = nullptr;
@@ -55,10 +58,10 @@ class FormSearch {
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
   [[nodiscard]] Time best_value() const;  // of the objective; there is a best
-  // No order of any of the forms is below it. Of none, where none fits: 0.
+  // No order of any of the forms, and of the others, is below it. Of none, where none fits: 0.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
-  // The form whose bound that is; the first one, where none fits.
+  // The form whose bound that is; the first one, where none fits or that of the others is lower.
   [[nodiscard]] const Form& bounding() const { return forms_[bounding_]; }
   [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
   // What is known of a form: its problem's bound, or a higher one of the solver.
@@ -75,6 +78,10 @@ class FormSearch {
   }
   [[nodiscard]] static Time value_of(const Form& form, const Found& order);
   [[nodiscard]] bool is_near(const Form& form) const;
+  [[nodiscard]] bool is_open(const Form& form) const;
+  [[nodiscard]] std::string named(const Form& form, std::string_view text) const;
+  [[nodiscard]] std::vector<const Form*> open_forms() const;
+  void share(const std::vector<const Form*>& forms, double end, bool with_solver);
   void search(const Form& form, double end, bool with_solver);
   void find_bound();
   void ask(SolverThreads& solver, const Form& form);
@@ -85,6 +92,7 @@ class FormSearch {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::vector<Bound> bounds_;                // per form, as the next one
   std::vector<std::optional<Found>> found_;  // the best order of each
+  std::vector<std::uint64_t> searches_;      // how often each was searched
   Bound bound_;
   std::size_t bounding_ = 0;  // whose bound it is
   std::optional<Best> best_;

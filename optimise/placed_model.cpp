@@ -177,7 +177,26 @@ std::string amount_text(const char* verb, std::int64_t of_group, const std::vect
   return fmt::format(" {} activation{};", verb, amount == "1" ? "" : " " + amount);
 }
 
+std::string backward_text(const PlacedModel& model, const PlacedModel::Bytes& bytes,
+                          const std::vector<int>& counts) {
+  const std::string input = cost_text(model, &Costs::input);
+  if (model.whole_backward) {
+    return fmt::format("op B backward {{ cost {}; needs F at here, B at next;{} }}\n", input,
+                       amount_text("releases", bytes.activation, counts));
+  }
+  return fmt::format("op I backward input {{ cost {}; needs F at here, I at next;{} }}\n", input,
+                     amount_text("releases", bytes.activation - bytes.after_input, counts)) +
+         fmt::format("op W backward weight {{ cost {}; needs I at here;{} }}\n",
+                     cost_text(model, &Costs::weight),
+                     amount_text("releases", bytes.after_input, counts));
+}
+
 }  // namespace
+
+int rank_of(const PlacedModel& model, int stage) {
+  const bool back = model.placement == PlacedModel::Placement::v && stage >= model.ranks;
+  return back ? 2 * model.ranks - 1 - stage : stage % model.ranks;
+}
 
 std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
   const Costs layer{.forward = part(of_rank.forward, chunks),
@@ -246,12 +265,7 @@ std::string program_text(const PlacedModel& model) {
   text += fmt::format("op F forward {{ cost {}; needs F at prev;{} }}\n",
                       cost_text(model, &Costs::forward),
                       amount_text("acquires", bytes.activation, counts));
-  text += fmt::format("op I backward input {{ cost {}; needs F at here, I at next;{} }}\n",
-                      cost_text(model, &Costs::input),
-                      amount_text("releases", bytes.activation - bytes.after_input, counts));
-  text += fmt::format("op W backward weight {{ cost {}; needs I at here;{} }}\n",
-                      cost_text(model, &Costs::weight),
-                      amount_text("releases", bytes.after_input, counts));
+  text += backward_text(model, bytes, counts);
   return text +
          fmt::format("resource activation per rank {{ capacity {}; }}\ndispatch ready;\n}}\n",
                      capacity);

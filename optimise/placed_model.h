@@ -1,5 +1,5 @@
-// A model of layers, one after the other, as a program: F, I and W of stages on one of the
-// placements.
+// A model of layers, one after the other, as a program: F, I and W, or F and B, of stages on one of
+// the placements.
 //
 // A stage is a run of layers. A message takes as long on every placement. Pure.
 #pragma once
@@ -22,7 +22,7 @@ struct PlacedModel {
   // Of a layer, for a microbatch; not all 0.
   struct Costs {
     spec::Rational forward{1, 1};
-    spec::Rational input{1, 1};
+    spec::Rational input{1, 1};  // or the whole backward
     spec::Rational weight{1, 1};
   };
   // What a microbatch holds in as many layers as a rank has on average, from the start of F on;
@@ -32,8 +32,10 @@ struct PlacedModel {
     std::int64_t after_input = 1;  // from 1 to `activation`
   };
 
+  static constexpr int kMostChunks = 8;
+
   Placement placement = Placement::chain;
-  int chunks = 1;
+  int chunks = 1;  // up to kMostChunks
   int ranks = 4;
   int microbatches = 8;
   std::vector<Costs> layers;
@@ -42,11 +44,15 @@ struct PlacedModel {
   // hold what these have there.
   spec::Rational memory{4, 1};
   std::optional<Bytes> bytes = {};
+  // F and B alone: `weight` of each layer is 0, and `after_input` is `activation`.
+  bool whole_backward = false;
 
   [[nodiscard]] int stages() const { return chunks * ranks; }
 };
 
 inline constexpr const char* kPlacedModel = "optimised";  // the name of its program
+
+[[nodiscard]] int rank_of(const PlacedModel& model, int stage);
 
 // As many layers as there are stages, all alike, of which those of a rank cost this together.
 [[nodiscard]] std::vector<PlacedModel::Costs> even_layers(const PlacedModel::Costs& of_rank,

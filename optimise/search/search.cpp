@@ -113,14 +113,18 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
 }
 
-void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
+// Where an order is known, moves are worth more than many rules.
+void start_any(const Problem& problem, std::uint64_t seed, bool has_order, Best& best,
+               Starts& starts) {
+  constexpr int kRulesOfKnown = 8;
   constexpr int kMostRules = 2000;
   constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
   const auto base = first_order(problem.model());
   if (!base || !offer(problem, *base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
-  const auto most = static_cast<int>(
+  const auto all = static_cast<int>(
       std::clamp<std::int64_t>(kMostTasks / (problem.model().tasks() + 1), 10, kMostRules));
+  const int most = has_order ? all / kRulesOfKnown : all;
   for (int i = 0; i < most && best.goes_on(); ++i) {
     const auto rows = run(problem.model(), *base, rules.next());
     const auto found = rows ? problem.timed(*rows) : std::nullopt;
@@ -131,6 +135,7 @@ void start_any(const Problem& problem, std::uint64_t seed, Best& best, Starts& s
 }
 
 void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& starts) {
+  const bool has_order = best.best().has_value();
   if (const auto own = problem.of_own_dispatch()) {
     const auto found = problem.timed(own->rows);
     // What all else is compared with is worth more states.
@@ -146,7 +151,7 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const bool is_known =
       is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
                   3 * uniform->problem.memory >= 2 * uniform->problem.ranks);
-  if (!is_known) start_any(problem, seed, best, starts);
+  if (!is_known) start_any(problem, seed, has_order, best, starts);
   if (uniform && (is_known || best.goes_on())) start_uniform(problem, best, starts);
 }
 
@@ -345,6 +350,10 @@ void search(const Problem& problem, Time bound, const Limits& limits,
                    best = order.rows;
                    better(order, method);
                  });
+  if (const auto known = limits.elsewhere ? limits.elsewhere() : std::nullopt) {
+    incumbent.take(*known);
+    best = known->rows;
+  }
   Starts starts;
   start(problem, limits.seed, incumbent, starts);
   if (best.empty() || !incumbent.goes_on()) return;

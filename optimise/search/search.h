@@ -26,8 +26,8 @@ struct Limits {
   // Asked every few milliseconds; with more than 100,000 tasks it may be seconds. False ends it.
   std::function<bool()> go_on;
   std::uint64_t seed = 1;
-  // Asked now and then: an order that was found elsewhere, better than all that were reported.
-  // Moves go on from it; it is not reported.
+  // Asked at the beginning and now and then: an order that was found elsewhere, better than all
+  // that were reported. Moves go on from it; it is not reported.
   std::function<std::optional<Found>()> elsewhere = {};
 };
 

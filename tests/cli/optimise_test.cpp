@@ -140,12 +140,12 @@ TEST_F(Optimise, says_what_a_profile_of_layers_must_have) {
     std::string error;
   } rows[] = {
       {R"({"op": "F", "mean": 1}, {"op": "B", "mean": 2})", "",
-       whose + "expected F, I and W of each `stage`, numbered from 0\n"},
+       whose + "expected F, I and W, or F and B, of each `stage`, numbered from 0\n"},
       {R"({"op": "F", "stage": 1024, "mean": 1})", "",
        whose + "expected at most 1024, found 1025\n"},
-      {R"({"op": "F", "stage": 3, "mean": 1}, {"op": "F", "mean": 1}, {"op": "B", "mean": 2})", "",
-       whose + "expected what I of stage 0 takes, of all microbatches alike; a whole backward must "
-               "be given as I and W\n"},
+      {R"({"op": "F", "stage": 3, "mean": 1}, {"op": "F", "mean": 1}, {"op": "W", "mean": 2})", "",
+       whose + "expected what I of stage 0 takes, of all microbatches alike; a whole backward is "
+               "given as B, without I and W of any stage\n"},
       {halves + R"({"op": "F", "stage": 2, "mean": 1}, {"op": "F", "mean": 1})", "",
        "ripeline: layers.json has 3 layers, fewer than the 4 stages of placement chain\n"},
       {R"({"op": "F", "stage": 0, "mean": 0}, {"op": "I", "mean": 0}, {"op": "W", "mean": 0})", "",

@@ -15,7 +15,7 @@ class EveryOrder {
   // Each rank starts nothing before its release.
   EveryOrder(const TinyProblem& problem, Times releases)
       : p_(problem),
-        stages_(problem.v ? 2 * problem.ranks : problem.ranks),
+        stages_((problem.v ? 2 : problem.chunks) * problem.ranks),
         lanes_(3 * stages_),
         releases_(std::move(releases)) {}
 
@@ -49,7 +49,10 @@ class EveryOrder {
   };
 
   [[nodiscard]] int rank_of(int stage) const {
-    return stage < p_.ranks ? stage : 2 * p_.ranks - 1 - stage;
+    return p_.v && stage >= p_.ranks ? 2 * p_.ranks - 1 - stage : stage % p_.ranks;
+  }
+  [[nodiscard]] std::int64_t amount_of(int stage) const {
+    return p_.amounts.empty() ? 1 : p_.amounts[static_cast<std::size_t>(stage)];
   }
   [[nodiscard]] std::size_t index(int lane, int microbatch) const {
     return static_cast<std::size_t>(lane * p_.microbatches + microbatch);
@@ -76,12 +79,12 @@ class EveryOrder {
       if (count(counts, need) <= next) return false;
     }
     if (lane % 3 != 0) return true;
-    std::int64_t held = p_.activation;
+    std::int64_t held = amount_of(lane / 3) * p_.activation;
     for (int stage = 0; stage < stages_; ++stage) {
       if (rank_of(stage) != rank_of(lane / 3)) continue;
-      held += p_.activation * count(counts, 3 * stage) -
-              (p_.activation - p_.after_input) * count(counts, 3 * stage + 1) -
-              p_.after_input * count(counts, 3 * stage + 2);
+      held += amount_of(stage) * (p_.activation * count(counts, 3 * stage) -
+                                  (p_.activation - p_.after_input) * count(counts, 3 * stage + 1) -
+                                  p_.after_input * count(counts, 3 * stage + 2));
     }
     return held <= p_.memory;
   }

@@ -13,7 +13,7 @@
 namespace ripeline::testing_support {
 
 struct TinyProblem {
-  bool v = false;  // else a chain
+  bool v = false;  // else a chain, or a loop of `chunks` stages on a rank
   int ranks = 1;
   int microbatches = 1;
   std::int64_t forward = 1;
@@ -26,6 +26,10 @@ struct TinyProblem {
   std::int64_t after_input = 1;
   // Of each stage its F, I and W, where stages differ; else empty.
   std::vector<std::int64_t> takes = {};
+  int chunks = 1;
+  // How many times `activation` and `after_input` each stage holds, where stages differ; else
+  // empty.
+  std::vector<std::int64_t> amounts = {};
 };
 
 [[nodiscard]] std::optional<std::int64_t> least_wall(const TinyProblem& problem);

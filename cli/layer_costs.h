@@ -1,0 +1,34 @@
+// What the layers of a model cost: by the flag --costs of layers that are all alike, or layer by
+// layer by a profile.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimise/placed_model.h"
+#include "simulate/profile.h"
+#include "spec/diagnostics.h"
+#include "spec/expr.h"
+
+namespace ripeline::cli {
+
+struct EvenCosts {
+  optimise::PlacedModel::Costs of_rank;
+  spec::Rational latency{0, 1};
+  bool whole_backward = false;
+};
+[[nodiscard]] spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts);
+
+// Whether it has B, and neither I nor W.
+[[nodiscard]] bool has_whole_backwards(const simulate::Profile& profile);
+// Layers that a profile has, in the order of their numbers, in its unit and as exactly as time is
+// counted.
+[[nodiscard]] spec::Result<std::vector<optimise::PlacedModel::Costs>> read_layers(
+    const simulate::Profile& profile, const std::string& file);
+// Of all links, else the mean of those that it has; nothing: it has none.
+[[nodiscard]] std::optional<double> latency_of(const simulate::Profile& profile);
+// What a profile of layers has that says nothing of an even step of them. Empty: nothing.
+[[nodiscard]] std::string left_out_of(const simulate::Profile& profile);
+
+}  // namespace ripeline::cli

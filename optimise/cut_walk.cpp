@@ -1,0 +1,178 @@
+#include "optimise/cut_walk.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+namespace ripeline::optimise {
+
+CutWalk::CutWalk(const PlacedModel& model, const RankBounds& bounds, Time limit, std::int64_t steps)
+    : model_(model),
+      bounds_(bounds),
+      limit_(limit),
+      steps_(steps),
+      layers_(static_cast<int>(model.layers.size())) {
+  Ends begins = {};
+  if (is_v()) begins[1] = static_cast<std::int16_t>(layers_);
+  plan(1, begins);
+}
+
+// All places where chunks of a loop may begin, from this chunk on.
+void CutWalk::plan(int chunk, Ends begins) {
+  if (is_v() || chunk == model_.chunks) {
+    steps_ -= model_.ranks;
+    if (steps_ < 0) return;
+    Plan& plan = plans_.emplace_back();
+    plan.stops = begins;
+    plan.known.resize(static_cast<std::size_t>(model_.ranks));
+    return;
+  }
+  const auto before = static_cast<std::size_t>(chunk - 1);
+  const int most = layers_ - model_.ranks * (model_.chunks - chunk);
+  for (int begin = begins[before] + model_.ranks; begin <= most && steps_ >= 0; ++begin) {
+    begins[before + 1] = static_cast<std::int16_t>(begin);
+    plan(chunk + 1, begins);
+  }
+}
+
+// Of a chunk of a loop or a chain.
+int CutWalk::stop_of(std::size_t plan, int chunk) const {
+  const bool is_last = chunk + 1 == model_.chunks;
+  return is_last ? layers_ : plans_[plan].stops[static_cast<std::size_t>(chunk) + 1];
+}
+
+RankBounds::Stage CutWalk::stage(const Place& place, int chunk, int end) const {
+  const int begin = place.ends[static_cast<std::size_t>(chunk)];
+  if (is_v() && chunk == 1) return {2 * model_.ranks - 1 - place.rank, end, begin};
+  return {chunk * model_.ranks + place.rank, begin, end};
+}
+
+// Where the chunk's stage may end: from the nearest to the farthest.
+std::pair<int, int> CutWalk::range(const Place& place, int chunk, const Ends& next) const {
+  const auto c = static_cast<std::size_t>(chunk);
+  const int begin = place.ends[c];
+  const int after = model_.ranks - 1 - place.rank;  // ranks
+  if (is_v()) {
+    if (chunk == 0) return {begin + 1, place.ends[1] - 1 - 2 * after};
+    return {is_last(place) ? next[0] : begin - 1, next[0] + 2 * after};
+  }
+  const int stop = stop_of(place.plan, chunk);
+  return {is_last(place) ? stop : begin + 1, stop - after};
+}
+
+CutWalk::Time CutWalk::work_left(const Place& place) const {
+  Time left = 0;
+  for (int c = 0; c < (is_v() ? 1 : model_.chunks); ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    const int stop = is_v() ? place.ends[1] : stop_of(place.plan, c);
+    left += bounds_.work_before(stop) - bounds_.work_before(place.ends[i]);
+  }
+  return left;
+}
+
+template <class Visit>
+void CutWalk::choose(const Place& place, int chunk, Time work, Ends& next, const Visit& visit) {
+  if (chunk == model_.chunks) {
+    std::array<RankBounds::Stage, PlacedModel::kMostChunks> stages;
+    for (int c = 0; c < chunk; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      stages[i] = stage(place, c, next[i]);
+    }
+    const Time bound = bounds_.of(std::span(stages).first(static_cast<std::size_t>(chunk)));
+    if (bound <= limit_ && bound != RankBounds::kNoRoom) visit(next, bound);
+    return;
+  }
+  const auto [nearest, farthest] = range(place, chunk, next);
+  const int way = is_v() && chunk == 1 ? -1 : 1;
+  for (int end = nearest; way * end <= way * farthest; end += way) {
+    const RankBounds::Stage made = stage(place, chunk, end);
+    const Time all = work + bounds_.work_before(made.end) - bounds_.work_before(made.begin);
+    if (all > limit_ || --steps_ < 0) return;
+    next[static_cast<std::size_t>(chunk)] = static_cast<std::int16_t>(end);
+    choose(place, chunk + 1, all, next, visit);
+  }
+}
+
+template <class Visit>
+void CutWalk::each_step(const Place& place, const Visit& visit) {
+  Ends next = {};
+  choose(place, 0, 0, next, visit);
+}
+
+CutWalk::Value CutWalk::value_of(const Place& place) {
+  constexpr Value kNone{RankBounds::kNoRoom, 0};
+  if (place.rank == model_.ranks) return {};
+  auto& known = plans_[place.plan].known[static_cast<std::size_t>(place.rank)];
+  if (const auto found = known.find(place.ends); found != known.end()) return found->second;
+  Value best = kNone;
+  if (static_cast<double>(work_left(place)) <=
+      static_cast<double>(limit_) * static_cast<double>(model_.ranks - place.rank)) {
+    each_step(place, [&](const Ends& next, Time bound) {
+      const Value rest = value_of({place.plan, place.rank + 1, next});
+      if (rest.worst == RankBounds::kNoRoom) return;
+      const Value all{std::max(bound, rest.worst), static_cast<double>(bound) + rest.sum};
+      if (std::tie(all.worst, all.sum) < std::tie(best.worst, best.sum)) best = all;
+    });
+  }
+  known.emplace(place.ends, best);
+  return best;
+}
+
+std::vector<int> CutWalk::first_layers(const std::vector<Partial>& all, std::size_t last) const {
+  std::vector<int> first(static_cast<std::size_t>(model_.stages()));
+  for (std::size_t i = last; all[i].next.rank > 0; i = all[i].from) {
+    const Place& place = all[all[i].from].next;
+    for (int c = 0; c < model_.chunks; ++c) {
+      const RankBounds::Stage made = stage(place, c, all[i].next.ends[static_cast<std::size_t>(c)]);
+      first[static_cast<std::size_t>(made.number)] = made.begin;
+    }
+  }
+  return first;
+}
+
+// The partial cut that may become the best is led on first.
+bool CutWalk::run(std::size_t most, Cuts& cuts) {
+  std::vector<Partial> all;
+  const auto is_worse = [&](std::size_t a, std::size_t b) {
+    const Partial& x = all[a];
+    const Partial& y = all[b];
+    return std::tuple(x.value.worst, x.value.sum, -x.next.rank, a) >
+           std::tuple(y.value.worst, y.value.sum, -y.next.rank, b);
+  };
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(is_worse)> open(is_worse);
+  const auto add = [&](Partial partial) {
+    const Value rest = value_of(partial.next);
+    if (rest.worst == RankBounds::kNoRoom) return;
+    partial.value = {std::max(partial.worst, rest.worst), partial.sum + rest.sum};
+    all.push_back(partial);
+    open.push(all.size() - 1);
+  };
+  for (std::size_t plan = 0; plan < plans_.size() && steps_ >= 0; ++plan) {
+    add({.value = {}, .sum = 0, .worst = 0, .next = {plan, 0, plans_[plan].stops}, .from = 0});
+  }
+  if (steps_ < 0) return false;
+  while (!open.empty()) {
+    const std::size_t at = open.top();
+    open.pop();
+    const Partial from = all[at];
+    cuts.rest = from.value.worst;
+    if (cuts.best.size() == most) return true;
+    if (from.next.rank == model_.ranks) {
+      cuts.best.push_back(first_layers(all, at));
+      continue;
+    }
+    each_step(from.next, [&](const Ends& next, Time bound) {
+      add({.value = {},
+           .sum = from.sum + static_cast<double>(bound),
+           .worst = std::max(from.worst, bound),
+           .next = {from.next.plan, from.next.rank + 1, next},
+           .from = at});
+    });
+    if (steps_ < 0) return true;
+  }
+  cuts.rest = Cuts::kNoOther;
+  return true;
+}
+
+}  // namespace ripeline::optimise
