@@ -362,7 +362,7 @@ double seconds_to_end(const Optimised& optimised, const FormSearch& search, cons
   const double begun = budget.gone();
   const optimise::Claim claim = claim_of(optimised, search);
   const bool made = optimise::certified(claim, {}).ok();
-  if (made) (void)beside(claim.problem, claim.bound, true);
+  if (made) (void)beside(optimised, claim.problem, claim.bound);
   return budget.gone() - begun;
 }
 
