@@ -1,4 +1,4 @@
-// What the layers of a model cost: by the flag --costs of layers that are all alike, or layer by
+// The costs of a model's layers: by the flag --costs of layers that are all alike, or layer by
 // layer by a profile.
 #pragma once
 
@@ -26,9 +26,9 @@ struct EvenCosts {
 // counted.
 [[nodiscard]] spec::Result<std::vector<optimise::PlacedModel::Costs>> read_layers(
     const simulate::Profile& profile, const std::string& file);
-// Of all links, else the mean of those that it has; nothing: it has none.
+// The latency of all links, else the mean of those that it has; nothing: it has none.
 [[nodiscard]] std::optional<double> latency_of(const simulate::Profile& profile);
-// What a profile of layers has that says nothing of an even step of them. Empty: nothing.
+// Names what a profile of layers has that says nothing of an even step of them. Empty: nothing.
 [[nodiscard]] std::string left_out_of(const simulate::Profile& profile);
 
 }  // namespace ripeline::cli

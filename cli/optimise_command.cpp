@@ -100,7 +100,7 @@ std::string among_which(const Optimised& optimised) {
                  : "on this placement with this memory";
 }
 
-// What is not below the bound, and how far the best may be below what was found.
+// The bound, which orders it is for, and how far the best may be below what was found.
 std::string bound_text(const Optimised& optimised, const FormSearch& search) {
   const Problem& problem = *search.best()->form->problem;
   const optimise::Bound& bound = search.bound();
@@ -113,8 +113,7 @@ std::string bound_text(const Optimised& optimised, const FormSearch& search) {
                      100 * gap_of(search.best_value(), bound.value));
 }
 
-// What is known of the cut that was found, where that is more than what holds of all. Empty: it is
-// not.
+// The bound of the cut that was found, where it is above that of all cuts; else empty.
 std::string text_of_cut(const Optimised& optimised, const FormSearch& search) {
   const Problem& problem = *search.best()->form->problem;
   const optimise::Bound& bound = search.bound_of(*search.best()->form);

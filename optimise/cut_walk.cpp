@@ -36,7 +36,7 @@ void CutWalk::plan(int chunk, Ends begins) {
   }
 }
 
-// Of a chunk of a loop or a chain.
+// Where a chunk of a loop or a chain ends.
 int CutWalk::stop_of(std::size_t plan, int chunk) const {
   const bool is_last = chunk + 1 == model_.chunks;
   return is_last ? layers_ : plans_[plan].stops[static_cast<std::size_t>(chunk) + 1];

@@ -34,7 +34,7 @@ class CutWalk {
  private:
   using Ends =
       std::array<std::int16_t, PlacedModel::kMostChunks>;  // per chunk: where the next stage lies
-  // Of a rank and those after it.
+  // The bounds of a rank and of those after it.
   struct Value {
     Time worst = 0;  // the largest of their bounds, at least
     double sum = 0;  // of their bounds, at least
@@ -64,7 +64,7 @@ class CutWalk {
   [[nodiscard]] int stop_of(std::size_t plan, int chunk) const;
   [[nodiscard]] Time work_left(const Place& place) const;
   Value value_of(const Place& place);
-  // What a rank may take, with its bound: visit(Ends, Time).
+  // Each choice of layers for a rank, with its bound: visit(Ends, Time).
   template <class Visit>
   void each_step(const Place& place, const Visit& visit);
   template <class Visit>

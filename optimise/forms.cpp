@@ -124,7 +124,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
     if (solver) ask(*solver, form);
     return (!options_.go_on || options_.go_on()) && seconds() < end && is_open(form);
   };
-  // What was drawn before is not drawn again.
+  // Other rules are drawn than before.
   const std::uint64_t seed = options_.seed + searches_[index_of(form)]++;
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,

@@ -23,14 +23,14 @@ Time nanoseconds(Rational cost, Time unit) {
   return cost.numerator * times / parts;
 }
 
-// Of a quotient that is a bound: times are whole, and what rounding may have added is taken off.
+// Rounds up a bound, since times are whole, but for what floating point may have added.
 Time whole_time(double time) { return static_cast<Time>(std::ceil(time * (1 - 1e-12))); }
 
 Time nanoseconds_of(const RankBounds::Times& times) {
   return std::llround(times.latency * static_cast<double>(times.unit));
 }
 
-// Of what each op of each layer takes.
+// The greatest common divisor of what ops of layers take.
 Time grain_of(const PlacedModel& model, Time unit) {
   Time grain = 0;
   for (const PlacedModel::Costs& layer : model.layers) {
@@ -146,7 +146,7 @@ Time RankBounds::forwards_that_fit(std::span<const Stage> stages) const {
   return static_cast<Time>(std::ceil(sum * (1 + 1e-12)));
 }
 
-// What I and W take that release so much.
+// The least that I and W take which release so much.
 Time RankBounds::least_releasing(std::span<const Stage> stages, double released) const {
   if (released <= 0) return 0;
   double least = std::numeric_limits<double>::infinity();
@@ -162,7 +162,7 @@ Time RankBounds::least_releasing(std::span<const Stage> stages, double released)
   return whole_time(released * least);
 }
 
-// What W take that release so much.
+// The least that W take which release so much.
 Time RankBounds::least_weights(std::span<const Stage> stages, double released) const {
   if (released <= 0) return 0;
   double least = std::numeric_limits<double>::infinity();

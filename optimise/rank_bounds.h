@@ -36,16 +36,16 @@ class RankBounds {
   // The model's cut does not matter. All its tasks together take less than kMost.
   RankBounds(const PlacedModel& model, const Times& times, Objective objective);
   static constexpr Time kMost = std::numeric_limits<Time>::max() / 16;
-  // Of all tasks of the step, or kMost if they take more.
+  // The sum over all tasks of the step, or kMost if that is less.
   [[nodiscard]] static Time all_work(const PlacedModel& model, const Times& times);
 
   // `stages` are all those of a rank, in the order of their numbers.
   [[nodiscard]] Time of(std::span<const Stage> stages) const;
-  // What all microbatches take in a layer, or in all before it: forward and backward.
+  // The work of all microbatches in all layers before this one: forward and backward.
   [[nodiscard]] Time work_before(int layer) const { return microbatches_ * at(work_, layer); }
   // All times of all orders of all cuts are multiples of it, as are all bounds.
   [[nodiscard]] Time grain() const { return grain_; }
-  // What no cut at all is below, without looking at any.
+  // A bound that holds for every cut, found without looking at any.
   [[nodiscard]] Time of_every_cut() const;
 
  private:
