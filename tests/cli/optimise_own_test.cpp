@@ -52,7 +52,7 @@ class OptimiseOwn : public CliTest {
     EXPECT_EQ(ripeline("verify best.ripe --no-repairs", kOutputAlone).exit_code, 0);
     const Outcome best = ripeline("simulate best.ripe --format json " + times, kOutputAlone);
     EXPECT_EQ(best.exit_code, 0);
-    result.wall = json::parse(best.out)["makespan"];
+    if (best.exit_code == 0) result.wall = json::parse(best.out)["makespan"];
     return result;
   }
 };
@@ -68,22 +68,34 @@ std::string copies(std::string_view placement, std::string_view leaving,
       placement, leaving, dispatch);
 }
 
+// A small step's own order is proved by its states. That of a larger one is not: a forward and a
+// reload compete for a place, and timing decides.
 TEST_F(OptimiseOwn, is_never_worse_with_copies) {
-  constexpr const char* kChain = "stages 4; place s on s;";
-  constexpr const char* kV = "stages 8; place s on s < 4 ? s : 7 - s;";
-  for (const char* placement : {kChain, kV}) {
-    for (const char* dispatch : {"dispatch ready by bf;", "dispatch ready;"}) {
-      write("own.ripe", copies(placement, "leaving 1", dispatch));
-      SCOPED_TRACE(read("own.ripe"));
-      const Result result = optimised(12, "", "--seconds 1");
-      ASSERT_TRUE(result.own);
-      EXPECT_EQ(result.found["own"], *result.own);
-      if (result.is_written) {
-        EXPECT_LE(result.wall, *result.own);
-      } else {
-        EXPECT_EQ(result.exit_code, kNoneFound);
-        EXPECT_EQ(result.found["status"], "none");
-      }
+  const struct {
+    const char* placement;
+    const char* dispatch;
+    int microbatches;
+    bool is_proved;
+  } rows[] = {
+      {"stages 2; place s on s;", "dispatch ready by bf;", 6, true},
+      {"stages 4; place s on s < 2 ? s : 3 - s;", "dispatch ready;", 4, true},
+      {"stages 4; place s on s;", "dispatch ready by bf;", 12, false},
+      {"stages 8; place s on s < 4 ? s : 7 - s;", "dispatch ready by bf;", 12, false},
+  };
+  for (const auto& row : rows) {
+    write("own.ripe", copies(row.placement, "leaving 1", row.dispatch));
+    SCOPED_TRACE(read("own.ripe"));
+    const Result result = optimised(row.microbatches, "", "--seconds .5");
+    ASSERT_TRUE(result.own);
+    EXPECT_TRUE(result.is_own_proved);
+    EXPECT_EQ(result.found["own"], *result.own);
+    EXPECT_TRUE(result.is_written || !row.is_proved);
+    if (result.is_written) {
+      EXPECT_EQ(result.exit_code, 0);
+      EXPECT_LE(result.wall, *result.own);
+    } else {
+      EXPECT_EQ(result.exit_code, kNoneFound);
+      EXPECT_EQ(result.found["status"], "none");
     }
   }
 }

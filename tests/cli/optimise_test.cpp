@@ -507,7 +507,7 @@ TEST_F(Optimise, says_what_is_true) {
   write("user.ripe",
         "pipeline user { microbatches any; stages 2; place s on s; op F forward { needs F at prev; "
         "acquires a; } op P user \"p\" { needs F at here; } op B backward { needs F at here, B at "
-        "next; releases a; } resource a per rank { capacity ranks - s; } dispatch ready; }");
+        "next; releases a; } resource a per rank { capacity ranks - r; } dispatch ready; }");
   write("layers.json",
         R"({"schema": "ripeline.profile/1", "unit": "ms", "links": [{"latency": 0}], "tasks": [
             {"op": "F", "mean": 1}, {"op": "I", "mean": 1}, {"op": "W", "mean": 1},
