@@ -65,7 +65,8 @@ Drawn drawn(std::uint64_t seed) {
   std::string text;
   std::string rest = made.text;
   for (std::smatch found; kind > 0 && std::regex_search(rest, found, op);) {
-    const std::string cost = kind == 1 ? std::to_string(1 + below(9))
+    const bool once = found.str().find(" once") != std::string::npos;  // it has no microbatch
+    const std::string cost = kind == 1 || (kind == 3 && once) ? std::to_string(1 + below(9))
                              : kind == 2
                                  ? fmt::format("{} + s % {}", 1 + below(9), 1 + below(3))
                                  : fmt::format("{} + m % {} / 3", 1 + below(9), 1 + below(4));
