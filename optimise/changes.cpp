@@ -42,7 +42,11 @@ class Builder {
     const std::vector<Candidate> linked = link_changes(tree_, links_);
     append(found_.first, ordered);
     append(found_.first, linked);
-    for (const int resource : full_) add_numbers(resource);
+    for (const int resource : full_) add_numbers(resource, found_.first);
+    for (int resource = 0; resource < size_of(program_.resources); ++resource) {
+      if (std::find(full_.begin(), full_.end(), resource) != full_.end()) continue;
+      add_numbers(resource, found_.last);
+    }
     const std::vector<Candidate> roomy = capacities();
     append(found_.first, roomy);
     for (const Candidate& a : ordered) pair_up(a, linked);
@@ -138,7 +142,7 @@ class Builder {
 
   // One op leaves the same room at every stage: what another op takes there, as a rule. A committed
   // order leaves no choice, so there it only stops a rank.
-  void add_numbers(int resource) {
+  void add_numbers(int resource, std::vector<Candidate>& to) const {
     if (program_.dispatch.in_order) return;
     const std::string& name = at(program_.resources, resource).name;
     const std::int64_t unit = unit_of(resource);
@@ -157,7 +161,7 @@ class Builder {
                         });
                       }};
       };
-      found_.first.push_back({.change = change, .instead = "leaving " + name, .most = most});
+      to.push_back({.change = change, .instead = "leaving " + name, .most = most});
     });
   }
 

@@ -18,13 +18,13 @@ constexpr int kTargets = 6;
 constexpr std::size_t kStatesPerTarget = 5'000;
 constexpr int kWalks = 64;
 // An exhaustive search may use this share of what is left, so that one microbatch count does not
-// use it all; but so much in any case, with which most counts of small programs are settled.
+// use it all; but so much, or half, in any case: it settles most counts of small programs.
 constexpr std::uint64_t kShare = 8;
 constexpr std::uint64_t kEnough = 250'000;
 
 Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
                                   bool counts_decide, Budget& budget) {
-  BudgetShare share(budget, std::max(budget.left / kShare, kEnough));
+  BudgetShare share(budget, std::max(budget.left / kShare, std::min(kEnough, budget.left / 2)));
   return Search(machine, chooser, goal, counts_decide, share.budget()).explore();
 }
 
