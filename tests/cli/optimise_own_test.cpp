@@ -39,7 +39,7 @@ class OptimiseOwn : public CliTest {
     std::filesystem::remove(folder_ / "best.ripe");
     Result result;
     const Outcome own = ripeline("simulate own.ripe --format json" + count + times, kOutputAlone);
-    if (own.exit_code == 0) result.own = json::parse(own.out)["makespan"];
+    if (own.exit_code == 0) result.own = json::parse(own.out)["wall"];
     const Outcome found = ripeline(
         "optimise own.ripe --solver none --format json -o best.ripe " + search + count + times,
         kOutputAlone);
@@ -52,7 +52,7 @@ class OptimiseOwn : public CliTest {
     EXPECT_EQ(ripeline("verify best.ripe --no-repairs", kOutputAlone).exit_code, 0);
     const Outcome best = ripeline("simulate best.ripe --format json " + times, kOutputAlone);
     EXPECT_EQ(best.exit_code, 0);
-    if (best.exit_code == 0) result.wall = json::parse(best.out)["makespan"];
+    if (best.exit_code == 0) result.wall = json::parse(best.out)["wall"];
     return result;
   }
 };
