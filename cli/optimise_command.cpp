@@ -55,7 +55,7 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
 }
 
 // What a rank holds at most, of each resource with a capacity, and of what it has room for, in the
-// unit in which its memory was given: amounts are `parts` times that.
+// program's amounts. Where these are `parts` times those of --memory, also in the latter.
 std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
   std::string text;
@@ -70,9 +70,12 @@ std::string held_text(const Problem& problem, const optimise::Found& order, doub
     }
     if (room == 0) continue;
     const spec::Resource& of = at(program.resources, resource);
-    text += fmt::format("{}{:g} of {:g} {}{}", text.empty() ? "; a rank holds at most " : ", ",
-                        static_cast<double>(held) / parts, static_cast<double>(room) / parts,
-                        of.unit.empty() ? "" : of.unit + " of ", of.name);
+    text += fmt::format("{}{} of {} {}{}", text.empty() ? "; a rank holds at most " : ", ", held,
+                        room, of.unit.empty() ? "" : of.unit + " of ", of.name);
+    if (parts != 1) {
+      text += fmt::format(" ({:g} of {:g} as --memory counts)", static_cast<double>(held) / parts,
+                          static_cast<double>(room) / parts);
+    }
   }
   return text;
 }

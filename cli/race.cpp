@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "optimise/steady.h"
 #include "optimise/written_order.h"
+#include "spec/amounts.h"
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
@@ -45,8 +46,9 @@ std::string held(const spec::Program& program, const std::vector<std::int64_t>& 
     for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
       if (program.pools[pool].resource == static_cast<int>(resource)) of.push_back(peaks[pool]);
     }
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", program.resources[resource].name,
-                        fmt::join(of, " "));
+    const std::string_view unit = spec::unit_of_amounts(program, static_cast<int>(resource));
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", program.resources[resource].name,
+                        fmt::join(of, " "), unit.empty() ? "" : fmt::format(" {}", unit));
   }
   return text;
 }
