@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/amount.h"
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -19,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
+#include "cli/shorten.h"
 #include "cli/summary.h"
 #include "pytorch/check_report.h"
 #include "pytorch/fix.h"
@@ -30,6 +32,7 @@ struct CheckCommand {
   std::vector<std::string> files;
   verify::CheckOptions options;
   std::optional<Counts> microbatches;
+  std::string memory;
   std::string fix;
   std::string format = "text";
 };
@@ -151,6 +154,16 @@ int run(CheckCommand& command) {
   const auto count = one_count(command.microbatches);
   if (!count.ok()) return say_failed(count.errors());
   command.options.microbatches = count.value();
+  if (!command.memory.empty()) {
+    const auto memory = amount_in(command.memory);
+    if (!memory || memory->dimension != Dimension::none || memory->value.numerator == 0) {
+      return say_failed(fmt::format(
+          "--memory {}: expected microbatches that a rank has room for, a number above 0, as 6 or "
+          "2.5: a schedule of PyTorch has no bytes",
+          shortened(command.memory)));
+    }
+    command.options.rank_memory = memory->value;
+  }
   const bool one = command.files.size() == 1 && !is_folder(command.files.front());
   if (!command.fix.empty() && !one) return say_failed("--fix is for one CSV");
   Checks checks(command);
@@ -210,13 +223,13 @@ void add_check(CLI::App& app, int& exit_code) {
   add_microbatches(*command, options->microbatches, "microbatches; else those of the file");
   command
       ->add_option(
-          "--memory", options->options.rank_memory,
-          "a rank's room, in activations of one stage, over its stages: K times as many as "
-          "`compare --memory` has where a rank has K stages")
-      ->check(integer_from(1));
+          "--memory", options->memory,
+          "a rank's room, in microbatches of all of its stages, as for `compare` and `optimise`: "
+          "an activation of a stage is 1/K of one where a rank has K stages")
+      ->type_name("N");
   command
       ->add_option("--stage-memory", options->options.stage_memory,
-                   "most microbatches in flight at one stage: activations of that stage")
+                   "a stage's room, in activations of that stage: microbatches in flight there")
       ->check(integer_from(1));
   command->add_flag("!--no-reduce", options->options.reduce,
                     "the file is for a PyTorch from before REDUCE_GRAD");

@@ -9,10 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/amount.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/pictures.h"
+#include "cli/shorten.h"
 #include "optimise/racing/gain.h"
 #include "view/compare.h"
 
@@ -23,7 +25,7 @@ struct CompareCommand {
   std::vector<std::string> files;
   RunFlags run;
   int seeds = 1;
-  std::optional<double> memory;
+  std::string memory;
   PictureFlags picture;
   std::string format = "text";
 };
@@ -48,15 +50,15 @@ spec::Result<Runs> runs_of(const Run& first, const CompareCommand& command) {
 }
 
 // Nothing: nothing ran, in one of them.
-std::optional<view::Speed> speed_of(const Runs& first, const Runs& runs) {
+std::optional<view::Speed> speed_of(const Runs& baseline, const Runs& runs) {
   std::vector<double> logarithms;
   for (std::size_t i = 0; i < runs.figures.size(); ++i) {
-    const double ratio = first.figures[i].wall / runs.figures[i].wall;
+    const double ratio = baseline.figures[i].wall / runs.figures[i].wall;
     if (!std::isfinite(ratio) || ratio <= 0) return std::nullopt;
     logarithms.push_back(std::log(ratio));
   }
   if (logarithms.size() == 1) {
-    return view::Speed{.ratio = first.figures[0].wall / runs.figures[0].wall};
+    return view::Speed{.ratio = baseline.figures[0].wall / runs.figures[0].wall};
   }
   const simulate::Gain gain = simulate::gain_of(logarithms);
   return view::Speed{.ratio = gain.ratio, .low = gain.low, .high = gain.high};
@@ -88,35 +90,47 @@ spec::Result<void> check_flags(const std::vector<Run>& runs, const CompareComman
   return {};
 }
 
-bool counts_activations(const std::vector<view::Compared>& all) {
-  for (const view::Compared& one : all) {
-    for (const view::Figures::Peak& peak : one.figures.peaks) {
-      if (peak.activations) return true;
-    }
-  }
-  return false;
-}
-
 spec::Result<std::vector<view::Compared>> compared(const std::vector<Run>& runs,
                                                    const CompareCommand& command) {
   std::vector<view::Compared> all;
-  std::optional<Runs> first;
+  std::vector<Runs> of_all;
   for (const Run& run : runs) {
     auto of = runs_of(run, command);
     if (!of.ok()) return of.errors();
-    if (!first) first = of.value();
+    of_all.push_back(std::move(of).value());
     all.push_back({.title = run.title,
                    .program = std::string(run.timeline.facts().name),
                    .unit = run.timeline.run().unit,
-                   .figures = view::average(of.value().figures),
-                   .stuck = of.value().stuck,
-                   .work = run.work,
-                   .speed = speed_of(*first, of.value())});
+                   .ranks = run.timeline.facts().ranks,
+                   .microbatches = run.timeline.run().microbatches,
+                   .figures = view::average(of_all.back().figures),
+                   .stuck = of_all.back().stuck,
+                   .work = run.work});
+  }
+  const auto baseline = view::baseline_of(all);
+  for (std::size_t i = 0; baseline && i < all.size(); ++i) {
+    if (!view::are_alike(all[i], all[*baseline])) continue;
+    all[i].speed = speed_of(of_all[*baseline], of_all[i]);
   }
   return all;
 }
 
+spec::Result<std::optional<view::MemoryLimit>> memory_limit(const std::string& text) {
+  if (text.empty()) return std::optional<view::MemoryLimit>();
+  const auto given = amount_in(text);
+  if (!given || given->value.numerator == 0 || given->dimension == Dimension::time) {
+    return failure(fmt::format(
+        "--memory {}: expected microbatches of all of a rank's layers that it has room for, a "
+        "number above 0, as 6 or 2.5, or bytes, as 24GB",
+        shortened(text)));
+  }
+  return std::optional(view::MemoryLimit{
+      .amount = given->base.value(), .bytes = given->dimension == Dimension::bytes, .text = text});
+}
+
 int compare(const CompareCommand& command) {
+  const auto memory = said(memory_limit(command.memory));
+  if (!memory.ok()) return bad_input;
   const auto loaded = load_runs(command.files, command.run);
   if (!loaded.ok()) return bad_input;
   const std::vector<Run>& runs = loaded.value();
@@ -127,14 +141,19 @@ int compare(const CompareCommand& command) {
   const auto made = compared(runs, command);
   if (!made.ok()) return bad_input;
   const std::vector<view::Compared>& all = made.value();
-  if (command.memory && !counts_activations(all)) {
-    return say_failed(
-        "--memory: nothing here counts activations; expected a resource without a "
-        "unit, of which a task acquires 1");
+  const auto is_limited = [&](const view::Compared& one) {
+    return view::fits(one, *memory.value()).has_value();
+  };
+  if (memory.value() && std::none_of(all.begin(), all.end(), is_limited)) {
+    return say_failed(memory.value()->bytes
+                          ? "--memory: nothing here is counted in bytes; expected a resource with "
+                            "such a unit, as GB or MiB"
+                          : "--memory: nothing here counts activations; expected a resource "
+                            "without a unit, of which a task acquires 1");
   }
   const view::CompareOptions options{.runs = command.seeds,
                                      .seed = command.run.times.timing.seed,
-                                     .memory = command.memory,
+                                     .memory = memory.value(),
                                      .same_work = advice(runs, command)};
   std::string text;
   const core::Status status = view::compare_text(all, options, text);
@@ -159,9 +178,10 @@ void add_compare(CLI::App& app, int& exit_code) {
       ->check(integer_from(1, 1'000'000));
   command
       ->add_option("--memory", options->memory,
-                   "a rank's room, in activations of all of its layers, of which one of a stage is "
-                   "1/K where a rank has K stages: marks what holds more")
-      ->check(number_above_zero());
+                   "a rank's room, in microbatches of all of its layers (an activation of a stage "
+                   "is 1/K of one where a rank has K stages), or in bytes, as 24GB: marks what "
+                   "holds more")
+      ->type_name("N or BYTES");
   add_picture(*command, options->picture);
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
@@ -174,7 +194,8 @@ void add_compare(CLI::App& app, int& exit_code) {
       "model if --rank-costs gives its costs. Below the table it says where work or memory\n"
       "differs: such a comparison is no measure of the schedules. A param of -D is set in the\n"
       "programs that have it. The times drawn are the same in all of them where their tasks are.\n"
-      "Without -m, all take the number of microbatches of a CSV among them.");
+      "Without -m, all take the number of microbatches of a CSV or trace among them, and without\n"
+      "-D ranks its number of ranks.");
   command->callback([options, &exit_code] { exit_code = compare(*options); });
 }
 

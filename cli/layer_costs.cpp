@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/amount.h"
 #include "cli/failure.h"
 #include "simulate/rank_costs.h"
 
@@ -81,14 +82,17 @@ spec::Result<PlacedModel::Costs> read_layer(const simulate::Profile& profile, in
 
 }  // namespace
 
-spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts) {
+spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts,
+                                        std::optional<trace::Unit>& unit) {
   const auto expected = failure(fmt::format(
       "--costs: expected F,I,W,LATENCY: three numbers above 0 and one of 0 or more, below 1e9 and "
-      "with up to {} decimals, as in 24,23,12,0.5; or with a whole backward F=24,B=35,C=0.5",
+      "with up to {} decimals, as in 24,23,12,0.5 or 24ms,23ms,12ms,0.5ms; or with a whole "
+      "backward F=24,B=35,C=0.5",
       kMostDecimals));
   std::vector<std::string> values;
   const bool whole = read_named(texts, values);
   if (!whole) values = texts;
+  if (const auto used = use_unit("--costs", values, unit); !used.ok()) return used.errors();
   std::vector<spec::Rational> costs;
   for (const std::string& text : values) {
     const auto cost = simulate::decimal(text);

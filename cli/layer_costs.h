@@ -10,6 +10,7 @@
 #include "simulate/profile.h"
 #include "spec/diagnostics.h"
 #include "spec/expr.h"
+#include "trace/about.h"
 
 namespace ripeline::cli {
 
@@ -18,7 +19,9 @@ struct EvenCosts {
   spec::Rational latency{0, 1};
   bool whole_backward = false;
 };
-[[nodiscard]] spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts);
+// In `unit`; nothing, and theirs becomes it, as of use_unit().
+[[nodiscard]] spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts,
+                                                      std::optional<trace::Unit>& unit);
 
 // Whether it has B, and neither I nor W.
 [[nodiscard]] bool has_whole_backwards(const simulate::Profile& profile);

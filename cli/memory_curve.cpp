@@ -1,6 +1,7 @@
 #include "cli/memory_curve.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -10,13 +11,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/amount.h"
 #include "cli/budget.h"
 #include "cli/failure.h"
 #include "cli/interrupts.h"
+#include "cli/layer_costs.h"
+#include "core/held.h"
+#include "core/vocabulary/byte_unit.h"
 #include "lower/facts.h"
 #include "optimise/certified.h"
 #include "optimise/forms.h"
 #include "simulate/rank_costs.h"
+#include "simulate/report.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
 #include "spec/elaborate.h"
@@ -45,7 +51,8 @@ struct Point {
   Time bound = 0;
   std::string bound_by;
   std::string placement;
-  std::int64_t unit = 1;  // nanoseconds
+  std::vector<std::vector<int>> cuts;  // first layers, per form
+  std::int64_t unit = 1;               // nanoseconds
   [[nodiscard]] double in_units(Time time) const {
     return static_cast<double>(time) / static_cast<double>(unit);
   }
@@ -69,30 +76,60 @@ struct Known {
   }
 };
 
-std::string text_of(const spec::Rational& value) { return fmt::format("{:.12g}", value.value()); }
+// A memory as the flag has it, in the unit of the range.
+std::string text_of(const spec::Rational& base, std::int64_t size, const std::string& unit) {
+  constexpr double kDecimals = 1e6;  // as amount_in() reads them
+  const double value = base.value() / static_cast<double>(size);
+  return fmt::format("{:.12g}{}", std::floor(value * kDecimals + .5) / kDecimals, unit);
+}
 
 // The memories that the flag names.
 spec::Result<std::vector<std::string>> memories(const OptimisedFlags& flags) {
   const std::size_t dots = flags.memory.find(kDots);
-  const auto first = simulate::decimal(flags.memory.substr(0, dots));
-  const auto last = simulate::decimal(flags.memory.substr(dots + kDots.size()));
-  if (!first || !last || first->numerator <= 0 || spec::less(*last, *first)) {
-    return failure("--memory: expected a range of memories, as 4..8, the smaller one first");
+  const auto first = amount_in(flags.memory.substr(0, dots));
+  const auto last = amount_in(flags.memory.substr(dots + kDots.size()));
+  if (!first || !last || first->base.numerator <= 0 || first->dimension != last->dimension ||
+      first->dimension == Dimension::time || spec::less(last->base, first->base)) {
+    return failure(
+        "--memory: expected a range of memories, as 4..8 or 20GB..24GB, the smaller one first");
   }
+  const auto activation =
+      flags.activation.empty() ? std::nullopt : amount_in(flags.activation.front());
   const std::int64_t step =
-      flags.activation.empty()
-          ? 1
-          : static_cast<std::int64_t>(
-                simulate::decimal(flags.activation.front()).value_or(spec::Rational{1, 1}).value());
+      activation ? std::max<std::int64_t>(1, static_cast<std::int64_t>(activation->base.value()))
+                 : 1;
+  const std::int64_t size = core::bytes_of_unit(first->unit).value_or(1);
   std::vector<std::string> all;
-  for (spec::Rational at = *first; !spec::less(*last, at);
-       at.numerator += std::max<std::int64_t>(1, step) * at.denominator) {
+  for (spec::Rational at = first->base; !spec::less(last->base, at);
+       at.numerator += step * at.denominator) {
     if (all.size() == kMostPoints) {
       return failure(fmt::format("--memory: expected at most {} memories", kMostPoints));
     }
-    all.push_back(text_of(at));
+    all.push_back(text_of(at, size, first->unit));
   }
   return all;
+}
+
+// What is known of a smaller memory: what fits there fits here.
+void carry_up(const Point& less, Point& point) {
+  point.fits = point.fits || less.fits;
+  if (!less.found || (point.found && point.value <= less.value)) return;
+  point.found = true;
+  point.value = less.value;
+  point.wall = less.wall;
+  point.span = less.span;
+  point.work = less.work;
+  point.placement = less.placement;
+  // A bound that does not speak of the cut of these layers.
+  if (point.bound > point.value) point.bound = point.work, point.bound_by = "work of all ranks";
+}
+
+// What is below no order here is below none with less memory, on the same cuts.
+void carry_down(const Point& more, Point& point) {
+  if (!point.found || more.cuts != point.cuts || more.bound <= point.bound) return;
+  if (more.bound > point.value) return;
+  point.bound = more.bound;
+  point.bound_by = more.bound_by;
 }
 
 // Nothing: something failed, and was said.
@@ -117,6 +154,7 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
   point.unit = optimised.forms.front().problem->timing().unit().nanoseconds;
   point.bound = search.bound().value;
   point.bound_by = search.bound().by;
+  point.cuts = optimised.first_layers;
   if (!point.found) return point;
   const optimise::Form& form = *search.best()->form;
   const auto made = said(optimise::certified({.problem = *form.problem,
@@ -140,11 +178,14 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   std::vector<std::string> costs = flags.costs;
   if (costs.empty()) costs = {"1", "1", "1", "0"};
   simulate::TimingOptions times = problem.times();
+  const auto even = read_even_costs(costs, times.unit);
+  if (!even.ok()) return {};
+  const auto& [forward, input, weight] = even.value().of_rank;
   simulate::RankCosts rank_costs;
-  // With a whole backward they have their names.
-  const bool is_whole = costs.size() == 3;
-  const std::string text = is_whole ? fmt::format("{},{}", costs[0], costs[1])
-                                    : fmt::format("F={},I={},W={}", costs[0], costs[1], costs[2]);
+  const std::string text = even.value().whole_backward
+                               ? fmt::format("F={:.12g},B={:.12g}", forward.value(), input.value())
+                               : fmt::format("F={:.12g},I={:.12g},W={:.12g}", forward.value(),
+                                             input.value(), weight.value());
   if (!simulate::RankCosts::parse(text, rank_costs).ok()) return {};
   times.rank_costs = std::move(rank_costs);
   std::vector<Known> all;
@@ -172,12 +213,15 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
     simulate::Simulator simulator(facts.facts(), [&](int rank) {
       return std::make_unique<simulate::TableArbiter>(program.value(), facts.facts(), rank);
     });
-    const simulate::RunReport run = simulator.run(problem.microbatches(), timing, {});
+    trace::Record record;
+    const simulate::RunReport run =
+        simulator.run(problem.microbatches(), timing, {.record = &record});
     if (!run.status.ok() || run.stuck) continue;
     double most = 0;
-    for (int p = 0; p < size_of(program.value().pools); ++p) {
-      const int rank = at(program.value().pools, p).rank;
-      most = std::max(most, static_cast<double>(at(run.peaks, p)) / program.value().chunks(rank));
+    for (const auto& peaks : simulate::peaks_by_rank(
+             {program.value(), facts.facts(), problem.microbatches(), timing, run, record})) {
+      const auto held = core::in_microbatches(facts.facts(), problem.microbatches(), peaks);
+      most = std::max(most, *std::max_element(held.begin(), held.end()));
     }
     const auto unit = static_cast<double>(timing.unit().nanoseconds);
     all.push_back({std::string(entry.name), most, static_cast<double>(run.makespan.count()) / unit,
@@ -186,7 +230,18 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   return all;
 }
 
+// Of the memories; empty: that of --activation, which has no name.
+std::string memory_unit(const OptimisedFlags& flags) {
+  if (flags.activation.empty()) return "microbatches";
+  const auto first = amount_in(flags.memory.substr(0, flags.memory.find(kDots)));
+  return first.value_or(Amount{}).unit;
+}
+
 const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
+
+double value_of(const Point& point) {
+  return amount_in(point.memory).value_or(Amount{}).value.value();
+}
 
 std::string table(const std::vector<Point>& points, const std::vector<Known>& known,
                   Objective objective) {
@@ -216,10 +271,11 @@ nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known
   nlohmann::json j = {
       {"schema", "ripeline.optimise.curve/2"},     {"ranks", problem.program().ranks},
       {"microbatches", problem.microbatches()},    {"unit", problem.timing().unit().name},
-      {"objective", name_of(problem.objective())}, {"seed", flags.times.timing.seed},
-      {"points", nlohmann::json::array()},         {"library", nlohmann::json::array()}};
+      {"objective", name_of(problem.objective())}, {"memory_unit", memory_unit(flags)},
+      {"seed", flags.times.timing.seed},           {"points", nlohmann::json::array()},
+      {"library", nlohmann::json::array()}};
   for (const Point& point : points) {
-    nlohmann::json one = {{"memory", point.memory},
+    nlohmann::json one = {{"memory", value_of(point)},
                           {"status", !point.fits                  ? "infeasible"
                                      : !point.found               ? "none"
                                      : point.value == point.bound ? "optimal"
@@ -247,17 +303,18 @@ nlohmann::json json_of(const std::vector<Point>& points, const std::vector<Known
 }
 
 spec::Result<void> draw(const std::vector<Point>& points, const std::vector<Known>& known,
-                        const std::string& model, Objective objective,
+                        const std::string& model, const std::string& unit, Objective objective,
                         const PictureFlags& picture) {
   view::Trade trade{.title = "the best time for each memory: " + model,
-                    .memory_label = "memory of a rank, as --memory counts it",
+                    .memory_label = unit.empty() ? "memory of a rank, in the unit of --activation"
+                                                 : "memory of a rank, in " + unit,
                     .time_label = name_of(objective),
                     .best = {},
                     .bounds = {},
                     .others = {}};
   for (const Point& point : points) {
     if (!point.found) continue;
-    const double memory = simulate::decimal(point.memory).value_or(spec::Rational{}).value();
+    const double memory = value_of(point);
     trade.best.push_back({memory, point.in_units(point.value), point.placement});
     trade.bounds.push_back({memory, point.in_units(point.bound), ""});
   }
@@ -295,8 +352,9 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
   std::vector<Point> points;
   for (const std::string& memory : range.value()) {
     if (interrupts.told_to_end()) break;
-    const auto point = point_of(flags, memory, limits, interrupts);
+    auto point = point_of(flags, memory, limits, interrupts);
     if (!point) return bad_input;
+    if (!points.empty()) carry_up(points.back(), *point);
     points.push_back(*point);
     std::cerr << fmt::format(
         "memory {}: {}\n", memory,
@@ -306,6 +364,7 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
         : point->fits ? "none was found"
                       : "no order fits");
   }
+  for (std::size_t i = points.size(); i-- > 1;) carry_down(points[i], points[i - 1]);
   if (interrupts.told_to_end()) {
     std::cerr << fmt::format("interrupted: {} of {} memories\n", points.size(),
                              range.value().size());
@@ -326,7 +385,8 @@ int run_memory_curve(const OptimisedFlags& flags, const CurveLimits& limits,
     std::cout << table(points, known, flags.objective);
   }
   if (picture.wanted() &&
-      !said(draw(points, known, optimised.model, flags.objective, picture)).ok()) {
+      !said(draw(points, known, optimised.model, memory_unit(flags), flags.objective, picture))
+           .ok()) {
     return bad_input;
   }
   const auto found = [](const Point& point) { return point.found; };

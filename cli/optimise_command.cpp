@@ -62,10 +62,10 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
 }
 
 // What a rank, or a stage, holds at most of each resource with a capacity, and of what it has room
-// for, in the unit in which its memory was given: amounts are `parts` times that.
+// for, in the program's amounts. Where these are `parts` times those of --memory, also in the
+// latter.
 std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
-  const auto in_parts = [&](std::int64_t amount) { return static_cast<double>(amount) / parts; };
   std::string text;
   std::string last_owner;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {
@@ -85,9 +85,12 @@ std::string held_text(const Problem& problem, const optimise::Found& order, doub
     text += owner == last_owner ? ", " : fmt::format("; {} holds at most ", owner);
     last_owner = owner;
     const std::string what = (of.unit.empty() ? "" : of.unit + " of ") + of.name;
-    text += least == most ? fmt::format("{:g} of {:g} {}", in_parts(held), in_parts(most), what)
-                          : fmt::format("{:g} {} with room for {:g} to {:g}", in_parts(held), what,
-                                        in_parts(least), in_parts(most));
+    text += least == most ? fmt::format("{} of {} {}", held, most, what)
+                          : fmt::format("{} {} with room for {} to {}", held, what, least, most);
+    if (parts != 1) {
+      text += fmt::format(" ({:g} of {:g} as --memory counts)", static_cast<double>(held) / parts,
+                          static_cast<double>(most) / parts);
+    }
   }
   return text;
 }

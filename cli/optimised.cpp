@@ -1,7 +1,6 @@
 #include "cli/optimised.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/amount.h"
 #include "cli/choice.h"
 #include "cli/failure.h"
 #include "cli/input.h"
@@ -39,29 +39,58 @@ constexpr std::int64_t kMostCuts = 200;
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
     const std::vector<std::string>& texts, bool whole_backward) {
   if (texts.empty()) return std::optional<PlacedModel::Bytes>();
+  constexpr std::int64_t kMost = 1'000'000'000;               // without a unit
+  constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;  // times a thousand layers, they fit
   PlacedModel::Bytes bytes;
   std::int64_t* const numbers[] = {&bytes.activation, &bytes.after_input};
   bool read = texts.size() == (whole_backward ? 1U : 2U);
+  std::optional<Dimension> dimension;
   for (std::size_t i = 0; read && i < texts.size(); ++i) {
-    const std::string& text = texts[i];
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *numbers[i]);
-    read = error == std::errc{} && end == text.data() + text.size();
+    const auto amount = amount_in(texts[i]);
+    read = amount && amount->dimension != Dimension::time && amount->base.denominator == 1 &&
+           dimension.value_or(amount->dimension) == amount->dimension;
+    if (!read) break;
+    dimension = amount->dimension;
+    *numbers[i] = amount->base.numerator;
+    if (i == 0) bytes.unit = amount->unit;
   }
-  constexpr std::int64_t kMost = 1'000'000'000;
   if (whole_backward) bytes.after_input = bytes.activation;
-  if (read && bytes.activation <= kMost && bytes.after_input >= 1 &&
-      bytes.after_input <= bytes.activation) {
+  if (read && bytes.activation <= (bytes.unit.empty() ? kMost : kMostBytes) &&
+      bytes.after_input >= 1 && bytes.after_input <= bytes.activation) {
     return std::optional(bytes);
   }
   if (whole_backward) {
     return failure(
         "--activation: expected A: what a microbatch holds in all of a rank's layers from F to the "
-        "end of its whole backward, a whole number from 1 to 1e9, as in 100");
+        "end of its whole backward, bytes as in 1.9GB or a whole number from 1 to 1e9 in the unit "
+        "of "
+        "--memory, as in 100");
   }
   return failure(
       "--activation: expected A,AFTER_I: what a microbatch holds in all of a rank's layers from F "
-      "on, and what of it is left after I, whole numbers from 1 to 1e9, the second one not the "
-      "larger, as in 100,43");
+      "on, and what of it is left after I, bytes as in 1.9GB,0.3GB or whole numbers from 1 to 1e9 "
+      "in the unit of --memory, the second one not the larger, as in 100,43");
+}
+
+// What a rank has room for, in the unit of what a microbatch holds.
+spec::Result<spec::Rational> read_memory(const std::string& text, int ranks,
+                                         const std::optional<PlacedModel::Bytes>& bytes) {
+  const std::int64_t each = bytes ? bytes->activation : 1;
+  if (text.empty()) return spec::Rational{ranks * each, 1};
+  const bool in_bytes = bytes && !bytes->unit.empty();
+  const auto memory = amount_in(text);
+  const Dimension wanted = in_bytes ? Dimension::bytes : Dimension::none;
+  if (memory && memory->base.numerator > 0 && memory->dimension == wanted) return memory->base;
+  if (memory && memory->dimension == Dimension::bytes) {
+    return failure(fmt::format(
+        "--memory {}: bytes need what a microbatch holds, in bytes too: --activation A,AFTER_I, as "
+        "in --activation 1.9GB,0.3GB",
+        shortened(text)));
+  }
+  return failure(in_bytes ? "--memory: expected bytes, as those of --activation, as in 24GB"
+                          : "--memory: expected how many microbatches a rank may hold in all of "
+                            "its layers, a number above 0, as in 7 or 2.5; with --activation, in "
+                            "its unit");
 }
 
 std::string name_of(PlacedModel::Placement placement, int chunks) {
@@ -149,16 +178,9 @@ class PlacedModels {
     model_.ranks = flags_.ranks.value_or(kUsualRanks);
     model_.microbatches = count.value().value_or(kUsualMicrobatches);
     model_.bytes = bytes.value();
-    const std::int64_t each = model_.bytes ? model_.bytes->activation : 1;
-    const auto memory = flags_.memory.empty()
-                            ? std::optional(spec::Rational{model_.ranks * each, 1})
-                            : simulate::decimal(flags_.memory);
-    if (!memory || memory->numerator <= 0) {
-      return errors_of(
-          "--memory: expected how many activations of all its layers a rank may hold, a number "
-          "above 0, as in 7 or 2.5; with --activation, in its unit");
-    }
-    model_.memory = *memory;
+    const auto memory = read_memory(flags_.memory, model_.ranks, model_.bytes);
+    if (!memory.ok()) return memory.errors();
+    model_.memory = memory.value();
     if (flags_.chunks && flags_.placement != Placements::loop) {
       return errors_of("--chunks: only --placement loop has a number of stages to choose");
     }
@@ -166,7 +188,7 @@ class PlacedModels {
   }
 
   spec::Result<void> read_even() {
-    const auto read = read_even_costs(costs());
+    const auto read = read_even_costs(costs(), times_.unit);
     if (!read.ok()) return read.errors();
     of_rank_ = read.value().of_rank;
     model_.whole_backward = read.value().whole_backward;
@@ -268,6 +290,7 @@ class PlacedModels {
     if (layers_.empty()) {
       optimised_.model = "costs " + written;
       optimised_.flags = fmt::format("--latency {:.12g}", *times_.latency);
+      if (times_.unit) optimised_.flags += " --unit " + times_.unit->name;
       command += " --costs " + written;
     } else {
       optimised_.model = fmt::format("{} layers of {}", layers_.size(), flags_.times.profile);
@@ -377,7 +400,7 @@ spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
   add("--rank-costs", flags.times.rank_costs.value_or(""));
   add("--profile", flags.times.profile);
   add("--unit", flags.times.unit);
-  optimised.flags += number_flag("--latency", flags.times.timing.latency);
+  add("--latency", flags.times.latency);
   optimised.flags += bandwidth_flags(flags.times.timing);
   optimised.command += optimised.flags;
   if (!optimised.flags.empty()) optimised.flags.erase(0, 1);
@@ -409,16 +432,16 @@ void add_optimised(CLI::App& command, OptimisedFlags& flags) {
   command
       .add_option(
           "--memory", flags.memory,
-          "activations of all its layers that a rank may hold, each from F to W (as many "
-          "as there are ranks, which is what 1F1B holds); with --activation, in its unit. A "
+          "microbatches that a rank may hold in all of its layers, each from F to W (as many as "
+          "there are ranks, which is what 1F1B holds); with --activation in its unit, as 24GB. A "
           "range, as 4..8: the best time for each")
       ->type_name("N or A..B");
   command
       .add_option(
           "--activation", flags.activation,
           "what a microbatch holds in all of a rank's layers from F on, and what is left of "
-          "it from the end of I to that of W, in any unit, as MiB: whole numbers. Of whole "
-          "backwards A alone")
+          "it from the end of I to that of W: bytes, as 1.9GB,0.3GB, or whole numbers in any unit. "
+          "Of whole backwards A alone")
       ->type_name("A,AFTER_I")
       ->delimiter(',');
   add_choice<std::optional<Placements>, Placements>(

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "cli/open_run.h"
 #include "cli/progress.h"
 #include "lower/facts.h"
 #include "simulate/idle_of_trace.h"
@@ -175,11 +175,8 @@ void say_missing(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
 }
 
-namespace {
-
 bool is_trace(const std::string& file) { return ends_with(file, ".json") || is_folder(file); }
 
-// A trace is a run already; of a program, the run is still to be made.
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
   if (is_trace(file)) return said(run_of_trace(file, flags.steps));
   auto loaded = load(file, of_step(flags.program, flags.microbatches));
@@ -208,115 +205,10 @@ spec::Result<Run> made(Run run, const RunFlags& flags) {
   return run;
 }
 
-// A number of microbatches and the program that is for no other.
-struct OnlyCount {
-  int count = 0;
-  std::string of;
-};
-
-// Nothing if there is no such program, or several with different numbers.
-std::optional<OnlyCount> only_count(const std::vector<Run>& runs) {
-  std::optional<OnlyCount> only;
-  for (const Run& run : runs) {
-    if (run.loaded == nullptr) continue;
-    const spec::MicrobatchRange& range = run.loaded->program.microbatches;
-    if (range.max != range.min) continue;
-    if (only && only->count != range.min) return std::nullopt;
-    if (!only) only = {range.min, run.title};
-  }
-  return only;
-}
-
-// Params that some of the programs have, and those that none has.
-spec::Result<void> note_defines(const std::vector<Run>& runs, const RunFlags& flags) {
-  const auto given = elaborate_options(flags.program);
-  if (!given.ok()) return given.errors();
-  for (const auto& [name, value] : given.value().defines) {
-    std::vector<std::string> without;
-    std::vector<std::string> params;
-    bool with = false;
-    for (const Run& run : runs) {
-      if (run.loaded == nullptr) continue;
-      for (const auto& param : run.loaded->program.params) params.push_back(param.first);
-      const bool has = run.loaded->options.defines.contains(name);
-      with = with || has;
-      if (!has) without.push_back(run.title);
-    }
-    if (without.empty()) continue;
-    if (!with) {
-      const auto meant = spec::nearest(name, params);
-      return failure(fmt::format("-D {}={}: no program here has a param '{}'{}", name, value, name,
-                                 meant ? ". Did you mean " + *meant + "?" : ""));
-    }
-    std::cerr << fmt::format("note: -D {}={} does not apply to {}: no such param\n", name, value,
-                             fmt::join(without, ", "));
-  }
-  return {};
-}
-
-// Times of different amounts of work are no comparison.
-void note_counts(const std::vector<Run>& runs, const std::optional<OnlyCount>& taken) {
-  std::vector<std::string> counts;
-  bool differ = false;
-  for (const Run& run : runs) {
-    const int count = run.timeline.run().microbatches;
-    differ = differ || count != runs.front().timeline.run().microbatches;
-    counts.push_back(fmt::format("{} {}", run.title, count));
-  }
-  if (differ) {
-    std::cerr << fmt::format("note: the numbers of microbatches differ: {}\n",
-                             fmt::join(counts, ", "));
-  } else if (taken) {
-    std::cerr << fmt::format("note: all are run with {} microbatch{}, the only number of {}\n",
-                             taken->count, taken->count == 1 ? "" : "es", taken->of);
-  }
-}
-
-}  // namespace
-
 spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
   auto run = opened(file, flags);
   if (!run.ok()) return run.errors();
   return made(std::move(run).value(), flags);
-}
-
-spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
-                                         const RunFlags& flags) {
-  std::vector<Run> all;
-  RunFlags each = flags;
-  each.program.several = true;
-  if (!flags.each_of_steps.empty() && std::none_of(files.begin(), files.end(), is_trace)) {
-    return said(spec::Result<std::vector<Run>>(
-        failure("--step: none of these is a trace; the run of a program has one step")));
-  }
-  for (const std::string& file : files) {
-    std::vector<std::optional<trace::StepRange>> runs = {std::nullopt};
-    if (is_trace(file) && !flags.each_of_steps.empty()) {
-      runs.assign(flags.each_of_steps.begin(), flags.each_of_steps.end());
-    }
-    for (const auto& steps : runs) {
-      each.steps = steps;
-      auto run = opened(file, each);
-      if (!run.ok()) return run.errors();
-      all.push_back(std::move(run).value());
-    }
-  }
-  if (const auto noted = said(note_defines(all, flags)); !noted.ok()) return noted.errors();
-  const auto only = flags.microbatches ? std::nullopt : only_count(all);
-  bool taken = false;
-  for (Run& run : all) {
-    RunFlags with = flags;
-    if (only && run.loaded != nullptr) {
-      const spec::MicrobatchRange& range = run.loaded->program.microbatches;
-      if (range.contains(only->count)) with.microbatches = Counts{only->count, only->count};
-      taken = taken || range.max != range.min;
-    }
-    auto finished = made(std::move(run), with);
-    if (!finished.ok()) return finished.errors();
-    run = std::move(finished).value();
-  }
-  note_counts(all, taken ? only : std::nullopt);
-  return all;
 }
 
 spec::Result<Run> run_again(const Run& run, const RunFlags& flags, std::uint64_t seed) {

@@ -16,6 +16,7 @@
 #include "optimise/written_order.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
+#include "spec/amounts.h"
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
@@ -48,8 +49,9 @@ std::string held(const spec::Program& program, const std::vector<std::int64_t>& 
     for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
       if (program.pools[pool].resource == static_cast<int>(resource)) of.push_back(peaks[pool]);
     }
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", program.resources[resource].name,
-                        fmt::join(of, " "));
+    const std::string_view unit = spec::unit_of_amounts(program, static_cast<int>(resource));
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", program.resources[resource].name,
+                        fmt::join(of, " "), unit.empty() ? "" : fmt::format(" {}", unit));
   }
   return text;
 }

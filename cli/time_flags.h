@@ -18,7 +18,9 @@ struct TimeFlags {
   std::optional<std::string> rank_costs;
   std::string profile;
   std::string jitter;
-  simulate::TimingOptions timing;
+  std::string latency;  // with a unit or in the run's, as the next one
+  std::string control;
+  simulate::TimingOptions timing;  // of which the others are no part
 };
 inline constexpr const char* kUnitHelp =
     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit";

@@ -28,7 +28,7 @@ ripeline compare 1f1b interleaved_1f1b zb_v -D ranks={RANKS} -m {MICROBATCHES} -
 | wall | from the first start of all ranks to the last end: what a step takes, unless steps overlap |
 | span | the same of one rank, the longest: what a step takes if the next one can begin on each rank as soon as that rank has ended. For that the optimiser step must not wait for all ranks, as in Zero Bubble |
 | bubble | what wall or span is beyond the work of the rank that works most, and its share of it |
-| held | the most on each rank, in activations of all of a rank's layers: where a rank has two stages, one of a stage counts a half |
+| held | the most on each rank, in microbatches of the whole rank: where a rank has two stages, an activation of one counts a half |
 | PyTorch | whether the order can be written as a CSV of PyTorch (`ripeline export`, [what passes](check.md)) |
 
 Every one is proved for any number of microbatches, by the [method](meaning.md#methods) in the table.

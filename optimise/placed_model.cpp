@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/vocabulary/byte_unit.h"
+
 namespace ripeline::optimise {
 namespace {
 
@@ -46,12 +48,16 @@ std::string place_of(const PlacedModel& model) {
   return "";
 }
 
+Rational lowest(std::int64_t numerator, std::int64_t denominator) {
+  const std::int64_t common = std::gcd(numerator, denominator);
+  return {numerator / common, denominator / common};
+}
+
 Rational sum(Rational a, Rational b) {
   const std::int64_t common = std::lcm(a.denominator, b.denominator);
   const std::int64_t total =
       a.numerator * (common / a.denominator) + b.numerator * (common / b.denominator);
-  const std::int64_t divisor = std::gcd(total, common);
-  return {total / divisor, common / divisor};
+  return lowest(total, common);
 }
 
 Rational part(Rational cost, std::int64_t parts) {
@@ -114,19 +120,67 @@ int group_of(const std::vector<int>& counts) {
                          [](int a, int b) { return std::gcd(a, b); });
 }
 
-std::int64_t activation_of(const PlacedModel& model) {
-  return model.bytes.value_or(PlacedModel::Bytes{}).activation;
+// The program's: what a microbatch holds in a group of layers, and what a rank has room for.
+struct Held {
+  std::int64_t activation = 1;
+  std::int64_t after_input = 1;
+  std::int64_t room = 0;
+  std::string unit = {};
+  double parts = 1;  // of these amounts are one of the model's
+};
+
+// The largest unit of the model's kind in which its amounts are whole. Where none is, a group's
+// share of a byte is a whole one.
+Held held_in_bytes(const PlacedModel& model, Rational groups) {
+  const PlacedModel::Bytes& of = *model.bytes;
+  const bool is_binary = of.unit.find('i') != of.unit.npos;
+  const Rational activation = lowest(of.activation * groups.denominator, groups.numerator);
+  const Rational after = lowest(of.after_input * groups.denominator, groups.numerator);
+  const auto is_whole = [](const Rational& value, std::int64_t bytes) {
+    return value.numerator % (value.denominator * bytes) == 0;
+  };
+  for (const auto& [name, bytes] : core::kByteUnits) {
+    if (bytes > 1 && (name.find('i') != name.npos) != is_binary) continue;
+    const bool is_last = bytes == 1;
+    if (!is_last &&
+        !(is_whole(activation, bytes) && is_whole(after, bytes) && is_whole(model.memory, bytes))) {
+      continue;
+    }
+    const auto up = [size = bytes](const Rational& value) {
+      const std::int64_t one = value.denominator * size;
+      return (value.numerator + one - 1) / one;
+    };
+    return {.activation = up(activation),
+            .after_input = up(after),
+            .room = model.memory.numerator / (model.memory.denominator * bytes),
+            .unit = std::string(name)};
+  }
+  return {};
 }
 
-// `memory` is of layers / ranks layers, and a group of layers has its share of that.
-std::int64_t room_of(const PlacedModel& model, const std::vector<int>& counts) {
-  const auto layers = static_cast<std::int64_t>(model.layers.size());
-  return layers * model.memory.numerator /
-         (model.memory.denominator * model.ranks * group_of(counts));
+Held held_of(const PlacedModel& model, const std::vector<int>& counts) {
+  // A rank has so many groups of layers on average.
+  const Rational groups = lowest(static_cast<std::int64_t>(model.layers.size()),
+                                 std::int64_t{model.ranks} * group_of(counts));
+  const PlacedModel::Bytes of = model.bytes.value_or(PlacedModel::Bytes{});
+  if (!of.unit.empty()) return held_in_bytes(model, groups);
+  const auto is_whole = [&](std::int64_t amount) {
+    return amount * groups.denominator % groups.numerator == 0;
+  };
+  if (is_whole(of.activation) && is_whole(of.after_input)) {
+    return {.activation = of.activation * groups.denominator / groups.numerator,
+            .after_input = of.after_input * groups.denominator / groups.numerator,
+            .room = model.memory.numerator / model.memory.denominator};
+  }
+  return {.activation = of.activation,
+          .after_input = of.after_input,
+          .room = groups.numerator * model.memory.numerator /
+                  (model.memory.denominator * groups.denominator),
+          .parts = groups.value()};
 }
 
-std::int64_t largest_of(const PlacedModel& model, const std::vector<int>& counts) {
-  return activation_of(model) * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
+std::int64_t largest_of(const Held& held, const std::vector<int>& counts) {
+  return held.activation * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
 }
 
 // What stages have, as an expression of their number `s`; and the first stage with that.
@@ -177,18 +231,18 @@ std::string amount_text(const char* verb, std::int64_t of_group, const std::vect
   return fmt::format(" {} activation{};", verb, amount == "1" ? "" : " " + amount);
 }
 
-std::string backward_text(const PlacedModel& model, const PlacedModel::Bytes& bytes,
+std::string backward_text(const PlacedModel& model, const Held& held,
                           const std::vector<int>& counts) {
   const std::string input = cost_text(model, &Costs::input);
   if (model.whole_backward) {
     return fmt::format("op B backward {{ cost {}; needs F at here, B at next;{} }}\n", input,
-                       amount_text("releases", bytes.activation, counts));
+                       amount_text("releases", held.activation, counts));
   }
   return fmt::format("op I backward input {{ cost {}; needs F at here, I at next;{} }}\n", input,
-                     amount_text("releases", bytes.activation - bytes.after_input, counts)) +
+                     amount_text("releases", held.activation - held.after_input, counts)) +
          fmt::format("op W backward weight {{ cost {}; needs I at here;{} }}\n",
                      cost_text(model, &Costs::weight),
-                     amount_text("releases", bytes.after_input, counts));
+                     amount_text("releases", held.after_input, counts));
 }
 
 }  // namespace
@@ -244,31 +298,29 @@ std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   return first;
 }
 
-double parts_of(const PlacedModel& model) {
-  return static_cast<double>(model.layers.size()) /
-         (model.ranks * group_of(layers_of_stages(model)));
-}
+double parts_of(const PlacedModel& model) { return held_of(model, layers_of_stages(model)).parts; }
 
 bool has_room(const PlacedModel& model) {
   const std::vector<int> counts = layers_of_stages(model);
-  return room_of(model, counts) >= largest_of(model, counts);
+  const Held held = held_of(model, counts);
+  return held.room >= largest_of(held, counts);
 }
 
 std::string program_text(const PlacedModel& model) {
-  const PlacedModel::Bytes bytes = model.bytes.value_or(PlacedModel::Bytes{});
   const std::vector<int> counts = layers_of_stages(model);
+  const Held held = held_of(model, counts);
   // Nothing may acquire more than there is in all.
-  const std::int64_t capacity = std::max(room_of(model, counts), largest_of(model, counts));
+  const std::int64_t capacity = std::max(held.room, largest_of(held, counts));
   std::string text = fmt::format("pipeline {} {{\n", kPlacedModel);
   text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,
                       model.stages(), place_of(model));
   text += fmt::format("op F forward {{ cost {}; needs F at prev;{} }}\n",
                       cost_text(model, &Costs::forward),
-                      amount_text("acquires", bytes.activation, counts));
-  text += backward_text(model, bytes, counts);
+                      amount_text("acquires", held.activation, counts));
+  text += backward_text(model, held, counts);
   return text +
-         fmt::format("resource activation per rank {{ capacity {}; }}\ndispatch ready;\n}}\n",
-                     capacity);
+         fmt::format("resource activation per rank {{ capacity {};{} }}\ndispatch ready;\n}}\n",
+                     capacity, held.unit.empty() ? "" : fmt::format(" unit \"{}\";", held.unit));
 }
 
 }  // namespace ripeline::optimise

@@ -30,6 +30,9 @@ struct PlacedModel {
   struct Bytes {
     std::int64_t activation = 1;
     std::int64_t after_input = 1;  // from 1 to `activation`
+    // Not empty: both are bytes, and so is `memory`. It is a unit of bytes as people gave it; the
+    // program's unit is one of the same kind, in which its amounts are whole.
+    std::string unit = {};
   };
 
   static constexpr int kMostChunks = 8;
@@ -40,8 +43,8 @@ struct PlacedModel {
   int microbatches = 8;
   std::vector<Costs> layers;
   std::vector<int> first_layers;  // of each stage; as cut() gives them
-  // How much a rank may hold, in the unit of `bytes`; without them, of how many microbatches it may
-  // hold what these have there.
+  // How much a rank may hold, in the unit of `bytes`; without them, of how many microbatches it
+  // may hold what these have there.
   spec::Rational memory{4, 1};
   std::optional<Bytes> bytes = {};
   // F and B alone: `weight` of each layer is 0, and `after_input` is `activation`.
@@ -62,7 +65,8 @@ inline constexpr const char* kPlacedModel = "optimised";  // the name of its pro
 // and memory grow with stages times layers, time with its product with the layers of a stage.
 [[nodiscard]] std::vector<int> cut(const std::vector<PlacedModel::Costs>& layers, int stages);
 
-// Amounts of the program are whole numbers: of `memory` this many times as much.
+// Amounts of the program are whole numbers. Where they have no unit of bytes, one of `memory` is
+// this many of the program's.
 [[nodiscard]] double parts_of(const PlacedModel& model);
 // Whether each rank has room for a microbatch in its largest stage.
 [[nodiscard]] bool has_room(const PlacedModel& model);

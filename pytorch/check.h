@@ -22,6 +22,7 @@
 // judged. Values; thread-safe; any table will do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@
 #include "pytorch/csv/actions.h"
 #include "pytorch/lower.h"
 #include "spec/diagnostics.h"
+#include "spec/expr.h"
 #include "verify/verify.h"
 #include "wire/wire.h"
 
@@ -48,8 +50,8 @@ struct CheckOptions {
   std::optional<int> microbatches{};
   std::optional<spec::Placement> placement{};
   std::optional<ActionForm> form{};
-  std::optional<std::int64_t> rank_memory{};   // most microbatches in flight, over a rank's stages
-  std::optional<std::int64_t> stage_memory{};  // of one stage
+  std::optional<spec::Rational> rank_memory{};  // room for microbatches of all of a rank's stages
+  std::optional<std::int64_t> stage_memory{};   // room for activations of one stage
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
   bool reduce = true;  // false: PyTorch from before REDUCE_GRAD, which neither adds nor wants it
@@ -72,6 +74,11 @@ struct CheckShape {
   spec::StageMap map;
   int microbatches = 0;
   std::vector<std::string> from_file;  // names of those of its parts that no option gave
+  // Stages of the rank.
+  [[nodiscard]] int chunks(int rank) const {
+    return static_cast<int>(std::count(map.rank_of.begin(), map.rank_of.end(), rank));
+  }
+  [[nodiscard]] bool has_several_stages() const { return map.stages() > map.ranks; }
 };
 
 struct LayoutVerdict {
@@ -83,12 +90,13 @@ struct LayoutVerdict {
 struct CheckReport {
   Outcome verdict = Outcome::unknown;
   CheckShape shape;
-  std::vector<CheckFinding> findings;    // group by group, then by place; the first kMostFindings
-  std::size_t finding_count = 0;         // all that were found
-  std::vector<std::string> not_judged;   // rules that were not asked, since others found something
-  std::string reason;                    // of unknown
-  std::vector<std::int64_t> rank_peak;   // microbatches in flight; empty if not judged
-  std::vector<std::int64_t> stage_peak;  // likewise
+  std::vector<CheckFinding> findings;   // group by group, then by place; the first kMostFindings
+  std::size_t finding_count = 0;        // all that were found
+  std::vector<std::string> not_judged;  // rules that were not asked, since others found something
+  std::string reason;                   // of unknown
+  // The most activations held at once, of all stages of a rank and of a stage; empty if not judged.
+  std::vector<std::int64_t> rank_peak;
+  std::vector<std::int64_t> stage_peak;
   std::vector<LayoutVerdict> layouts;
   std::vector<std::string> assumptions;
 };

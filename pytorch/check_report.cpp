@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/vocabulary/per_rank.h"
 #include "spec/indexing.h"
 
 namespace ripeline::verify {
@@ -85,7 +86,20 @@ std::string grid(const spec::ActionTable& table, const CheckReport& report) {
   return "\n" + text + "\n";
 }
 
-std::string peaks_text(const char* name, const std::vector<std::int64_t>& peaks) {
+// What the ranks hold, where all of a rank's stages have each microbatch.
+std::vector<double> in_microbatches(const CheckReport& report) {
+  std::vector<double> counted;
+  for (int rank = 0; rank < size_of(report.rank_peak); ++rank) {
+    counted.push_back(
+        core::in_microbatches(at(report.rank_peak, rank),
+                              std::int64_t{report.shape.chunks(rank)} * report.shape.microbatches,
+                              report.shape.microbatches));
+  }
+  return counted;
+}
+
+template <class Number>
+std::string peaks_text(const char* name, const std::vector<Number>& peaks) {
   return peaks.empty() ? "" : fmt::format("  {}: {}\n", name, fmt::join(peaks, " "));
 }
 
@@ -126,11 +140,20 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
     text += fmt::format("  not judged, until these are repaired: {}\n",
                         fmt::join(report.not_judged, ", "));
   }
-  text += peaks_text("peak per rank, microbatches in flight", report.rank_peak);
+  const CheckShape& shape = report.shape;
+  if (!shape.has_several_stages()) {
+    text += peaks_text("peak per rank, microbatches in flight", report.rank_peak);
+  } else {
+    text += peaks_text("peak per rank, activations of a stage", report.rank_peak);
+    text += peaks_text("… in microbatches of the whole rank", in_microbatches(report));
+  }
   if (report.stage_peak.size() != report.rank_peak.size()) {
     text += peaks_text("peak per stage", report.stage_peak);
   }
-  if (options.rank_memory) text += fmt::format("  limit per rank: {}\n", *options.rank_memory);
+  if (options.rank_memory) {
+    text += fmt::format("  limit per rank: {:.6g}{}\n", options.rank_memory->value(),
+                        shape.has_several_stages() ? " microbatches of the whole rank" : "");
+  }
   if (options.stage_memory) text += fmt::format("  limit per stage: {}\n", *options.stage_memory);
   text += layouts_text(report) + "\nassuming:\n";
   for (const std::string& assumption : report.assumptions) text += "  " + assumption + "\n";
@@ -138,6 +161,12 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
 }
 
 namespace {
+
+// 2 rather than 2.0.
+Json number(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
 
 // What the table is judged as.
 void add_shape(Json& json, const CheckReport& report, const CheckOptions& options) {
@@ -148,7 +177,7 @@ void add_shape(Json& json, const CheckReport& report, const CheckOptions& option
   json["form"] = name_of(report.shape.form);
   json["communicator"] = name_of(options.layout);
   json["kernels"] = name_of(options.kernels);
-  if (options.rank_memory) json["memory"] = *options.rank_memory;
+  if (options.rank_memory) json["memory"] = number(options.rank_memory->value());
   if (options.stage_memory) json["stage_memory"] = *options.stage_memory;
 }
 
@@ -173,6 +202,9 @@ Json check_json(const std::string& file, std::string_view bytes, const CheckRepo
   if (!report.rank_peak.empty()) {
     json["peak"]["activation"] = report.rank_peak;
     json["stage_peak"]["activation"] = report.stage_peak;
+    for (const double held : in_microbatches(report)) {
+      json["peak_microbatches"]["activation"].push_back(number(held));
+    }
   }
   if (!report.reason.empty()) json["reason"] = report.reason;
   for (const LayoutVerdict& v : report.layouts) {

@@ -188,6 +188,16 @@ void check_order(ScheduleCheck& checking) {
   });
 }
 
+namespace {
+
+// What a rank with so many stages has room for, in activations of a stage.
+std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks) {
+  if (!options.rank_memory) return std::nullopt;
+  return options.rank_memory->numerator * chunks / options.rank_memory->denominator;
+}
+
+}  // namespace
+
 void check_memory(ScheduleCheck& checking) {
   CheckReport& report = checking.report();
   const CheckOptions& options = checking.options();
@@ -196,6 +206,10 @@ void check_memory(ScheduleCheck& checking) {
   report.stage_peak.assign(stages, 0);
   std::vector<std::int64_t> rank_held(report.rank_peak.size(), 0);
   std::vector<std::int64_t> stage_held(stages, 0);
+  std::vector<std::optional<std::int64_t>> rooms;  // of the ranks, in activations of stages
+  for (int rank = 0; rank < checking.map().ranks; ++rank) {
+    rooms.push_back(rank_room(options, report.shape.chunks(rank)));
+  }
   const auto exceeds = [&](const auto& limit, std::vector<std::int64_t>& peak, int index,
                            std::int64_t held) {
     const bool first = limit && held > *limit && at(peak, index) <= *limit;
@@ -209,10 +223,17 @@ void check_memory(ScheduleCheck& checking) {
       --at(stage_held, action.stage);
     }
     if (action.kind != ActionKind::forward) return;
-    if (exceeds(options.rank_memory, report.rank_peak, rank, ++at(rank_held, rank))) {
-      checking.found("memory", place, to_string(action),
-                     fmt::format("rank {} then holds {} microbatches, of at most {}", rank,
-                                 at(rank_held, rank), *options.rank_memory));
+    if (exceeds(at(rooms, rank), report.rank_peak, rank, ++at(rank_held, rank))) {
+      const int chunks = report.shape.chunks(rank);
+      checking.found(
+          "memory", place, to_string(action),
+          fmt::format("rank {} then holds {} {}, of at most {}", rank, at(rank_held, rank),
+                      chunks == 1 ? "microbatches" : "activations of a stage",
+                      chunks == 1
+                          ? fmt::format("{}", *at(rooms, rank))
+                          : fmt::format("{}, which are {:.6g} microbatches of "
+                                        "its {} stages",
+                                        *at(rooms, rank), options.rank_memory->value(), chunks)));
     }
     if (exceeds(options.stage_memory, report.stage_peak, action.stage,
                 ++at(stage_held, action.stage))) {

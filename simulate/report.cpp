@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/print.h"
+#include "spec/amounts.h"
 
 namespace ripeline::simulate {
 namespace {
@@ -44,15 +45,6 @@ double utilisation(const RunReport& run) {
   for (const auto& rank : run.ranks) busy += rank[0].busy;
   const auto ranks = static_cast<std::int64_t>(run.ranks.size());
   return share(busy, run.makespan * ranks);
-}
-
-// Pools of the resource on each rank: is any rank's more than one?
-bool is_split(const Program& program, int resource) {
-  std::vector<int> pools(index(program.ranks), 0);
-  for (const spec::Pool& pool : program.pools) {
-    if (pool.resource == resource && ++pools[index(pool.rank)] > 1) return true;
-  }
-  return false;
 }
 
 struct Change {
@@ -123,6 +115,18 @@ std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::
   return text;
 }
 
+// What the amounts of resources are, where their names do not say it all.
+std::string units_text(const Program& program) {
+  std::string text;
+  for (int resource = 0; resource < size_of(program.resources); ++resource) {
+    const std::string_view unit = spec::unit_of_amounts(program, resource);
+    if (unit.empty()) continue;
+    text += fmt::format("{} {} in {}", text.empty() ? ":" : ",",
+                        at(program.resources, resource).name, unit);
+  }
+  return text;
+}
+
 // The engines beside compute, which the table leaves out.
 std::string other_engines_text(const ReportedRun& r) {
   std::string text;
@@ -145,7 +149,7 @@ std::string other_engines_text(const ReportedRun& r) {
 std::vector<std::vector<std::int64_t>> peaks_by_rank(const ReportedRun& r) {
   std::vector<std::vector<std::int64_t>> peaks;
   for (int resource = 0; resource < static_cast<int>(r.program.resources.size()); ++resource) {
-    if (is_split(r.program, resource)) {
+    if (spec::is_split(r.program, resource)) {
       peaks.push_back(peaks_of_split(r, resource));
       continue;
     }
@@ -171,7 +175,8 @@ std::string report_text(const ReportedRun& r) {
       100 * share(wall_bubble(run), run.makespan), in_units(r, run.span), in_units(r, run.bubble()),
       100 * share(run.bubble(), run.span), 100 * utilisation(run));
   text += rank_table(r, peaks_by_rank(r)) + other_engines_text(r);
-  text += "  busy and idle: between the rank's first task and its last; resources: the most held\n";
+  text += "  busy and idle: between the rank's first task and its last; resources: the most held";
+  text += units_text(r.program) + "\n";
   if (run.stuck) text += "deadlock: nothing runs, no message is on its way\n" + run.waiting;
   return text;
 }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "spec/amounts.h"
+
 namespace ripeline::validate {
 namespace {
 
@@ -95,7 +97,10 @@ std::string peaks_text(const spec::Program& program, const core::ProgramFacts& f
       capacity += p.capacity ? fmt::format(" {}", *p.capacity) : " –";
       has_proved = has_proved && bound >= 0;
     }
-    text += fmt::format("  peak {}:{}", at(program.resources, resource).name, held);
+    const std::string_view unit = spec::unit_of_amounts(program, resource);
+    text += fmt::format("  peak {}{}{}:{}", at(program.resources, resource).name,
+                        spec::is_split(program, resource) ? " per stage" : "",
+                        unit.empty() ? "" : fmt::format(", {}", unit), held);
     if (has_proved) text += fmt::format("   proved:{}", proved);
     text += fmt::format("   capacity:{}\n", capacity);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "spec/amounts.h"
 #include "spec/indexing.h"
 #include "verify/verdict.h"
 
@@ -123,16 +124,40 @@ std::string heading(const Obligation& o, const spec::Source& source) {
   return line + "\n";
 }
 
-std::string peak_text(const Obligation& o) {
+int resource_named(const Program& program, const std::string& name) {
+  const auto it = std::find_if(program.resources.begin(), program.resources.end(),
+                               [&](const spec::Resource& of) { return of.name == name; });
+  return static_cast<int>(it - program.resources.begin());
+}
+
+std::string peak_text(const Program& program, const Obligation& o) {
   std::string text;
-  for (const auto& [resource, peaks] : o.peak) {
-    text += fmt::format("  peak {}:", resource);
+  for (const auto& [name, peaks] : o.peak) {
+    const int resource = resource_named(program, name);
+    text +=
+        fmt::format("  peak {}{}:", name, spec::is_split(program, resource) ? " per stage" : "");
     for (const auto& peak : peaks) {
       text += peak ? fmt::format(" {}{}", peak->reached ? "" : "at most ", peak->bound) : " grows";
     }
-    text += "\n";
+    const std::string_view unit = spec::unit_of_amounts(program, resource);
+    text += unit.empty() ? "\n" : fmt::format(" {}\n", unit);
   }
   return text;
+}
+
+// What the ranks hold at most: of several pools of a rank, their peaks together.
+Json rank_peaks(const Program& program, const std::string& name,
+                const std::vector<std::optional<Peak>>& peaks) {
+  std::vector<Json> ranks(static_cast<std::size_t>(program.ranks), 0);
+  const int resource = resource_named(program, name);
+  std::size_t i = 0;
+  for (const spec::Pool& pool : program.pools) {
+    if (pool.resource != resource || i == peaks.size()) continue;
+    const std::optional<Peak>& peak = peaks[i++];
+    Json& sum = at(ranks, pool.rank);
+    sum = peak && !sum.is_null() ? Json(sum.get<std::int64_t>() + peak->bound) : Json();
+  }
+  return ranks;
 }
 
 // For which numbers of ranks and microbatches, of a verdict on every depth.
@@ -148,10 +173,10 @@ std::string obligation_text(const Program& program, const Obligation& o, const s
   if (o.outcome == Outcome::proved) {
     if (o.seconds < 0)
       return fmt::format("  {:<12} proved   {}{}\n", name_of(o.kind), name_of(o.method), depth) +
-             peak_text(o);
+             peak_text(program, o);
     return fmt::format("  {:<12} proved   {:<10} {:.3f} s{}\n", name_of(o.kind), name_of(o.method),
                        o.seconds, depth) +
-           peak_text(o);
+           peak_text(program, o);
   }
   std::string text = "\n" + heading(o, source);
   if (o.counterexample && !o.counterexample->events.empty()) {
@@ -253,9 +278,11 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   if (!o.repairs.empty()) json["repairs"] = repairs_json(o, source);
   if (!o.repairs_note.empty()) json["repairs_note"] = o.repairs_note;
   if (o.kind == ObligationKind::memory && o.outcome == Outcome::proved) {
+    Json ranks = Json::object();
     Json peak = Json::object();
     Json reached = Json::object();
     for (const auto& [resource, values] : o.peak) {
+      ranks[resource] = rank_peaks(program, resource, values);
       peak[resource] = Json::array();
       reached[resource] = Json::array();
       for (const auto& value : values) {
@@ -263,6 +290,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
         reached[resource].push_back(value ? Json(value->reached) : Json(nullptr));
       }
     }
+    json["peak"] = std::move(ranks);
     json["pool_peak"] = std::move(peak);
     json["pool_peak_reached"] = std::move(reached);
   }
@@ -385,7 +413,9 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
   Json obligations = Json::array();
   for (const Obligation& o : verdict.obligations) {
     obligations.push_back(obligation_json(program, o, source));
-    if (verdict.every_rank_from) obligations.back().erase("pool_peak");  // each depth has its own
+    if (!verdict.every_rank_from) continue;  // each depth has its own
+    obligations.back().erase("peak");
+    obligations.back().erase("pool_peak");
   }
   Json json = {{"schema", "ripeline.verify/2"},
                {"program", program.name},

@@ -1,7 +1,6 @@
 #include "view/compare.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -9,12 +8,11 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/vocabulary/per_rank.h"
+#include "core/vocabulary/byte_unit.h"
 
 namespace ripeline::view {
 namespace {
 
-using core::Time;
 using Json = nlohmann::json;
 
 // What is less than this part of a number is rounding: tasks take whole nanoseconds.
@@ -33,6 +31,10 @@ Json number(double units) {
 
 bool differ(double a, double b, double tolerance) {
   return std::abs(a - b) > tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+bool same_size(const Compared& one, const Compared& other) {
+  return one.ranks == other.ranks && one.microbatches == other.microbatches;
 }
 
 const Figures::Peak* peak_of(const Figures& figures, const std::string& resource) {
@@ -54,26 +56,62 @@ std::vector<std::string> all_resources(const std::vector<Compared>& all) {
   return names;
 }
 
+// Whether some run counts activations of parts of a rank's layers.
+bool counts_parts(const std::vector<Compared>& all, const std::string& resource) {
+  return std::any_of(all.begin(), all.end(), [&](const Compared& one) {
+    const Figures::Peak* const peak = peak_of(one.figures, resource);
+    return peak != nullptr && peak->activations() &&
+           !std::equal(peak->per_rank.begin(), peak->per_rank.end(), peak->microbatches.begin(),
+                       [](std::int64_t held, double microbatches) {
+                         return static_cast<double>(held) == microbatches;
+                       });
+  });
+}
+
+// In microbatches where it counts activations, else in its unit.
+std::vector<double> comparable(const Figures::Peak& peak) {
+  if (peak.activations()) return peak.microbatches;
+  return {peak.per_rank.begin(), peak.per_rank.end()};
+}
+
+std::string measure_of(const Figures::Peak& peak) {
+  return peak.activations() ? "activations" : peak.unit.empty() ? "no unit" : peak.unit;
+}
+
+// Where the two hold something else, or nothing.
+std::optional<std::string> other_memory(const Compared& first, const Compared& other,
+                                        const std::string& resource, bool parts) {
+  const Figures::Peak* const of_first = peak_of(first.figures, resource);
+  const Figures::Peak* const of_other = peak_of(other.figures, resource);
+  if (of_first == nullptr || of_other == nullptr) {
+    return fmt::format("{} is measured in some of them only", resource);
+  }
+  if (measure_of(*of_first) != measure_of(*of_other)) {
+    return fmt::format("{} is in {} with {}, and in {} with {}", resource, measure_of(*of_first),
+                       first.title, measure_of(*of_other), other.title);
+  }
+  const std::vector<double> a = comparable(*of_first);
+  const std::vector<double> b = comparable(*of_other);
+  if (a.size() != b.size()) {
+    return fmt::format("{} and {} have different numbers of ranks", first.title, other.title);
+  }
+  const std::string unit = of_first->activations()  ? (parts ? "microbatches " : "")
+                           : of_first->unit.empty() ? ""
+                                                    : of_first->unit + " ";
+  for (std::size_t rank = 0; rank < a.size(); ++rank) {
+    if (!differ(a[rank], b[rank], kRounding)) continue;
+    return fmt::format("rank {} holds at most {:.6g} {}of {} with {}, and {:.6g} with {}", rank,
+                       a[rank], unit, resource, first.title, b[rank], other.title);
+  }
+  return std::nullopt;
+}
+
 // Where memory differs, or nothing.
 std::optional<std::string> other_memory(const std::vector<Compared>& all) {
-  const Compared& first = all.front();
   for (const std::string& resource : all_resources(all)) {
-    const Figures::Peak* of_first = peak_of(first.figures, resource);
+    const bool parts = counts_parts(all, resource);
     for (const Compared& other : all) {
-      const Figures::Peak* of_other = peak_of(other.figures, resource);
-      if (of_first == nullptr || of_other == nullptr) {
-        return fmt::format("{} is measured in some of them only", resource);
-      }
-      const std::vector<double>& a = of_first->of_layers;
-      const std::vector<double>& b = of_other->of_layers;
-      if (a.size() != b.size()) {
-        return fmt::format("{} and {} have different numbers of ranks", first.title, other.title);
-      }
-      for (std::size_t rank = 0; rank < a.size(); ++rank) {
-        if (!differ(a[rank], b[rank], kRounding)) continue;
-        return fmt::format("rank {} holds at most {:.6g} of {} with {}, and {:.6g} with {}", rank,
-                           a[rank], resource, first.title, b[rank], other.title);
-      }
+      if (auto differs = other_memory(all.front(), other, resource, parts)) return differs;
     }
   }
   return std::nullopt;
@@ -81,49 +119,83 @@ std::optional<std::string> other_memory(const std::vector<Compared>& all) {
 
 double work_of(const Compared& one) { return one.work.value_or(one.figures.work); }
 
-// Where work differs, or nothing. What was drawn is no difference.
+// Where work differs, or nothing. Lines of other sizes say so themselves.
 std::optional<std::string> other_work(const std::vector<Compared>& all) {
   const Compared& first = all.front();
   for (const Compared& other : all) {
-    const double tolerance = first.work && other.work ? kRounding : kNoise;
-    if (!differ(work_of(first), work_of(other), tolerance)) continue;
+    if (!same_size(first, other) || same_work(first, other)) continue;
     return fmt::format("the busiest rank computes {:.6g} with {} and {:.6g} with {}",
                        work_of(first), first.title, work_of(other), other.title);
   }
   return std::nullopt;
 }
 
-double most_of(const Figures::Peak& peak) {
-  return *std::max_element(peak.of_layers.begin(), peak.of_layers.end());
-}
-
-// Whether what it holds of everything that is counted in activations fits; nothing: that is
-// nothing.
-std::optional<bool> fits(const Figures& figures, double memory) {
-  std::optional<bool> all;
-  for (const Figures::Peak& peak : figures.peaks) {
-    if (!peak.activations || peak.of_layers.empty()) continue;
-    all = all.value_or(true) && most_of(peak) <= memory * (1 + kRounding);
+// What the limit is about: nothing where that is something else.
+std::optional<double> limited(const Figures::Peak& peak, const MemoryLimit& limit) {
+  if (peak.per_rank.empty()) return std::nullopt;
+  if (!limit.bytes) {
+    if (!peak.activations()) return std::nullopt;
+    return *std::max_element(peak.microbatches.begin(), peak.microbatches.end());
   }
-  return all;
+  const auto bytes = core::bytes_of_unit(peak.unit);
+  if (!bytes) return std::nullopt;
+  return static_cast<double>(*std::max_element(peak.per_rank.begin(), peak.per_rank.end())) *
+         static_cast<double>(*bytes);
 }
 
-std::string peak_text(const Figures::Peak* peak, const std::optional<double>& memory) {
-  if (peak == nullptr || peak->of_layers.empty()) return "-";
-  const double most = most_of(*peak);
-  const double least = *std::min_element(peak->of_layers.begin(), peak->of_layers.end());
-  std::string text =
-      least == most ? fmt::format("{:.6g}", most) : fmt::format("{:.6g}..{:.6g}", least, most);
-  const bool over = memory && peak->activations && most > *memory * (1 + kRounding);
-  return over ? fmt::format("{} over {:.6g}", text, *memory) : text;
+bool is_over(const Figures::Peak& peak, const std::optional<MemoryLimit>& limit) {
+  const auto most = limit ? limited(peak, *limit) : std::nullopt;
+  return most && *most > limit->amount * (1 + kRounding);
 }
 
-std::string speed_text(const Compared& one) {
+std::string marked(std::string cell, const Figures::Peak& peak,
+                   const std::optional<MemoryLimit>& limit) {
+  return is_over(peak, limit) ? fmt::format("{} over {}", cell, limit->text) : cell;
+}
+
+std::string microbatches_text(const Figures::Peak& peak) {
+  const auto [least, most] =
+      std::minmax_element(peak.microbatches.begin(), peak.microbatches.end());
+  return *least == *most ? fmt::format("{:.6g}", *most)
+                         : fmt::format("{:.6g}..{:.6g}", *least, *most);
+}
+
+// What a run holds of a resource: a cell, and where parts are counted another one.
+void add_peak(std::vector<std::string>& line, const Figures::Peak* peak, bool parts,
+              const std::optional<MemoryLimit>& limit) {
+  if (peak == nullptr || peak->per_rank.empty()) {
+    line.insert(line.end(), parts ? 2 : 1, "-");
+    return;
+  }
+  Figures::Peak plain = *peak;
+  if (plain.activations()) plain.unit.clear();  // the legend has it
+  const bool in_microbatches = parts && peak->activations();
+  line.push_back(in_microbatches ? range_text(plain) : marked(range_text(plain), *peak, limit));
+  if (!parts) return;
+  line.push_back(in_microbatches ? marked(microbatches_text(*peak), *peak, limit) : "-");
+}
+
+std::string count_text(int one, int baseline, const char* noun) {
+  return fmt::format("{} {}, not {}", one, noun, baseline);
+}
+
+// How fast it is, or why that is not to be compared.
+std::string speed_text(const Compared& one, const Compared* baseline) {
+  if (one.stuck) return "deadlocks";
+  if (baseline == nullptr) return "-";
+  std::vector<std::string> other;
+  if (one.ranks != baseline->ranks) {
+    other.push_back(count_text(one.ranks, baseline->ranks, "ranks"));
+  }
+  if (one.microbatches != baseline->microbatches) {
+    other.push_back(count_text(one.microbatches, baseline->microbatches, "microbatches"));
+  }
+  if (!other.empty()) return fmt::format("{}", fmt::join(other, "; "));
   if (!one.speed) return "-";
   const Speed& speed = *one.speed;
-  const std::string ratio = fmt::format("x{:.3f}", speed.ratio);
-  if (!speed.low || !speed.high) return ratio;
-  return fmt::format("{} ({:.3f} to {:.3f})", ratio, *speed.low, *speed.high);
+  std::string text = fmt::format("x{:.3f}", speed.ratio);
+  if (speed.low && speed.high) text += fmt::format(" ({:.3f} to {:.3f})", *speed.low, *speed.high);
+  return same_work(one, *baseline) ? text : text + ", other work";
 }
 
 using Cells = std::vector<std::string>;
@@ -144,11 +216,21 @@ std::string aligned(const std::vector<Cells>& lines) {
   return text;
 }
 
+const Compared* find_baseline(const std::vector<Compared>& all) {
+  const auto at = baseline_of(all);
+  return at ? &all[*at] : nullptr;
+}
+
 std::string table(const std::vector<Compared>& all, const CompareOptions& options) {
+  const Compared* const baseline = find_baseline(all);
+  const bool is_first = baseline == nullptr || baseline == &all.front();
   std::vector<Cells> lines{{"in " + all.front().unit.name, "wall", "bubble by wall", "span",
-                            "bubble by span", "against first"}};
+                            "bubble by span", "against " + (is_first ? "first" : baseline->title)}};
   const std::vector<std::string> resources = all_resources(all);
-  for (const std::string& resource : resources) lines.front().push_back("peak " + resource);
+  for (const std::string& resource : resources) {
+    lines.front().push_back("peak " + resource);
+    if (counts_parts(all, resource)) lines.front().push_back("in microbatches");
+  }
   for (const Compared& one : all) {
     const Figures& of = one.figures;
     Cells line{one.title,
@@ -156,28 +238,13 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
                bubble_text(of.wall_bubble, of.wall),
                fmt::format("{:.6g}", of.span),
                bubble_text(of.span_bubble, of.span),
-               speed_text(one)};
+               speed_text(one, baseline)};
     for (const std::string& resource : resources) {
-      line.push_back(peak_text(peak_of(of, resource), options.memory));
+      add_peak(line, peak_of(of, resource), counts_parts(all, resource), options.memory);
     }
     lines.push_back(std::move(line));
   }
   return aligned(lines);
-}
-
-// Some rank has several stages, each of which holds activations of a part of its layers.
-bool counts_parts(const std::vector<Compared>& all) {
-  for (const Compared& one : all) {
-    for (const Figures::Peak& peak : one.figures.peaks) {
-      if (!std::equal(peak.per_rank.begin(), peak.per_rank.end(), peak.of_layers.begin(),
-                      [](std::int64_t held, double of_layers) {
-                        return static_cast<double>(held) == of_layers;
-                      })) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 // What the words of the table mean, as far as it needs them.
@@ -187,14 +254,16 @@ std::string legend(const std::vector<Compared>& all, const CompareOptions& optio
       "bubble: beyond the work of the busiest rank\n";
   if (options.runs > 1) {
     text += fmt::format(
-        "times are means of {} runs each, seeds {} to {}; against first: the geometric mean and "
-        "where it lies with 95 % confidence; peaks: the most in any run\n",
+        "times are means of {} runs each, seeds {} to {}; against: the geometric mean and where it "
+        "lies with 95 % confidence; peaks: the most in any run\n",
         options.runs, options.seed, options.seed + static_cast<std::uint64_t>(options.runs) - 1);
   }
-  if (counts_parts(all)) {
+  const std::vector<std::string> resources = all_resources(all);
+  if (std::any_of(resources.begin(), resources.end(),
+                  [&](const std::string& resource) { return counts_parts(all, resource); })) {
     text +=
-        "peaks: in activations of all of a rank's layers; of K stages on a rank, one of a stage "
-        "counts 1/K\n";
+        "peaks: in activations of a stage; in microbatches: in those of all of a rank's layers, so "
+        "that of K stages on a rank one of a stage counts 1/K\n";
   }
   return text;
 }
@@ -211,40 +280,18 @@ std::string longer_walls(const std::vector<Compared>& all) {
       fmt::join(titles, ", "));
 }
 
-bool counts_activations(const Timeline& timeline, std::string_view resource) {
-  const core::ProgramFacts& facts = timeline.facts();
-  return timeline.unit_of(resource).empty() &&
-         std::all_of(facts.uses.begin(), facts.uses.end(), [&](const core::UseFacts& use) {
-           const core::PoolFacts& pool = facts.pools[static_cast<std::size_t>(use.pool)];
-           return pool.resource != resource || use.acquires <= 1;
-         });
-}
-
-std::vector<Figures::Peak> peaks_of(const Timeline& timeline) {
-  const core::ProgramFacts& facts = timeline.facts();
-  const int microbatches = timeline.run().microbatches;
-  const std::vector<std::int64_t> forwards = core::tasks_per_rank(
-      facts.lanes, facts.ops, facts.ranks, {core::OpKind::forward}, microbatches);
-  std::vector<Figures::Peak> peaks;
-  for (const std::string_view resource : timeline.resources()) {
-    Figures::Peak peak{std::string(resource), {}, {}, counts_activations(timeline, resource)};
-    for (int rank = 0; rank < facts.ranks; ++rank) {
-      const std::int64_t held = timeline.peak(resource, rank);
-      const std::int64_t passes = forwards[static_cast<std::size_t>(rank)];
-      const bool is_part = peak.activations && passes > 0;
-      peak.per_rank.push_back(held);
-      peak.of_layers.push_back(is_part ? static_cast<double>(held * microbatches) /
-                                             static_cast<double>(passes)
-                                       : static_cast<double>(held));
-    }
-    peaks.push_back(std::move(peak));
+// Lines of which a limit of memory says nothing.
+std::string not_limited(const std::vector<Compared>& all, const MemoryLimit& limit) {
+  std::vector<std::string> titles;
+  for (const Compared& one : all) {
+    if (!fits(one, limit)) titles.push_back(one.title);
   }
-  return peaks;
+  if (titles.empty()) return {};
+  return fmt::format("--memory {} says nothing of {}: expected a resource {}\n", limit.text,
+                     fmt::join(titles, ", "),
+                     limit.bytes ? "whose unit is one of bytes, as GB or MiB"
+                                 : "without a unit, of which a task acquires 1");
 }
-
-// What is averaged.
-constexpr std::array kTimes = {&Figures::wall, &Figures::span, &Figures::work,
-                               &Figures::span_bubble, &Figures::wall_bubble};
 
 Json rate(double bubble, double whole) { return whole > 0 ? Json(bubble / whole) : Json(); }
 
@@ -253,11 +300,13 @@ Json json_of(const Speed& speed) {
   return {{"ratio", speed.ratio}, {"low", bound(speed.low)}, {"high", bound(speed.high)}};
 }
 
-Json json_of(const Compared& one, const std::optional<double>& memory) {
+Json json_of(const Compared& one, const std::optional<MemoryLimit>& memory) {
   const Figures& of = one.figures;
   Json json = {{"title", one.title},
                {"program", one.program},
                {"unit", one.unit.name},
+               {"ranks", one.ranks},
+               {"microbatches", one.microbatches},
                {"wall", number(of.wall)},
                {"span", number(of.span)},
                {"work", number(of.work)},
@@ -271,11 +320,12 @@ Json json_of(const Compared& one, const std::optional<double>& memory) {
                {"peak_microbatches", Json::object()}};
   for (const Figures::Peak& peak : of.peaks) {
     json["peak"][peak.resource] = peak.per_rank;
-    Json& peak_microbatches = json["peak_microbatches"][peak.resource] = Json::array();
-    for (const double held : peak.of_layers) peak_microbatches.push_back(number(held));
+    for (const double held : peak.microbatches) {
+      json["peak_microbatches"][peak.resource].push_back(number(held));
+    }
   }
   if (memory) {
-    const auto room = fits(of, *memory);
+    const auto room = fits(one, *memory);
     json["fits"] = room ? Json(*room) : Json();
   }
   return json;
@@ -283,69 +333,28 @@ Json json_of(const Compared& one, const std::optional<double>& memory) {
 
 }  // namespace
 
-Figures figures(const Timeline& timeline) {
-  Figures result;
-  const core::ProgramFacts& facts = timeline.facts();
-  struct Rank {
-    std::optional<Time> first;
-    Time last{0};
-    Time work{0};
-  };
-  std::vector<Rank> ranks(static_cast<std::size_t>(facts.ranks));
-  for (const Row& row : timeline.rows()) {
-    Rank& rank = ranks[static_cast<std::size_t>(row.rank)];
-    for (const Box& b : timeline.boxes_of(row)) {
-      rank.first = std::min(rank.first.value_or(b.start), b.start);
-      rank.last = std::max(rank.last, b.end);
-    }
-    if (row.engine == core::Engine::compute && !row.second) {
-      rank.work += timeline.busy(row, timeline.begin(), timeline.end());
-    }
-  }
-  Time span{0};
-  Time work{0};
-  for (const Rank& rank : ranks) {
-    if (rank.first) span = std::max(span, rank.last - *rank.first);
-    work = std::max(work, rank.work);
-  }
-  const Time wall = timeline.end() - timeline.begin();
-  result.wall = timeline.in_unit(wall);
-  result.span = timeline.in_unit(span);
-  result.work = timeline.in_unit(work);
-  result.span_bubble = timeline.in_unit(span - work);
-  result.wall_bubble = timeline.in_unit(wall - work);
-  result.peaks = peaks_of(timeline);
-  return result;
+std::optional<std::size_t> baseline_of(const std::vector<Compared>& all) {
+  const auto ended =
+      std::find_if(all.begin(), all.end(), [](const Compared& one) { return !one.stuck; });
+  if (ended == all.end()) return std::nullopt;
+  return static_cast<std::size_t>(ended - all.begin());
 }
 
-std::string bubble_text(double bubble, double of) {
-  if (of <= 0) return "-";
-  return fmt::format("{:.6g} ({:.2f} %)", bubble, 100 * bubble / of);
+bool are_alike(const Compared& one, const Compared& other) {
+  return !one.stuck && !other.stuck && same_size(one, other);
 }
 
-std::string range_text(const Figures::Peak& peak) {
-  if (peak.per_rank.empty()) return "-";
-  const auto [least, most] = std::minmax_element(peak.per_rank.begin(), peak.per_rank.end());
-  return *least == *most ? std::to_string(*most) : fmt::format("{}..{}", *least, *most);
+bool same_work(const Compared& one, const Compared& other) {
+  const double tolerance = one.work && other.work ? kRounding : kNoise;
+  return !differ(work_of(one), work_of(other), tolerance);
 }
 
-Figures average(const std::vector<Figures>& runs) {
-  Figures mean = runs.front();
-  for (double Figures::*const figure : kTimes) {
-    double sum = 0;
-    for (const Figures& run : runs) sum += run.*figure;
-    mean.*figure = sum / static_cast<double>(runs.size());
+std::optional<bool> fits(const Compared& one, const MemoryLimit& limit) {
+  std::optional<bool> all;
+  for (const Figures::Peak& peak : one.figures.peaks) {
+    if (limited(peak, limit)) all = all.value_or(true) && !is_over(peak, limit);
   }
-  for (const Figures& run : runs) {
-    for (std::size_t i = 0; i < run.peaks.size(); ++i) {
-      for (std::size_t rank = 0; rank < run.peaks[i].per_rank.size(); ++rank) {
-        Figures::Peak& most = mean.peaks[i];
-        most.per_rank[rank] = std::max(most.per_rank[rank], run.peaks[i].per_rank[rank]);
-        most.of_layers[rank] = std::max(most.of_layers[rank], run.peaks[i].of_layers[rank]);
-      }
-    }
-  }
-  return mean;
+  return all;
 }
 
 core::Status compare_text(const std::vector<Compared>& all, const CompareOptions& options,
@@ -357,6 +366,7 @@ core::Status compare_text(const std::vector<Compared>& all, const CompareOptions
                                                    first.unit.name, one.title, one.unit.name)};
   }
   text = table(all, options) + legend(all, options);
+  if (options.memory) text += not_limited(all, *options.memory);
   for (const Compared& one : all) {
     if (one.stuck) text += one.title + " deadlocked: its figures are of what ran\n";
   }
@@ -375,8 +385,13 @@ std::string compare_json(const std::vector<Compared>& all, const CompareOptions&
   for (const Compared& one : all) json["runs"].push_back(json_of(one, options.memory));
   json["seed"] = options.seed;
   json["seeds"] = options.runs;
+  const auto baseline = baseline_of(all);
+  json["baseline"] = baseline ? Json(*baseline) : Json();
+  const bool equal_size = std::all_of(
+      all.begin(), all.end(), [&](const Compared& one) { return same_size(all.front(), one); });
+  json["equal_size"] = equal_size;
   json["equal_memory"] = !other_memory(all);
-  json["equal_work"] = !other_work(all);
+  json["equal_work"] = equal_size && !other_work(all);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,9 +1,10 @@
 // Compare: several schedules side by side, as a table.
 //
-// Times are in the unit of the first, so the units must be of one length. What makes a comparison
-// unfair or easy to misread is said below the table: other work, other memory, and walls that are
-// longer than spans. Memory is counted for all of a rank's layers: of K stages on a rank, each
-// activation is a K-th of one. Pure functions.
+// Times are in the unit of the first, so the units must be of one length. Ratios refer to the
+// baseline, the first that ended. A line that is not like the baseline's says so: other numbers of
+// ranks or microbatches, other work, a deadlock. What else makes a comparison unfair or easy to
+// misread is said below the table. Memory is compared in microbatches of the whole rank
+// (core/vocabulary/per_rank.h). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +13,12 @@
 #include <vector>
 
 #include "core/status.h"
-#include "view/timeline.h"
+#include "trace/about.h"
+#include "view/figures.h"
 
 namespace ripeline::view {
 
-// Of one run, or the means of several; times in the run's unit.
-struct Figures {
-  double wall = 0;         // from the first start to the last end, of all ranks
-  double span = 0;         // of the rank for which it is largest: last end - first start
-  double work = 0;         // of the rank whose compute engine works longest
-  double span_bubble = 0;  // span - work
-  double wall_bubble = 0;  // wall - work
-  struct Peak {
-    std::string resource;
-    std::vector<std::int64_t> per_rank;
-    // Counted for all of the rank's layers; as `per_rank` if not `activations`.
-    std::vector<double> of_layers;
-    // It counts activations of stages: it has no unit of its own, such as bytes, and is acquired
-    // one at a time.
-    bool activations = false;
-    bool operator==(const Peak&) const = default;
-  };
-  std::vector<Peak> peaks;  // of several runs, the most
-};
-[[nodiscard]] Figures figures(const Timeline& timeline);
-// `9 (27.27 %)`, of the wall or the span that it is in.
-[[nodiscard]] std::string bubble_text(double bubble, double of);
-// Over the ranks: `1..4`, or `8` where it is the same for all.
-[[nodiscard]] std::string range_text(const Figures::Peak& peak);
-// Of several runs of one program. Not empty.
-[[nodiscard]] Figures average(const std::vector<Figures>& runs);
-
-// How many times as fast as the first, and where that lies with 95 % confidence.
+// How many times as fast as the baseline, and where that lies with 95 % confidence.
 struct Speed {
   double ratio = 1;
   std::optional<double> low = std::nullopt;  // nothing: of one run
@@ -55,24 +30,42 @@ struct Compared {
   std::string title;
   std::string program;
   trace::Unit unit;
+  int ranks = 1;
+  int microbatches = 1;
   Figures figures;
   bool stuck = false;
   // What the rank with the most work has, by the means of its costs, without what was drawn;
   // nothing: that is known of the run alone, as of a trace.
   std::optional<double> work = std::nullopt;
-  std::optional<Speed> speed = std::nullopt;  // nothing: nothing ran
+  // Nothing: it is the time of something else, or nothing ran; and as long as speeds are not known.
+  std::optional<Speed> speed = std::nullopt;
 };
+// The first that ended; nothing: none did.
+[[nodiscard]] std::optional<std::size_t> baseline_of(const std::vector<Compared>& all);
+// Whether a ratio of their times is one of speeds: both ended, with as many ranks and microbatches.
+[[nodiscard]] bool are_alike(const Compared& one, const Compared& other);
+// Whether their busiest ranks have the same work. What was drawn or measured may differ a little.
+[[nodiscard]] bool same_work(const Compared& one, const Compared& other);
+
+// How much a rank may hold: bytes, or microbatches of the whole rank.
+struct MemoryLimit {
+  double amount = 0;
+  bool bytes = false;
+  std::string text;  // as it was given
+};
+// Whether no rank holds more than that of what the limit is about; nothing: the run has none of it.
+[[nodiscard]] std::optional<bool> fits(const Compared& one, const MemoryLimit& limit);
 
 struct CompareOptions {
-  int runs = 1;                                 // of each, with different draws
-  std::uint64_t seed = 1;                       // of the first run
-  std::optional<double> memory = std::nullopt;  // activations of a rank's layers that have room
-  std::string same_work = {};                   // if work differs: how to give all the same
+  int runs = 1;            // of each, with different draws
+  std::uint64_t seed = 1;  // of the first run
+  std::optional<MemoryLimit> memory = std::nullopt;
+  std::string same_work = {};  // if work differs: how to give all the same
 };
 // A line for each, then what to know of them. Fails: units of different lengths.
 [[nodiscard]] core::Status compare_text(const std::vector<Compared>& all,
                                         const CompareOptions& options, std::string& text);
-// `{"schema":"ripeline.compare/2","runs":[…],"equal_memory":…,"equal_work":…}`
+// `{"schema":"ripeline.compare/2","runs":[…],"baseline":…,"equal_size":…,"equal_memory":…,"equal_work":…}`
 [[nodiscard]] std::string compare_json(const std::vector<Compared>& all,
                                        const CompareOptions& options);
 

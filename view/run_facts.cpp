@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "view/compare.h"
+#include "view/figures.h"
 
 namespace ripeline::view {
 namespace {
@@ -46,9 +46,7 @@ std::vector<RunFact> run_facts(const Panel& panel) {
     add("bubble by span", bubble_text(found.span_bubble, found.span));
   }
   for (const Figures::Peak& peak : found.peaks) {
-    const std::string_view unit = timeline.unit_of(peak.resource);
-    add("peak " + peak.resource,
-        fmt::format("{}{}{}", range_text(peak), unit.empty() ? "" : " ", unit));
+    add("peak " + peak.resource, range_text(peak));
   }
   add("times", times_text(run));
   add("unit", run.unit.name);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/held.h"
 #include "core/print.h"
 #include "view/palette.h"
 #include "view/picture.h"
@@ -264,7 +265,9 @@ std::string peaks(const Timeline& timeline) {
     for (int rank = 0; rank < std::min(kMost, timeline.facts().ranks); ++rank) {
       text += fmt::format(" {}", timeline.peak(resource, rank));
     }
-    text += timeline.facts().ranks > kMost ? " ...\n" : "\n";
+    if (timeline.facts().ranks > kMost) text += " ...";
+    const std::string_view unit = core::unit_of_amounts(timeline.facts(), resource);
+    text += unit.empty() ? "\n" : fmt::format(" {}\n", unit);
   }
   return text;
 }

@@ -86,6 +86,69 @@ TEST_F(CompareCommand, sets_a_param_in_the_programs_that_have_it) {
               HasSubstr("-D rank=2: no program here has a param 'rank'. Did you mean ranks?"));
 }
 
+TEST_F(CompareCommand, takes_the_ranks_of_a_csv) {
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=8 -m 8 -o eight.csv").exit_code, 0);
+  const std::string costs = " --rank-costs F=1,B=2";
+  for (const char* files : {"eight.csv zb_v", "zb_v eight.csv"}) {
+    EXPECT_THAT(says(files + costs),
+                HasSubstr("note: all are run with 8 ranks, the only number of eight.csv\n"));
+    const json all = object(files + costs);
+    for (const json& run : all["runs"]) EXPECT_EQ(run["ranks"], 8);
+    EXPECT_EQ(all["equal_size"], true);
+    EXPECT_EQ(all["equal_work"], true);
+  }
+  EXPECT_EQ(object("eight.csv zb_v" + costs)["runs"][1]["wall"],
+            object("zb_v -D ranks=8 -m 8" + costs)["runs"][0]["wall"]);
+}
+
+// A speed is that of the same work.
+TEST_F(CompareCommand, says_on_the_line_what_is_not_alike) {
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=8 -m 8 -o eight.csv").exit_code, 0);
+  const std::string said = says("eight.csv zb_v 1f1b -D ranks=4 --rank-costs F=1,B=2");
+  EXPECT_THAT(said, HasSubstr("note: the numbers of ranks differ: eight.csv 8, zb_v 4, 1f1b 4\n"));
+  EXPECT_THAT(said, testing::ContainsRegex("zb_v[^\n]* 4 ranks, not 8 "));
+  const json ranks = object("eight.csv zb_v -D ranks=4 --rank-costs F=1,B=2");
+  EXPECT_EQ(ranks["equal_size"], false);
+  EXPECT_EQ(ranks["equal_work"], false);
+  EXPECT_EQ(ranks["runs"][1]["gain"], nullptr);
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=4 -m 8 -o more.csv").exit_code, 0);
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=4 -m 5 -o fewer.csv").exit_code, 0);
+  EXPECT_THAT(says("more.csv fewer.csv"),
+              testing::ContainsRegex("fewer.csv[^\n]* 5 microbatches, not 8 "));
+  EXPECT_THAT(says("1f1b zb_v -m 8"), testing::ContainsRegex("zb_v[^\n]* x[0-9.]+, other work "));
+  EXPECT_THAT(says("1f1b zb_v -m 8 --rank-costs F=1,B=2"), Not(HasSubstr("other work")));
+}
+
+TEST_F(CompareCommand, refuses_a_number_of_ranks_that_a_program_cannot_have) {
+  write("even.ripe",
+        "pipeline even { param ranks = 4; microbatches any; stages 4; place s on s;\n"
+        "  op F forward { needs F at prev; } op B backward { needs F at here, B at next; }\n"
+        "  dispatch ready; }\n");
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=8 -m 8 -o eight.csv").exit_code, 0);
+  EXPECT_THAT(says("eight.csv even.ripe", 2),
+              HasSubstr("even.ripe is no program of 8 ranks, which is the number of eight.csv; -D "
+                        "ranks=N sets another"));
+}
+
+// The ratio is to what ran to its end.
+TEST_F(CompareCommand, takes_no_deadlock_for_a_baseline) {
+  write("stuck.csv", "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 -o good.csv").exit_code, 0);
+  const std::string said = says("stuck.csv good.csv gpipe", 1);
+  EXPECT_THAT(said, HasSubstr("against good.csv"));
+  EXPECT_THAT(said, testing::ContainsRegex("stuck.csv[^\n]* deadlocks "));
+  EXPECT_THAT(said, testing::ContainsRegex("good.csv[^\n]* x1.000 "));
+  EXPECT_THAT(said, HasSubstr("stuck.csv deadlocked: its figures are of what ran\n"));
+  const Outcome outcome =
+      ripeline("compare stuck.csv good.csv gpipe --format json", "2> /dev/null");
+  const json all = json::parse(outcome.out);
+  EXPECT_EQ(all["baseline"], 1);
+  EXPECT_EQ(all["runs"][0]["gain"], nullptr);
+  EXPECT_EQ(all["runs"][1]["gain"]["ratio"], 1.0);
+  const json none = json::parse(ripeline("compare stuck.csv --format json", "2> /dev/null").out);
+  EXPECT_EQ(none["baseline"], nullptr);
+}
+
 TEST_F(CompareCommand, refuses_flags_that_say_nothing) {
   EXPECT_THAT(says("1f1b bf -m 4 --rank-costs F=1", 2),
               HasSubstr("--rank-costs F=1: expected F=COST, the forward of all of a rank's layers, "

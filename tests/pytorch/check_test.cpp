@@ -76,8 +76,9 @@ TEST(Check, peaks_are_those_of_1f1b) {
   const CheckReport report = report_of(one_f_one_b(4, 8));
   EXPECT_EQ(report.verdict, Outcome::proved);
   EXPECT_EQ(report.rank_peak, (std::vector<std::int64_t>{4, 3, 2, 1}));
-  EXPECT_EQ(report_of(one_f_one_b(4, 8), {.rank_memory = 4}).verdict, Outcome::proved);
-  const CheckReport above = report_of(one_f_one_b(4, 8), {.rank_memory = 3});
+  EXPECT_EQ(report_of(one_f_one_b(4, 8), {.rank_memory = spec::Rational{4, 1}}).verdict,
+            Outcome::proved);
+  const CheckReport above = report_of(one_f_one_b(4, 8), {.rank_memory = spec::Rational{3, 1}});
   ASSERT_EQ(above.findings.size(), 1U);
   EXPECT_EQ(above.findings[0].rule, "memory");
   EXPECT_EQ(above.findings[0].task, "0F3");

@@ -32,6 +32,8 @@ Compared of(const std::string& title, const Drawn& run) {
   return {.title = title,
           .program = std::string(run.timeline.facts().name),
           .unit = run.timeline.run().unit,
+          .ranks = run.timeline.facts().ranks,
+          .microbatches = run.timeline.run().microbatches,
           .figures = figures(run.timeline),
           .speed = Speed{}};
 }
@@ -61,7 +63,7 @@ TEST(Compare, figures_are_those_of_the_simulator) {
   EXPECT_EQ(got.wall_bubble, 9);
   ASSERT_EQ(got.peaks.size(), 1U);
   EXPECT_EQ(got.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 1}));
-  EXPECT_EQ(got.peaks[0].of_layers, (std::vector<double>{4, 3, 2, 1}));
+  EXPECT_EQ(got.peaks[0].microbatches, (std::vector<double>{4, 3, 2, 1}));
 }
 
 TEST(Compare, units_must_be_of_one_length) {
@@ -78,16 +80,18 @@ TEST(Compare, memory_counts_all_layers_of_a_rank) {
   const Compared zb_h1 = of("zb_h1", Drawn("zb_h1", 8, one_model()));
   const Compared zb_v = of("zb_v", Drawn("zb_v", 8, one_model()));
   EXPECT_EQ(zb_v.figures.peaks[0].per_rank, (std::vector<std::int64_t>{8, 8, 8, 8}));
-  EXPECT_EQ(zb_v.figures.peaks[0].of_layers, (std::vector<double>{4, 4, 4, 4}));
+  EXPECT_EQ(zb_v.figures.peaks[0].microbatches, (std::vector<double>{4, 4, 4, 4}));
   const std::string text = text_of({zb_h1, zb_v});
   EXPECT_THAT(text, HasSubstr("memory is equal, rank by rank\n"));
-  EXPECT_THAT(text, HasSubstr("peaks: in activations of all of a rank's layers; of K stages on a "
-                              "rank, one of a stage counts 1/K\n"));
+  EXPECT_THAT(text,
+              HasSubstr("peaks: in activations of a stage; in microbatches: in those of all of "
+                        "a rank's layers, so that of K stages on a rank one of a stage counts "
+                        "1/K\n"));
   EXPECT_THAT(text_of({zb_h1}), Not(HasSubstr("peaks: in")));
   // Each of Chimera's two stages on a rank is as large as a whole rank of the others, for half of
   // the microbatches.
   const Compared chimera = of("chimera", Drawn("chimera", 8));
-  EXPECT_EQ(chimera.figures.peaks[0].of_layers, (std::vector<double>{3, 4, 4, 3}));
+  EXPECT_EQ(chimera.figures.peaks[0].microbatches, (std::vector<double>{3, 4, 4, 3}));
 }
 
 // Activations are taken one at a time and have no unit.
@@ -106,22 +110,24 @@ TEST(Compare, amounts_are_not_divided) {
   const Figures got = of("bytes", run).figures;
   ASSERT_EQ(got.peaks.size(), 3U);
   EXPECT_EQ(got.peaks[0].per_rank[0], 500);
-  EXPECT_EQ(got.peaks[0].of_layers[0], 500);
+  EXPECT_EQ(got.peaks[0].unit, "MiB");
+  EXPECT_FALSE(got.peaks[0].activations());
   EXPECT_EQ(got.peaks[1].per_rank[0], 15);
-  EXPECT_EQ(got.peaks[1].of_layers[0], 15);
+  EXPECT_EQ(got.peaks[1].unit, "");
   EXPECT_EQ(got.peaks[2].per_rank[0], 5);
-  EXPECT_EQ(got.peaks[2].of_layers[0], 2.5);
+  EXPECT_EQ(got.peaks[2].microbatches[0], 2.5);
 }
 
 TEST(Compare, marks_what_holds_more_than_there_is_room_for) {
   const std::vector<Compared> all = {of("1f1b", Drawn("1f1b", 8, one_model())),
                                      of("gpipe", Drawn("gpipe", 8, one_model())),
                                      of("zb_v", Drawn("zb_v", 8, one_model()))};
-  const std::string text = text_of(all, {.memory = 4});
+  const std::string text = text_of(all, {.memory = MemoryLimit{.amount = 4, .text = "4"}});
   EXPECT_THAT(text, HasSubstr(" 1..4\n"));
   EXPECT_THAT(text, HasSubstr(" 8 over 4\n"));
   EXPECT_THAT(text, HasSubstr(" 4\n"));
-  const auto json = nlohmann::json::parse(compare_json(all, {.memory = 4}));
+  const auto json =
+      nlohmann::json::parse(compare_json(all, {.memory = MemoryLimit{.amount = 4, .text = "4"}}));
   EXPECT_EQ(json["runs"][0]["fits"], true);
   EXPECT_EQ(json["runs"][1]["fits"], false);
   EXPECT_EQ(json["runs"][2]["fits"], true);
@@ -178,13 +184,13 @@ TEST(Compare, averages_times_and_takes_the_most_that_was_held) {
   b.wall_bubble = 11;
   a.peaks[0].per_rank = b.peaks[0].per_rank = {4, 3, 2, 1};
   b.peaks[0].per_rank[3] = 2;
-  b.peaks[0].of_layers[3] = 2;
+  b.peaks[0].microbatches[3] = 2;
   const Figures mean = average({a, b});
   EXPECT_EQ(mean.wall, 34);
   EXPECT_EQ(mean.wall_bubble, 10);
   EXPECT_EQ(mean.span, 33);
   EXPECT_EQ(mean.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 2}));
-  EXPECT_EQ(mean.peaks[0].of_layers, (std::vector<double>{4, 3, 2, 2}));
+  EXPECT_EQ(mean.peaks[0].microbatches, (std::vector<double>{4, 3, 2, 2}));
   EXPECT_EQ(average({a}).wall, a.wall);
 }
 

@@ -1,0 +1,32 @@
+// Byte units: what the unit of a resource or of a flag is in bytes. A pure function.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace ripeline::core {
+
+inline constexpr std::array<std::pair<std::string_view, std::int64_t>, 9> kByteUnits = {{
+    {"TB", 1'000'000'000'000},
+    {"GB", 1'000'000'000},
+    {"MB", 1'000'000},
+    {"kB", 1'000},
+    {"TiB", std::int64_t{1} << 40},
+    {"GiB", std::int64_t{1} << 30},
+    {"MiB", std::int64_t{1} << 20},
+    {"KiB", std::int64_t{1} << 10},
+    {"B", 1},
+}};
+
+// Nothing: it is none of them.
+[[nodiscard]] constexpr std::optional<std::int64_t> bytes_of_unit(std::string_view unit) {
+  for (const auto& [name, bytes] : kByteUnits) {
+    if (name == unit) return bytes;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ripeline::core

@@ -1,0 +1,20 @@
+// What amounts of a program's resources are called, by the rule of core/vocabulary/per_rank.h. Pure
+// functions.
+#pragma once
+
+#include <string_view>
+
+#include "spec/program.h"
+
+namespace ripeline::spec {
+
+// Whether it counts activations of stages: it has no unit, and no task acquires more than one.
+[[nodiscard]] bool counts_activations(const Program& program, int resource);
+
+// `MiB`, or `activations of a stage`; empty: the name of the resource says it all.
+[[nodiscard]] std::string_view unit_of_amounts(const Program& program, int resource);
+
+// Whether some rank has several pools of it.
+[[nodiscard]] bool is_split(const Program& program, int resource);
+
+}  // namespace ripeline::spec
