@@ -202,7 +202,7 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
       return op.kind == core::OpKind::backward_input || op.kind == core::OpKind::backward_weight;
     };
     const std::vector<spec::Op>& ops = program.value().ops;
-    if (is_whole && std::any_of(ops.begin(), ops.end(), splits)) continue;
+    if (even.value().whole_backward && std::any_of(ops.begin(), ops.end(), splits)) continue;
     // Of two copies of the model a rank holds twice the weights.
     if (std::any_of(lanes.begin(), lanes.end(), is_partial)) continue;
     simulate::Timing timing;
