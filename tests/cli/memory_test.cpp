@@ -151,7 +151,7 @@ TEST_F(Memory, in_bytes_is_compared_in_bytes) {
         "  op F forward { needs F at prev; acquires memory 100; }\n"
         "  op B backward { needs F at here, B at next; releases memory 100; }\n"
         "  resource memory per rank { unit \"MiB\"; capacity 1000; }\n"
-        "  order o { repeat microbatches { F; B; } } dispatch in order o; }\n");
+        "  order one on r { (F B) * microbatches; } dispatch in order one; }\n");
   const std::string said = text("compare bytes.ripe 1f1b -m 4 --memory 0.05GB");
   EXPECT_THAT(said, HasSubstr("100 MiB over 0.05GB"));
   EXPECT_THAT(said, HasSubstr("--memory 0.05GB says nothing of 1f1b: expected a resource whose "
