@@ -1,6 +1,8 @@
 // What the files of check() share; of no use outside them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -63,5 +65,8 @@ class ScheduleCheck {
 };
 
 [[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3
+
+// What a rank with so many stages has room for, in activations of a stage; nothing: no limit.
+[[nodiscard]] std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks);
 
 }  // namespace ripeline::verify

@@ -73,7 +73,7 @@ std::optional<Diagnostic> partial_backwards(const Program& program, int stage, i
 }
 
 // What PyTorch cannot say of this program.
-Diagnostics problems(const Program& program) {
+Diagnostics problems(const Program& program, int microbatches) {
   Diagnostics found;
   for (const Unsupported& u : program.unsupported) {
     found.push_back(wrong(
@@ -254,7 +254,7 @@ bool has_actions(const Program& program, int microbatches) {
 }
 
 Result<ExportedActions> export_actions(const Program& program, int microbatches) {
-  Diagnostics found = problems(program);
+  Diagnostics found = problems(program, microbatches);
   if (!found.empty()) return found;
   const auto placement = placement_of(program);
   if (!placement) {

@@ -208,10 +208,13 @@ class ScheduleRepair {
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
     peak_before_ = peaks_of(table_);
-    const MovedOrder ordered = with_fewest_moves(table_, shape_.map, [this](const RowPeak& peak) {
-      return peak.all <= options_.rank_memory.value_or(peak.all) &&
-             peak.stage <= options_.stage_memory.value_or(peak.stage);
-    });
+    // Each rank has as many stages.
+    const std::optional<std::int64_t> room = rank_room(options_, shape_.chunks(0));
+    const MovedOrder ordered =
+        with_fewest_moves(table_, shape_.map, [this, room](const RowPeak& peak) {
+          return peak.all <= room.value_or(peak.all) &&
+                 peak.stage <= options_.stage_memory.value_or(peak.stage);
+        });
     if (!ordered.stuck.empty()) {
       const spec::StuckRank& stuck = ordered.stuck.front();
       Action whole = stuck.need;  // a backward may be B or I

@@ -188,15 +188,10 @@ void check_order(ScheduleCheck& checking) {
   });
 }
 
-namespace {
-
-// What a rank with so many stages has room for, in activations of a stage.
 std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks) {
   if (!options.rank_memory) return std::nullopt;
   return options.rank_memory->numerator * chunks / options.rank_memory->denominator;
 }
-
-}  // namespace
 
 void check_memory(ScheduleCheck& checking) {
   CheckReport& report = checking.report();
