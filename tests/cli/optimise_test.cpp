@@ -272,8 +272,8 @@ TEST_F(Optimise, says_what_it_expects) {
            {"--costs 1,0,3,0", "--costs: expected F,I,W,LATENCY"},
            {"--costs 1,1,1,0.00001", "up to 4 decimals"},
            {"--costs 900000000,1,1,0 -m 1000 --ranks 64", "can count to"},
-           {"--memory 0", "--memory: expected how many activations"},
-           {"--memory x", "--memory: expected how many activations"},
+           {"--memory 0", "--memory: expected how many microbatches"},
+           {"--memory x", "--memory: expected how many microbatches"},
            {"--ranks 1000 -m 1000000", "tasks are not searched"},
            {"-m 1..8", "one step is run"}}) {
     const Outcome outcome = ripeline("optimise " + arguments);

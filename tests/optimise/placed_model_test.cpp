@@ -134,6 +134,22 @@ TEST(PlacedModel, counts_bytes_by_layers_too) {
   EXPECT_NE(text.find("capacity 600;"), std::string::npos) << text;
 }
 
+// Of 2 GB and 0.5 GB in two layers, a layer has 1000 MB and 250 MB, whole numbers of no larger
+// unit.
+TEST(PlacedModel, has_bytes_in_the_largest_unit_in_which_they_are_whole) {
+  PlacedModel model;
+  model.ranks = 2;
+  model.bytes = {.activation = 2'000'000'000, .after_input = 500'000'000, .unit = "GB"};
+  model.memory = {6'000'000'000, 1};
+  model.layers = layers_of({1, 1, 1, 9});
+  model.first_layers = cut(model.layers, 2);
+  const std::string text = program_text(model);
+  EXPECT_NE(text.find("acquires activation s < 1 ? 3000 : 1000;"), std::string::npos) << text;
+  EXPECT_NE(text.find("releases activation s < 1 ? 750 : 250;"), std::string::npos) << text;
+  EXPECT_NE(text.find("capacity 6000; unit \"MB\";"), std::string::npos) << text;
+  EXPECT_EQ(parts_of(model), 1);
+}
+
 TEST(PlacedModel, is_a_program_with_as_many_stages_as_there_may_be) {
   PlacedModel model;
   model.placement = PlacedModel::Placement::loop;

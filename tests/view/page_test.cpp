@@ -179,7 +179,8 @@ TEST(Page, has_a_header_of_what_ran_and_how) {
   EXPECT_EQ(by_name["dispatch"], "in order interleaved");
   EXPECT_EQ(by_name["microbatches"], "8");
   EXPECT_THAT(by_name["bubble by wall"], testing::MatchesRegex("[0-9.]+ \\([0-9.]+ %\\)"));
-  EXPECT_THAT(by_name["peak activation"], testing::MatchesRegex("[0-9]+\\.\\.[0-9]+"));
+  EXPECT_THAT(by_name["peak activation"],
+              testing::MatchesRegex("[0-9]+\\.\\.[0-9]+ activations of a stage"));
   EXPECT_EQ(by_name["times"],
             "simulated: costs of the program, latency 0.5, jitter lognormal=0.3,tails=2:5, drawn "
             "with seed 7");
