@@ -179,7 +179,7 @@ namespace {
 // those that wait take longer than an order.
 double seconds_of_race(const optimise::Certified& best, const Optimised& optimised,
                        int microbatches, int seeds) {
-  constexpr double kDispatches = 30;
+  constexpr double kFirstRuns = 8;
   const auto begun = std::chrono::steady_clock::now();
   simulate::Timing timing;
   if (!simulate::Timing::make(best.program, microbatches, optimised.times, timing).ok()) return 0;
@@ -188,7 +188,7 @@ double seconds_of_race(const optimise::Certified& best, const Optimised& optimis
   });
   (void)simulator.run(microbatches, timing, {});
   const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
-  return gone.count() * kDispatches * seeds;
+  return gone.count() * kFirstRuns * seeds;
 }
 
 }  // namespace
