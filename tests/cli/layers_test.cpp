@@ -45,7 +45,8 @@ TEST_F(Layers, are_cut_for_the_time_of_the_step) {
   ASSERT_EQ(found.exit_code, 0) << found.out;
   EXPECT_LE(number_after(found.out, "wall"), 99);
   EXPECT_LE(number_after(found.out, "has a wall below"), 99);
-  EXPECT_NE(found.out.find("no cut of the layers and no order on this placement has a wall below"),
+  EXPECT_NE(found.out.find("no cut of the layers and no order on this placement with this memory "
+                           "has a wall below"),
             std::string::npos)
       << found.out;
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
