@@ -152,7 +152,7 @@ TEST_F(ScheduleFiles, with_whole_and_split_backwards_take_their_time) {
   const auto makespan = [&](const std::string& arguments) {
     const Outcome outcome = ripeline("simulate " + arguments + " --format json", "2>/dev/null");
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
-    return nlohmann::json::parse(outcome.out).at("makespan").get<double>();
+    return nlohmann::json::parse(outcome.out).at("wall").get<double>();
   };
   EXPECT_EQ(makespan("c5_min.csv"), 6);
   EXPECT_EQ(makespan("c5_minB.csv"), 6);
@@ -160,8 +160,8 @@ TEST_F(ScheduleFiles, with_whole_and_split_backwards_take_their_time) {
   EXPECT_EQ(makespan("c5_min.csv --rank-costs F=1,B=4"), 10);
   const auto compared = nlohmann::json::parse(
       ripeline("compare c5_min.csv c5_minB.csv --format json", "2>/dev/null").out);
-  EXPECT_EQ(compared.at("runs").at(0).at("makespan"), 6);
-  EXPECT_EQ(compared.at("runs").at(1).at("makespan"), 6);
+  EXPECT_EQ(compared.at("runs").at(0).at("wall"), 6);
+  EXPECT_EQ(compared.at("runs").at(1).at("wall"), 6);
   EXPECT_EQ(compared.at("equal_work"), true);
   EXPECT_TRUE(says(ripeline("show c5_min.csv"), "rank 1  ..F0B0--...."))
       << ripeline("show c5_min.csv").out;
@@ -187,9 +187,9 @@ TEST_F(ScheduleFiles, take_the_halves_of_a_profile_for_a_whole_backward) {
   const auto run = [&](const std::string& profile) {
     return ripeline("simulate c5_min.csv --profile " + profile + " --format json", "2>profile.txt");
   };
-  EXPECT_EQ(nlohmann::json::parse(run("halves.json").out).at("makespan"), 2 + 2 + 8 + 8);
+  EXPECT_EQ(nlohmann::json::parse(run("halves.json").out).at("wall"), 2 + 2 + 8 + 8);
   EXPECT_EQ(read("profile.txt").find("no cost of"), std::string::npos) << read("profile.txt");
-  EXPECT_EQ(nlohmann::json::parse(run("whole.json").out).at("makespan"), 2 + 2 + 7 + 8);
+  EXPECT_EQ(nlohmann::json::parse(run("whole.json").out).at("wall"), 2 + 2 + 7 + 8);
 }
 
 TEST_F(ScheduleFiles, with_whole_and_split_backwards_are_searched_as_they_are) {
@@ -217,8 +217,8 @@ TEST_F(ScheduleFiles, with_any_whole_backwards_go_through_traces_and_headers) {
   ASSERT_EQ(ripeline("simulate v.csv --trace run.json").exit_code, 0);
   const Outcome compared = ripeline("compare run.json v.csv --format json", "2>/dev/null");
   const auto runs = nlohmann::json::parse(compared.out).at("runs");
-  EXPECT_EQ(runs.at(0).at("makespan"), 6 * 90 + 2);
-  EXPECT_EQ(runs.at(1).at("makespan"), 6 * 90 + 2);
+  EXPECT_EQ(runs.at(0).at("wall"), 6 * 90 + 2);
+  EXPECT_EQ(runs.at(1).at("wall"), 6 * 90 + 2);
   EXPECT_EQ(ripeline("why v.csv 3B40").exit_code, 0) << ripeline("why v.csv 3B40").out;
   ASSERT_EQ(ripeline("generate v.csv --name v -o v.h").exit_code, 0);
   EXPECT_NE(read("v.h").find("core::Share::of_words(90, kShareOfLane"), std::string::npos);
