@@ -51,8 +51,7 @@ struct Point {
   Time bound = 0;
   std::string bound_by;
   std::string placement;
-  std::vector<std::vector<int>> cuts;  // first layers, per form
-  std::int64_t unit = 1;               // nanoseconds
+  std::int64_t unit = 1;  // nanoseconds
   [[nodiscard]] double in_units(Time time) const {
     return static_cast<double>(time) / static_cast<double>(unit);
   }
@@ -95,6 +94,12 @@ spec::Result<std::vector<std::string>> memories(const OptimisedFlags& flags) {
   }
   const auto activation =
       flags.activation.empty() ? std::nullopt : amount_in(flags.activation.front());
+  if (first->dimension == Dimension::bytes &&
+      (!activation || activation->dimension != Dimension::bytes)) {
+    return failure(
+        "--memory: a range in bytes needs what a microbatch holds, in bytes too: --activation "
+        "A,AFTER_I, as in --activation 1.9GB,0.3GB");
+  }
   const std::int64_t step =
       activation ? std::max<std::int64_t>(1, static_cast<std::int64_t>(activation->base.value()))
                  : 1;
@@ -110,7 +115,7 @@ spec::Result<std::vector<std::string>> memories(const OptimisedFlags& flags) {
   return all;
 }
 
-// What is known of a smaller memory: what fits there fits here.
+// A result for a smaller memory holds here: an order that fits there fits here.
 void carry_up(const Point& less, Point& point) {
   point.fits = point.fits || less.fits;
   if (!less.found || (point.found && point.value <= less.value)) return;
@@ -120,14 +125,11 @@ void carry_up(const Point& less, Point& point) {
   point.span = less.span;
   point.work = less.work;
   point.placement = less.placement;
-  // A bound that does not speak of the cut of these layers.
-  if (point.bound > point.value) point.bound = point.work, point.bound_by = "work of all ranks";
 }
 
-// What is below no order here is below none with less memory, on the same cuts.
+// A bound for more memory is one for less, too: it is for every cut of the layers.
 void carry_down(const Point& more, Point& point) {
-  if (!point.found || more.cuts != point.cuts || more.bound <= point.bound) return;
-  if (more.bound > point.value) return;
+  if (!point.found || more.bound <= point.bound || more.bound > point.value) return;
   point.bound = more.bound;
   point.bound_by = more.bound_by;
 }
@@ -154,7 +156,6 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
   point.unit = optimised.forms.front().problem->timing().unit().nanoseconds;
   point.bound = search.bound().value;
   point.bound_by = search.bound().by;
-  point.cuts = optimised.first_layers;
   if (!point.found) return point;
   const optimise::Form& form = *search.best()->form;
   const auto made = said(optimise::certified({.problem = *form.problem,

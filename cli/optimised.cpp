@@ -39,19 +39,20 @@ constexpr std::int64_t kMostCuts = 200;
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
     const std::vector<std::string>& texts, bool whole_backward) {
   if (texts.empty()) return std::optional<PlacedModel::Bytes>();
-  constexpr std::int64_t kMost = 1'000'000'000;               // without a unit
-  constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;  // times a thousand layers, they fit
+  constexpr std::int64_t kMost = 1'000'000'000;           // without a unit
+  constexpr std::int64_t kMostBytes = 1'000'000'000'000;  // so that those of all tasks fit, too
   PlacedModel::Bytes bytes;
   std::int64_t* const numbers[] = {&bytes.activation, &bytes.after_input};
   bool read = texts.size() == (whole_backward ? 1U : 2U);
   std::optional<Dimension> dimension;
   for (std::size_t i = 0; read && i < texts.size(); ++i) {
     const auto amount = amount_in(texts[i]);
-    read = amount && amount->dimension != Dimension::time && amount->base.denominator == 1 &&
+    read = amount && amount->dimension != Dimension::time &&
+           (amount->base.denominator == 1 || amount->dimension == Dimension::bytes) &&
            dimension.value_or(amount->dimension) == amount->dimension;
     if (!read) break;
     dimension = amount->dimension;
-    *numbers[i] = amount->base.numerator;
+    *numbers[i] = amount->base.numerator / amount->base.denominator;  // whole bytes
     if (i == 0) bytes.unit = amount->unit;
   }
   if (whole_backward) bytes.after_input = bytes.activation;
@@ -72,7 +73,7 @@ spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
       "in the unit of --memory, the second one not the larger, as in 100,43");
 }
 
-// What a rank has room for, in the unit of what a microbatch holds.
+// The room of a rank, in the unit of what a microbatch holds.
 spec::Result<spec::Rational> read_memory(const std::string& text, int ranks,
                                          const std::optional<PlacedModel::Bytes>& bytes) {
   const std::int64_t each = bytes ? bytes->activation : 1;
@@ -253,6 +254,12 @@ class PlacedModels {
     optimise::Cuts cuts =
         optimise::best_cuts(model, times, flags_.objective,
                             static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostCuts)));
+    // Bounds of cuts do not know that a rank is faster: no order takes less than this part of them.
+    double least = 1;
+    for (const auto& [rank, factor] : times_.jitter.slow) least = std::min(least, factor);
+    if (cuts.rest != optimise::Cuts::kNoOther && least < 1) {
+      cuts.rest = static_cast<optimise::Time>(static_cast<double>(cuts.rest) * least);
+    }
     for (std::vector<int>& first_layers : cuts.best) {
       model.first_layers = std::move(first_layers);
       if (const auto s = add(model); !s.ok()) return s.errors();
@@ -401,7 +408,7 @@ spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
   add("--profile", flags.times.profile);
   add("--unit", flags.times.unit);
   add("--latency", flags.times.latency);
-  optimised.flags += bandwidth_flags(flags.times.timing);
+  optimised.flags += bandwidth_flags(given.times);
   optimised.command += optimised.flags;
   if (!optimised.flags.empty()) optimised.flags.erase(0, 1);
   return optimised;

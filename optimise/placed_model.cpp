@@ -129,8 +129,8 @@ struct Held {
   double parts = 1;  // of these amounts are one of the model's
 };
 
-// The largest unit of the model's kind in which its amounts are whole. Where none is, a group's
-// share of a byte is a whole one.
+// The largest unit of the model's kind in which its amounts are whole. Where none is, a group loses
+// its part of a byte, so nothing that fits is excluded.
 Held held_in_bytes(const PlacedModel& model, Rational groups) {
   const PlacedModel::Bytes& of = *model.bytes;
   const bool is_binary = of.unit.find('i') != of.unit.npos;
@@ -146,12 +146,11 @@ Held held_in_bytes(const PlacedModel& model, Rational groups) {
         !(is_whole(activation, bytes) && is_whole(after, bytes) && is_whole(model.memory, bytes))) {
       continue;
     }
-    const auto up = [size = bytes](const Rational& value) {
-      const std::int64_t one = value.denominator * size;
-      return (value.numerator + one - 1) / one;
+    const auto down = [size = bytes](const Rational& value) {
+      return std::max<std::int64_t>(1, value.numerator / (value.denominator * size));
     };
-    return {.activation = up(activation),
-            .after_input = up(after),
+    return {.activation = down(activation),
+            .after_input = down(after),
             .room = model.memory.numerator / (model.memory.denominator * bytes),
             .unit = std::string(name)};
   }

@@ -9,6 +9,7 @@
 #include "optimise/bounds/program_bounds.h"
 #include "simulate/simulator.h"
 #include "simulate/table_arbiter.h"
+#include "spec/long_period.h"
 #include "verify/verify.h"
 
 namespace ripeline::optimise {
@@ -93,7 +94,7 @@ Range held_by_one(const Program& program, int microbatches, const Model& model, 
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.head < b.head; });
   Range range{.least = INT64_MAX};
-  const int period = program.has_long_share() ? microbatches : spec::Share::kLongestPeriod;
+  const int period = spec::has_long_period(program) ? microbatches : spec::Share::kLongestPeriod;
   for (int m = 0; m < std::min(microbatches, period); ++m) {
     std::int64_t held = 0;
     std::int64_t peak = 0;

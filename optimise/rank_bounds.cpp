@@ -86,6 +86,8 @@ RankBounds::RankBounds(const PlacedModel& model, const Times& times, Objective o
 }
 
 Time RankBounds::all_work(const PlacedModel& model, const Times& times) {
+  const double ways = model.stages() * times.latency * static_cast<double>(times.unit);
+  if (ways >= static_cast<double>(kMost)) return kMost;
   const Time one = sums_of(model, times.unit, kAll).back() + model.stages() * nanoseconds_of(times);
   return one > kMost / model.microbatches ? kMost : one * model.microbatches;
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "spec/indexing.h"
+#include "spec/long_period.h"
 #include "verify/group/group_judge.h"
 #include "verify/group/replica_judge.h"
 #include "verify/judge/judge.h"
@@ -36,7 +37,7 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
     missing.push_back({"keeping", program.dispatch.span});
   }
   // Terms for shares are sums over a period.
-  if (missing.empty() && program.has_long_share() && !program.dispatch.in_order) {
+  if (missing.empty() && spec::has_long_period(program) && !program.dispatch.in_order) {
     missing.push_back(
         {"on m where with a period above 64 and readiness-first dispatch", program.dispatch.span});
   }
@@ -51,8 +52,8 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   return judge;
 }
 
-// What a program of few lanes leaves open within these limits it leaves open within far more: so it
-// is judged soon, unless more than the usual limits are asked for.
+// Lower limits for a program of few lanes: a question that they leave open stays open within far
+// higher ones, so it is judged soon, unless more than the usual limits are asked for.
 VerifyOptions limits_for(const Program& program, VerifyOptions options) {
   constexpr std::size_t kFewLanes = 12;
   constexpr std::uint64_t kSteps = 1'000'000;

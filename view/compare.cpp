@@ -110,8 +110,10 @@ std::optional<std::string> other_memory(const Compared& first, const Compared& o
 std::optional<std::string> other_memory(const std::vector<Compared>& all) {
   for (const std::string& resource : all_resources(all)) {
     const bool parts = counts_parts(all, resource);
+    const Compared& first = all[baseline_of(all).value_or(0)];
     for (const Compared& other : all) {
-      if (auto differs = other_memory(all.front(), other, resource, parts)) return differs;
+      if (other.stuck) continue;
+      if (auto differs = other_memory(first, other, resource, parts)) return differs;
     }
   }
   return std::nullopt;
@@ -121,9 +123,9 @@ double work_of(const Compared& one) { return one.work.value_or(one.figures.work)
 
 // Where work differs, or nothing. Lines of other sizes say so themselves.
 std::optional<std::string> other_work(const std::vector<Compared>& all) {
-  const Compared& first = all.front();
+  const Compared& first = all[baseline_of(all).value_or(0)];
   for (const Compared& other : all) {
-    if (!same_size(first, other) || same_work(first, other)) continue;
+    if (other.stuck || !same_size(first, other) || same_work(first, other)) continue;
     return fmt::format("the busiest rank computes {:.6g} with {} and {:.6g} with {}",
                        work_of(first), first.title, work_of(other), other.title);
   }

@@ -1,4 +1,5 @@
-// ripeline optimise FILE never writes what takes longer than FILE's own dispatch.
+// ripeline optimise FILE never writes what takes longer than FILE's own dispatch, if that is
+// proved.
 #include <gtest/gtest.h>
 
 #include <cstdint>

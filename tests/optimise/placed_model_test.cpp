@@ -134,7 +134,7 @@ TEST(PlacedModel, counts_bytes_by_layers_too) {
   EXPECT_NE(text.find("capacity 600;"), std::string::npos) << text;
 }
 
-// Of 2 GB and 0.5 GB in two layers, a layer has 1000 MB and 250 MB, whole numbers of no larger
+// A layer has 1000 MB and 250 MB of 2 GB and 0.5 GB in two layers, whole numbers of no larger
 // unit.
 TEST(PlacedModel, has_bytes_in_the_largest_unit_in_which_they_are_whole) {
   PlacedModel model;
@@ -148,6 +148,21 @@ TEST(PlacedModel, has_bytes_in_the_largest_unit_in_which_they_are_whole) {
   EXPECT_NE(text.find("releases activation s < 1 ? 750 : 250;"), std::string::npos) << text;
   EXPECT_NE(text.find("capacity 6000; unit \"MB\";"), std::string::npos) << text;
   EXPECT_EQ(parts_of(model), 1);
+}
+
+// A third of 1 GB is no whole number of bytes: three of them fit into 1 GB all the same.
+TEST(PlacedModel, excludes_nothing_that_fits_but_for_a_part_of_a_byte) {
+  PlacedModel model;
+  model.placement = PlacedModel::Placement::loop;
+  model.chunks = 3;
+  model.ranks = 2;
+  model.bytes = {.activation = 1'000'000'000, .after_input = 1'000'000'000, .unit = "GB"};
+  model.memory = {1'000'000'000, 1};
+  model.layers = layers_of({1, 1, 1, 1, 1, 1});
+  model.first_layers = cut(model.layers, 6);
+  const std::string text = program_text(model);
+  EXPECT_NE(text.find("acquires activation 333333333;"), std::string::npos) << text;
+  EXPECT_NE(text.find("capacity 1000000000; unit \"B\";"), std::string::npos) << text;
 }
 
 TEST(PlacedModel, is_a_program_with_as_many_stages_as_there_may_be) {

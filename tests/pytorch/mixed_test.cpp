@@ -19,6 +19,7 @@
 #include "pytorch/lower.h"
 #include "pytorch/program.h"
 #include "spec/elaborate.h"
+#include "spec/long_period.h"
 #include "tests/oracle/oracle.h"
 #include "tests/pytorch/dualpipe_v.h"
 #include "tests/simulate/runs.h"
@@ -264,7 +265,7 @@ TEST(MixedBackwards, of_hundreds_of_microbatches_are_as_exact) {
     const ActionTable table = random.draw(*map, microbatches, random.between(1, 3));
     const std::string text = spec::write_actions(table);
     const spec::Program program = program_of_text(text);
-    EXPECT_EQ(program.has_long_share(), microbatches > 64);
+    EXPECT_EQ(spec::has_long_period(program), microbatches > 64);
     EXPECT_EQ(makespan_of(program), makespan_of_cells(table, 2, kEqual));
     EXPECT_EQ(verify(program).outcome, Outcome::proved);
     const auto exported = spec::export_actions(program, microbatches);

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "spec/elaborate.h"
 #include "tests/support/programs.h"
@@ -302,6 +305,25 @@ TEST(Verify, the_same_program_gets_the_same_verdict) {
   const Verdict second = verify(program);
   EXPECT_EQ(find(first, "deadlock").counterexample->events,
             find(second, "deadlock").counterexample->events);
+}
+
+// The shares repeat together after 96 microbatches, though each by itself repeats soon: what counts
+// lanes by classes of microbatches does not hold them, and 90 F deadlock.
+TEST(Verify, shares_that_repeat_together_late_are_not_counted) {
+  for (const char* periods : {"3 32 96", "40 60 120"}) {
+    int first = 0;
+    int second = 0;
+    int count = 0;
+    std::istringstream(periods) >> first >> second >> count;
+    const Program program =
+        compiled(fmt::format("pipeline late {{ microbatches {}; stages 1; place s on 0;\n"
+                             "  op F forward {{ acquires a; }}\n"
+                             "  op P user \"p\" on m where m % {} == 0 {{ needs F at here; }}\n"
+                             "  op Q user \"q\" on m where m % {} == 0 {{ needs F at here; }}\n"
+                             "  resource a per rank {{ capacity 90; }} dispatch ready; }}",
+                             count, first, second));
+    EXPECT_EQ(verify(program).outcome, Outcome::unknown) << periods;
+  }
 }
 
 TEST(Verify, without_solver_steps_nothing_is_proved) {

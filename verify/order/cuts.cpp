@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/long_period.h"
 #include "verify/solver/share_terms.h"
 #include "verify/solver/solver.h"
 
@@ -28,7 +29,7 @@ std::optional<spec::Diagnostic> beyond_cuts(const Program& program) {
       std::any_of(program.edges.begin(), program.edges.end(),
                   [](const spec::Edge& e) { return e.rendezvous && e.of != spec::Of::same; });
   if (other) return why("a rendezvous is with a task of another microbatch");
-  if (program.has_long_share()) {
+  if (spec::has_long_period(program)) {
     return why("the microbatches of some lanes repeat only after more than 64");
   }
   const bool partial =
