@@ -47,6 +47,8 @@ class MoveSearch {
     }
     return std::move(best_);
   }
+  // Whether no fewer moves than the best has do: those beyond the first choice are not all tried.
+  bool is_fewest() const { return best_moves_ == first_moves_; }
 
  private:
   void explore(int left) {
@@ -82,8 +84,10 @@ class MoveSearch {
   // More moves than the best has are only for what the best does not do.
   void consider() {
     PlacedRows placed = placing_.best(taken_);
+    if (!best_) first_moves_ = taken_.size();
     const bool more = best_ && taken_.size() > best_->cells.size();
     if (best_ && (!placed.better_than(best_->placed) || (more && !placed.fits))) return;
+    best_moves_ = taken_.size();
     best_ = Moved{taken_, std::move(placed)};
   }
 
@@ -95,6 +99,8 @@ class MoveSearch {
   std::vector<char> kept_;  // per cell: its turn to move has been
   std::vector<int> taken_;
   std::optional<Moved> best_;
+  std::size_t best_moves_ = 0;
+  std::size_t first_moves_ = 0;  // of the first choice that was found
 };
 
 // The cells that make_loadable() moved, without those that can stay.
@@ -169,8 +175,9 @@ MovedOrder with_fewest_moves(const ActionTable& table, const spec::StageMap& map
   }
   const MoveCells cells = move_cells(table, map);
   std::vector<int> needed = needed_moves(cells, loadable.moves);
-  const auto found = MoveSearch(cells, fits).run(size_of(needed));
-  if (found) return order_of(cells, *found, true);
+  MoveSearch search(cells, fits);
+  auto found = search.run(size_of(needed));
+  if (found) return order_of(cells, std::move(*found), search.is_fewest());
   std::int64_t steps = 0;
   PlacedRows placed = Placing(cells, fits, steps, -1).best(needed);
   return order_of(cells, {std::move(needed), std::move(placed)}, false);

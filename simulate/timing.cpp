@@ -233,6 +233,7 @@ Status Timing::set_means(const Program& program, int id, const spec::Cost& cost,
   const spec::Share& share = at(program.lanes, id).share;
   lane.means.assign(index(microbatches), 0);
   double sum = 0;
+  int counted = 0;
   for (int m = 0; m < microbatches; ++m) {
     if (program.inputs == spec::InputOrder::natural && !share.has(m)) continue;
     const spec::Result<spec::Rational> value = cost.of(m);
@@ -242,10 +243,10 @@ Status Timing::set_means(const Program& program, int id, const spec::Cost& cost,
                           program.lane_name(id), m, value.errors().front().message)};
     }
     lane.means[index(m)] = value.value().value();
-    if (share.has(m)) sum += lane.means[index(m)];
+    sum += lane.means[index(m)];
+    ++counted;
   }
-  const int tasks = share.below(microbatches);
-  lane.mean = tasks == 0 ? 0 : sum / tasks;
+  lane.mean = counted == 0 ? 0 : sum / counted;
   return {};
 }
 

@@ -49,8 +49,7 @@ std::optional<std::string> too_large(const Program& program, int microbatches,
                 : fmt::format("the most microbatches that fit are -m {}", fits);
   return fmt::format(
       "a step of {} microbatches has {} tasks and would take about {:.0f} GB of memory, and at "
-      "most "
-      "{:g} GB are taken: {}",
+      "most {:g} GB are taken: {}",
       microbatches, tasks_in(program, microbatches), bytes / kGigabyte, kMost / kGigabyte, advice);
 }
 

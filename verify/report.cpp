@@ -416,6 +416,7 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
     if (!verdict.every_rank_from) continue;  // each depth has its own
     obligations.back().erase("peak");
     obligations.back().erase("pool_peak");
+    obligations.back().erase("pool_peak_reached");
   }
   Json json = {{"schema", "ripeline.verify/2"},
                {"program", program.name},
