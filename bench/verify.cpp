@@ -49,12 +49,15 @@ std::string with_count(std::string text, const std::string& count) {
 }
 
 spec::Program compiled(const std::string& text, std::int64_t ranks) {
-  return spec::compile({"bench.ripe", text}, {{{"ranks", ranks}}, ""}).value();
+  return spec::compile({"bench.ripe", text}, {.defines = {{"ranks", ranks}}, .dispatch = ""})
+      .value();
 }
 
 spec::Program interleaved(std::int64_t ranks, std::int64_t chunks) {
   const std::string text = spec::library_text("interleaved_1f1b").value();
-  return spec::compile({"bench.ripe", text}, {{{"ranks", ranks}, {"chunks", chunks}}, ""}).value();
+  return spec::compile({"bench.ripe", text},
+                       {.defines = {{"ranks", ranks}, {"chunks", chunks}}, .dispatch = ""})
+      .value();
 }
 
 std::string library(const char* name) { return spec::library_text(name).value(); }

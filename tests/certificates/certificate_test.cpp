@@ -246,8 +246,8 @@ TEST(Certificate, an_order_from_a_file_is_accepted_with_the_file_in_the_folder) 
 TEST(Certificate, every_library_schedule_is_accepted) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     for (const spec::ElaborateOptions& options :
-         {spec::ElaborateOptions{{{"ranks", 2}}, {}},
-          spec::ElaborateOptions{{{"ranks", 3}, {"microbatches", 4}}, {}}}) {
+         {spec::ElaborateOptions{.defines = {{"ranks", 2}}, .dispatch = ""},
+          spec::ElaborateOptions{.defines = {{"ranks", 3}, {"microbatches", 4}}, .dispatch = ""}}) {
       const Made made = make(std::string(entry.text), options, std::string(entry.name));
       const RecheckReport report = recheck(files_of(made), ask_cvc5);
       EXPECT_EQ(report.verdict, Outcome::proved) << entry.name;
@@ -282,7 +282,7 @@ TEST(Certificate, its_program_is_in_the_canonical_layout_with_what_it_takes_to_e
   const Made made = make(
       "pipeline p { param n=2; stages n; place s on s; microbatches any; op F "
       "forward { needs F at prev; } hint h { prefer F; } dispatch ready; }",
-      {{{"n", 3}}, "ready by h"});
+      {.defines = {{"n", 3}}, .dispatch = "ready by h"});
   const Files files = files_of(made);
   EXPECT_EQ(files.at("program.ripe").substr(0, 27), "pipeline p {\n  param n = 2;");
   const auto manifest = nlohmann::json::parse(files.at(kManifest));

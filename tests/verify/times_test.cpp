@@ -32,7 +32,9 @@ const spec::Order& order_of(const Program& program) {
 }
 
 Program library(const std::string& name, std::int64_t ranks) {
-  return spec::compile({name, spec::library_text(name).value()}, {{{"ranks", ranks}}, ""}).value();
+  return spec::compile({name, spec::library_text(name).value()},
+                       {.defines = {{"ranks", ranks}}, .dispatch = ""})
+      .value();
 }
 
 std::vector<std::string> committed() {

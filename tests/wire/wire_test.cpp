@@ -249,7 +249,8 @@ TEST(LeastSends, of_one_f_one_b_is_one_less_than_its_ranks) {
 TEST(LeastSends, agrees_with_trying_all) {
   const auto schedule = [](const char* name) {
     const spec::Source source{name, spec::library_text(name).value()};
-    return spec::compile(source, {{{"ranks", 3}, {"microbatches", 5}}, ""}).value();
+    return spec::compile(source, {.defines = {{"ranks", 3}, {"microbatches", 5}}, .dispatch = ""})
+        .value();
   };
   for (const char* name : {"1f1b", "eager_1f1b", "gpipe"}) {
     const spec::Program program = schedule(name);
