@@ -207,7 +207,9 @@ TEST(Check, repairs_keep_what_they_can) {
     const CheckReport report = report_of(c.before);
     EXPECT_EQ(report.verdict, Outcome::refuted) << c.before;
     const auto done = repair(read, report, {});
-    if (done.ok()) EXPECT_EQ(done.value().peak_before.size(), done.value().rank_peak.size());
+    if (done.ok()) {
+      EXPECT_EQ(done.value().peak_before.size(), done.value().rank_peak.size());
+    }
     EXPECT_EQ(done.ok() ? spec::write_actions(done.value().table) : "", c.after) << c.before;
     const std::string said = done.ok() ? fmt::format("{}", fmt::join(done.value().changes, "; "))
                                        : done.errors().front().message;

@@ -55,7 +55,7 @@ class Row {
     while (!weights_.empty()) cell({weight()});
   }
 
-  void cell(std::vector<Action> actions) {
+  void cell(spec::ShortList<Action> actions) {
     const bool overlap = actions.size() > 1;
     cells_.push_back({.actions = std::move(actions), .overlap = overlap});
   }
