@@ -15,6 +15,7 @@
 #include "cli/numbers.h"
 #include "cli/pictures.h"
 #include "cli/shorten.h"
+#include "cli/side_by_side.h"
 #include "optimise/racing/gain.h"
 #include "view/compare.h"
 

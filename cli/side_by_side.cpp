@@ -1,5 +1,5 @@
-// load_runs(): runs that stand side by side have the same numbers of ranks and microbatches where
-// they can.
+#include "cli/side_by_side.h"
+
 #include <algorithm>
 #include <iostream>
 
@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "cli/open_run.h"
-#include "cli/pictures.h"
 
 namespace ripeline::cli {
 namespace {

@@ -1,5 +1,6 @@
 #include "trace/about.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <deque>
@@ -53,10 +54,11 @@ json share_of(const core::Share& share) {
 // Of those that were read: what shares of long periods view.
 using ShareWords = std::deque<std::vector<core::ShareWord>>;
 
-core::Share share_of(const json& row, ShareWords& owned) {
+// A long period is at most the one count that the program is for; 0: it is for several.
+core::Share share_of(const json& row, int count, ShareWords& owned) {
   const int period = row.at(0);
-  require(period >= 1 && period <= core::Share::kMostPeriod && row.size() > 1,
-          "a lane has no such share");
+  const int most = std::clamp(count, core::Share::kLongestPeriod, core::Share::kMostPeriod);
+  require(period >= 1 && period <= most && row.size() > 1, "a lane has no such share");
   std::vector<bool> has(static_cast<std::size_t>(period));
   for (std::size_t i = 1; i < row.size(); ++i) {
     const int m = row[i];
@@ -183,6 +185,7 @@ namespace {
 void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpFacts>& ops,
                  std::vector<core::LaneFacts>& lanes, std::vector<core::EdgeFacts>& edges,
                  std::vector<core::UseFacts>& uses, ShareWords& words) {
+  const int count = f.min_microbatches == f.max_microbatches ? f.max_microbatches : 0;
   for (const json& row : about.at("ops")) {
     ops.push_back({row.at(0).get_ref<const std::string&>(),
                    value_of<core::OpKind>(core::kOpKindNames, row.at(1))});
@@ -190,7 +193,7 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),
                      value_of<core::Engine>(core::kEngineNames, row.at(4)), row.at(5),
-                     row.size() > 6 ? share_of(row[6], words) : core::Share{}});
+                     row.size() > 6 ? share_of(row[6], count, words) : core::Share{}});
   }
   for (const json& row : about.at("edges")) {
     edges.push_back({row.at(0), row.at(1), value_of<core::Of>(core::kOfNames, row.at(2)), row.at(3),

@@ -59,7 +59,8 @@ VerifyOptions limits_for(const Program& program, VerifyOptions options) {
   constexpr std::uint64_t kSteps = 1'000'000;
   constexpr std::uint64_t kStates = 500'000;
   const VerifyOptions usual;
-  if (program.lanes.size() > kFewLanes) return options;
+  // The states of a group are those of all of its members.
+  if (program.lanes.size() > kFewLanes || program.tensor_parallel.members > 1) return options;
   if (options.solver_steps > 0 && options.solver_steps <= usual.solver_steps) {
     options.solver_steps = std::min(options.solver_steps, kSteps);
   }

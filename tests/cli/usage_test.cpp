@@ -51,14 +51,16 @@ TEST_F(Usage, says_which_number_a_flag_expects) {
   write("schedule.csv", "0F0,0B0\n1F0,1B0\n");
   for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
            {"check schedule.csv --memory 0",
-            "--memory: expected an integer of 1 or more, and found '0'"},
-           {"check schedule.csv --memory 2.5",
-            "--memory: expected an integer of 1 or more, and found"},
+            "--memory 0: expected microbatches that a rank has room for, a number above 0"},
+           {"check schedule.csv --stage-memory 2.5",
+            "--stage-memory: expected an integer of 1 or more, and found"},
            {"check schedule.csv --ranks x",
             "--ranks: expected an integer of 1 or more, and found 'x'"},
            {"check schedule.csv --ranks 3000000000",
             "--ranks: expected an integer from 1 to 2147483647, and found '3000000000'"},
-           {"compare bf -m 2 --memory 0", "--memory: expected a number above 0, and found '0'"},
+           {"compare bf -m 2 --memory 0",
+            "--memory 0: expected microbatches of all of a rank's layers that it has room for, a "
+            "number above 0"},
            {"compare bf -m 2 --seeds 0",
             "--seeds: expected an integer from 1 to 1000000, and found"},
            {"simulate bf -m 2 --latency -1",
@@ -89,10 +91,11 @@ TEST_F(Usage, says_in_which_unit_memory_is) {
     }
     return joined;
   };
-  EXPECT_NE(help("compare").find("room, in activations of all of its layers"), std::string::npos);
-  EXPECT_NE(help("optimise").find("activations of all its layers"), std::string::npos);
-  EXPECT_NE(help("check").find("room, in activations of one stage"), std::string::npos);
-  EXPECT_NE(help("check").find("`compare --memory`"), std::string::npos);
+  EXPECT_NE(help("compare").find("microbatches of all of its layers"), std::string::npos);
+  EXPECT_NE(help("optimise").find("microbatches that a rank may hold in all of its layers"),
+            std::string::npos);
+  EXPECT_NE(help("check").find("a stage's room, in activations of that stage"), std::string::npos);
+  EXPECT_NE(help("check").find("as for `compare` and `optimise`"), std::string::npos);
 }
 
 TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
