@@ -1,5 +1,5 @@
 // Amounts as flags take them: a number with a unit behind it, as 24GB, 1.9GiB or 0.6ms, or without
-// one, as 7 or 2.5. Plain values; exact.
+// one, as 7 or 2.5. Plain values; amount_in() is exact.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,8 @@ int exit_code_of(validate::RunOutcome outcome) {
   return unknown;
 }
 
-// Of the hash that the trace has: with -m that of what is proved for these counts alone, or, where
-// a step of the program was run, that of the program.
+// The program with the hash that the trace has: with -m that of what is proved for these counts
+// alone, or, where a step of the program was run, that of the program.
 spec::Result<LoadedProgram> load_for(const trace::File& file, const CheckRunCommand& command) {
   auto loaded = load(command.file, command.program);
   const auto& counts = command.program.microbatches;

@@ -26,7 +26,7 @@ enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3, no_memory
 // code of bad input.
 int say_failed(const std::string& sentence);
 int say_failed(const spec::Diagnostics& errors);
-// That memory ran out; the exit code for it. Takes none itself.
+// Reports that memory ran out, and returns the exit code for it. Takes none itself.
 int say_no_memory();
 // Says so too where memory runs out in a thread or below code that cannot throw, and ends the
 // process with that exit code.

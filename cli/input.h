@@ -24,7 +24,7 @@ struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
   std::string dispatch;
   std::optional<spec::Placement> placement;  // of a schedule of PyTorch
-  // What is judged, generated or run is for these alone.
+  // A program is judged, generated or run for these alone.
   std::optional<Counts> microbatches;
   bool one_step = false;  // of a command that runs one: `microbatches` is one count
   bool several = false;   // programs take these: each the defines of params that it has

@@ -231,7 +231,7 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
   return all;
 }
 
-// Of the memories; empty: that of --activation, which has no name.
+// The unit of the memories; empty: that of --activation, which has no name.
 std::string memory_unit(const OptimisedFlags& flags) {
   if (flags.activation.empty()) return "microbatches";
   const auto first = amount_in(flags.memory.substr(0, flags.memory.find(kDots)));

@@ -61,8 +61,8 @@ std::string counted(std::int64_t n, const char* noun, const char* plural) {
   return fmt::format("{} {}", n, n == 1 ? noun : plural);
 }
 
-// What a rank, or a stage, holds at most of each resource with a capacity, and of what it has room
-// for, in the program's amounts. Where these are `parts` times those of --memory, also in the
+// The most that a rank, or a stage, holds of each resource with a capacity, and the room that it
+// has, in the program's amounts. Where these are `parts` times those of --memory, also in the
 // latter.
 std::string held_text(const Problem& problem, const optimise::Found& order, double parts) {
   const spec::Program& program = problem.program();
@@ -95,7 +95,7 @@ std::string held_text(const Problem& problem, const optimise::Found& order, doub
   return text;
 }
 
-// Of which orders a bound speaks.
+// The orders that a bound speaks of.
 std::string among_which(const Optimised& optimised) {
   if (optimised.model.empty()) return "of this program";
   const bool several = optimised.forms.front().name != optimised.forms.back().name;
@@ -358,7 +358,8 @@ optimise::Claim claim_of(const Optimised& optimised, const FormSearch& search) {
           .order = search.best()->order};
 }
 
-// What the proof of an order, its run and its report take, tried with the one that there is.
+// The seconds that the proof of an order, its run and its report take, tried with the one that
+// there is.
 double seconds_to_end(const Optimised& optimised, const FormSearch& search, const Budget& budget) {
   if (budget.is_over()) return 0;
   const double begun = budget.gone();

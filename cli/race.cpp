@@ -175,8 +175,8 @@ spec::Result<RaceResult> race(const spec::Program& program, int microbatches,
 
 namespace {
 
-// What a race takes, by one run with drawn times: about so many dispatches meet each seed, and
-// those that wait take longer than an order.
+// The seconds that a race takes, by one run with drawn times: about so many dispatches meet each
+// seed, and those that wait take longer than an order.
 double seconds_of_race(const optimise::Certified& best, const Optimised& optimised,
                        int microbatches, int seeds) {
   constexpr double kFirstRuns = 8;

@@ -77,7 +77,7 @@ std::string share_tables(const core::ProgramFacts& facts) {
   return text;
 }
 
-// What a lane has instead of one task for each microbatch.
+// The end of a lane's row: `once`, or its share, if it has not every microbatch.
 std::string tasks_text(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
   if (lane.once) return ", true";
   if (lane.share.is_all()) return "";

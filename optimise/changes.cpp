@@ -165,7 +165,7 @@ class Builder {
     });
   }
 
-  // What the op may leave beside what it takes, at each of its stages; 0: it has no bound.
+  // The room that the op may leave beside its own amount, at each of its stages; 0: no bound.
   std::int64_t room_beside(const std::string& op, int resource) const {
     std::optional<std::int64_t> least;
     for (const spec::Lane& lane : program_.lanes) {

@@ -36,8 +36,8 @@ struct Candidate {
   std::int64_t most = 0;
 };
 
-// Of an obligation that is not proved. Nearest first. `last` only when nothing else was proved: room
-// that is left of other resources, and two changes at once.
+// Changes for an obligation that is not proved, nearest first. `last` only when nothing else was
+// proved: room that is left of other resources, and two changes at once.
 struct Candidates {
   std::vector<Candidate> first;
   std::vector<Candidate> last;

@@ -58,7 +58,8 @@ class FormSearch {
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
   [[nodiscard]] Time best_value() const;  // of the objective; there is a best
-  // No order of any of the forms, and of the others, is below it. Of none, where none fits: 0.
+  // No order of any of the forms, and of the others, is below it. If no form fits: that of the
+  // others, or 0 without others.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
   // The form whose bound that is; the first one, where none fits or that of the others is lower.

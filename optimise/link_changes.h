@@ -9,8 +9,8 @@
 
 namespace ripeline::verify {
 
-// Of the links by which these needs are met, given by the needs' places: more slots, messages in
-// order, a slot for each message, senders that do not wait. The tree must outlive them.
+// Changes of the links by which these needs are met, given by the needs' places: more slots,
+// messages in order, a slot for each message, senders that do not wait. The tree must outlive them.
 [[nodiscard]] std::vector<Candidate> link_changes(const spec::ast::Pipeline& tree,
                                                   const std::vector<spec::Span>& needs);
 

@@ -17,7 +17,7 @@
 //                                     use
 //   deadlock mismatch                 every action ends, whatever the timing, on the stated
 //                                     communicators and kernels, each send a rendezvous
-//   memory                            microbatches in flight, from F to B or W, within the limit
+//   memory                            activations held, from F to B or W, within the limit
 // Refuted: at least one finding. Proved: none, and each rule was asked. Unknown: more than can be
 // judged. Values; thread-safe; any table will do.
 #pragma once

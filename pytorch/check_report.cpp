@@ -86,7 +86,7 @@ std::string grid(const spec::ActionTable& table, const CheckReport& report) {
   return "\n" + text + "\n";
 }
 
-// What the ranks hold, where all of a rank's stages have each microbatch.
+// The peaks of the ranks in microbatches: all of a rank's stages have each microbatch.
 std::vector<double> in_microbatches(const CheckReport& report) {
   std::vector<double> counted;
   for (int rank = 0; rank < size_of(report.rank_peak); ++rank) {
@@ -168,7 +168,7 @@ Json number(double value) {
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
 
-// What the table is judged as.
+// The shape and options by which the table is judged.
 void add_shape(Json& json, const CheckReport& report, const CheckOptions& options) {
   json["ranks"] = report.shape.map.ranks;
   json["stages"] = report.shape.map.stages();

@@ -66,7 +66,7 @@ class ScheduleCheck {
 
 [[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3
 
-// What a rank with so many stages has room for, in activations of a stage; nothing: no limit.
+// The room of a rank with so many stages, in activations of a stage; nothing: no limit.
 [[nodiscard]] std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks);
 
 }  // namespace ripeline::verify

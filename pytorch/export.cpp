@@ -30,7 +30,7 @@ std::optional<ActionKind> kind_of(OpKind kind) {
   }
 }
 
-// As measured: the state of the run, and the file that is made of it.
+// Measured bytes: the state of the run, and the file that is made of it.
 constexpr KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
 
 Diagnostic wrong(std::string id, std::string message, std::string hint, Span span = {}) {

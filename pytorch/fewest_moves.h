@@ -1,9 +1,10 @@
 // An order that PyTorch loads, by moving the fewest cells of one that it does not.
 //
 // A move takes a cell out of its row and puts it elsewhere in that row. First come the fewest
-// moves; among repairs with as many, one in which no rank holds more microbatches at once than
-// before, if there is one, else one with the least sum of what the ranks hold more. Both are exact
-// where the search ends within its steps; MovedOrder says whether it did. Pure; never throws.
+// moves; among repairs with as many, one in which no rank holds more activations at once than
+// before, if there is one, else one with the least sum of what the ranks hold more.
+// MovedOrder::fewest says whether the first is known; the second is exact where the search also
+// tried all choices of as many moves within its steps. Pure; never throws.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@
 
 namespace ripeline::verify {
 
-// The most microbatches in flight at once in a row: of all its stages, or of the stage with most.
-// An F begins one, a B or W ends it.
+// The most activations held at once in a row: of all its stages, or of the stage with most. An F
+// begins one, a B or W ends it.
 struct RowPeak {
   std::int64_t all = 0;
   std::int64_t stage = 0;

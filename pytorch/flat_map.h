@@ -44,7 +44,7 @@ class FlatMap {
     [[no_unique_address]] Value value{};
   };
 
-  // That of the key, or the free one where it belongs.
+  // The slot of the key, or the free one where it belongs.
   [[nodiscard]] std::size_t slot_of(std::uint64_t key) const {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;  // 2^64 divided by the golden ratio
     const std::size_t last = slots_.size() - 1;

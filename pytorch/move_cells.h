@@ -30,7 +30,7 @@ struct MoveCells {
 
   [[nodiscard]] int size() const { return static_cast<int>(cells.size()); }
 };
-// Of computations without blanks, in which all that a cell needs occurs.
+// The graph of computations without blanks, in which all that a cell needs occurs.
 [[nodiscard]] MoveCells move_cells(const spec::ActionTable& table, const spec::StageMap& map);
 
 // How far the rows come, each in its order, where some cells are taken out of their rows and start

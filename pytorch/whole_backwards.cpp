@@ -62,7 +62,8 @@ std::vector<Intervals> whole_of(const spec::ActionTable& table, const CheckShape
   return intervals;
 }
 
-// Of intervals `from` .. `to` - 1, for an m of which it is known that it lies in `known`.
+// The condition of intervals `from` .. `to` - 1, for an m of which it is known that it lies in
+// `known`.
 std::string where_in(const Intervals& all, int from, int to, Interval known, int count) {
   if (from == to) return "0";
   if (to - from > 1) {
@@ -81,7 +82,7 @@ std::string where_in(const Intervals& all, int from, int to, Interval known, int
   return text.empty() ? "1" : text;
 }
 
-// Of stages `first` .. `last` - 1.
+// The condition of stages `first` .. `last` - 1.
 std::string where_at(const std::vector<Intervals>& stages, int first, int last, int count) {
   const auto begin = stages.begin() + first;
   const auto end = stages.begin() + last;

@@ -115,7 +115,7 @@ std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::
   return text;
 }
 
-// What the amounts of resources are, where their names do not say it all.
+// The units of resources, where their names do not say it all.
 std::string units_text(const Program& program) {
   std::string text;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {

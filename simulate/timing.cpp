@@ -17,7 +17,7 @@ using core::Status;
 using core::StatusCode;
 using spec::Program;
 
-// As measured: what executors, the record of a run and who looks at it take.
+// Measured bytes: executors, the record of a run and its readers.
 constexpr spec::KeptBytes kKeptOfRun{.task = 100, .message = 60, .microbatch = 30};
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -224,8 +224,8 @@ Status Timing::set_lanes(const Program& program, int microbatches) {
   return {};
 }
 
-// What the program says of the lane. Microbatches that are not of its share are left at 0, unless
-// the order of the inputs may bring them there.
+// Sets the lane's means to the program's costs. Microbatches that are not of its share are left at
+// 0, unless the order of the inputs may bring them there.
 Status Timing::set_means(const Program& program, int id, const spec::Cost& cost, int microbatches) {
   Lane& lane = lanes_[index(id)];
   lane.mean = cost.each.value();

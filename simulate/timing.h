@@ -130,7 +130,7 @@ class Timing {
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;
-  // Of a microbatch's tasks; a task that runs once is of none.
+  // The factor of a microbatch's tasks; a task that runs once is of none.
   [[nodiscard]] double factor_of(const Lane& lane, std::size_t input) const {
     return lane.once ? 1 : inputs_[input];
   }

@@ -1,4 +1,4 @@
-// What amounts of a program's resources are called, by the rule of core/vocabulary/per_rank.h. Pure
+// The names of amounts of a program's resources, by the rule of core/vocabulary/per_rank.h. Pure
 // functions.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace ripeline::spec {
 
-// Of a step, by estimate.
+// The most that a step may take, by estimate.
 inline constexpr std::int64_t kMostBytes = 8'000'000'000;
 
 // Bytes that are kept of each.

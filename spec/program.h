@@ -339,8 +339,6 @@ struct Program {
   std::vector<Unsupported> unsupported;  // that no reader supports yet
   std::uint64_t hash = 0;                // of everything that a verdict depends on, and the hint
 
-  // Some lane's share is any set of microbatches, for the one count that the program is for.
-  [[nodiscard]] bool has_long_share() const { return !share_words.empty(); }
   // Whether the lane's tasks are collectives among replicas.
   [[nodiscard]] bool reduces(int lane) const {
     return data_parallel.replicas > 1 && at(ops, at(lanes, lane).op).kind == OpKind::reduce;

@@ -51,7 +51,7 @@ json share_of(const core::Share& share) {
   return row;
 }
 
-// Of those that were read: what shares of long periods view.
+// The words that were read, which shares of long periods view.
 using ShareWords = std::deque<std::vector<core::ShareWord>>;
 
 // A long period is at most the one count that the program is for; 0: it is for several.

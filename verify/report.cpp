@@ -145,7 +145,7 @@ std::string peak_text(const Program& program, const Obligation& o) {
   return text;
 }
 
-// What the ranks hold at most: of several pools of a rank, their peaks together.
+// The peaks of the ranks: those of a rank's pools together.
 Json rank_peaks(const Program& program, const std::string& name,
                 const std::vector<std::optional<Peak>>& peaks) {
   std::vector<Json> ranks(static_cast<std::size_t>(program.ranks), 0);

@@ -132,7 +132,7 @@ std::optional<std::string> other_work(const std::vector<Compared>& all) {
   return std::nullopt;
 }
 
-// What the limit is about: nothing where that is something else.
+// The amount that the limit is about; nothing where the resource is of another kind.
 std::optional<double> limited(const Figures::Peak& peak, const MemoryLimit& limit) {
   if (peak.per_rank.empty()) return std::nullopt;
   if (!limit.bytes) {
@@ -162,7 +162,7 @@ std::string microbatches_text(const Figures::Peak& peak) {
                          : fmt::format("{:.6g}..{:.6g}", *least, *most);
 }
 
-// What a run holds of a resource: a cell, and where parts are counted another one.
+// The cell of a resource that a run holds, and where parts are counted another one.
 void add_peak(std::vector<std::string>& line, const Figures::Peak* peak, bool parts,
               const std::optional<MemoryLimit>& limit) {
   if (peak == nullptr || peak->per_rank.empty()) {

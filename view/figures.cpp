@@ -32,7 +32,7 @@ std::vector<Figures::Peak> peaks_of(const Timeline& timeline) {
   return peaks;
 }
 
-// What is averaged.
+// The figures that are averaged.
 constexpr std::array kTimes = {&Figures::wall, &Figures::span, &Figures::work,
                                &Figures::span_bubble, &Figures::wall_bubble};
 

@@ -1,6 +1,6 @@
 // Figures: what came of a run, in numbers: its times, and what each rank held.
 //
-// What is held is counted as core/vocabulary/per_rank.h says. Pure functions.
+// Amounts are counted as core/vocabulary/per_rank.h says. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ripeline::view {
 
-// Of one run, or the means of several; times in the run's unit.
+// The numbers of one run, or the means of several; times in the run's unit.
 struct Figures {
   double wall = 0;         // from the first start to the last end, of all ranks
   double span = 0;         // of the rank for which it is largest: last end - first start
@@ -35,7 +35,7 @@ struct Figures {
 [[nodiscard]] std::string bubble_text(double bubble, double of);
 // Over the ranks, with its unit: `1..4`, or `500 MiB` where it is the same for all.
 [[nodiscard]] std::string range_text(const Figures::Peak& peak);
-// Of several runs of one program. Not empty.
+// The means of several runs of one program. Not empty.
 [[nodiscard]] Figures average(const std::vector<Figures>& runs);
 
 }  // namespace ripeline::view

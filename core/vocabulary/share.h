@@ -3,7 +3,8 @@
 // `on m where m % 2 == 0` gives a lane every other one. A share repeats with a period, so that it
 // is known for every count of microbatches. In a program for one count alone the period may be that
 // count: then any set of microbatches is a share, and its bits stand in words. A plain value, which
-// views the words of a long period; whoever has the lane owns them.
+// views the words of a long period: they belong to the Program, OwnedFacts or generated file that
+// it came from, which outlives every copy.
 #pragma once
 
 #include <bit>

@@ -170,7 +170,7 @@ class FirstOrder {
     }
   }
 
-  // What has been listed of each lane says all that matters, so no such state is met twice.
+  // The numbers of tasks listed of each lane say all that matters, so no state is met twice.
   void search() {
     std::vector<Branch> branches;
     for (bool back = false; steps_ > 0;) {

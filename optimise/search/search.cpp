@@ -138,7 +138,7 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const bool has_order = best.best().has_value();
   if (const auto own = problem.of_own_dispatch()) {
     const auto found = problem.timed(own->rows);
-    // What all else is compared with is worth more states.
+    // The own dispatch is the measure of all else, and worth more states.
     if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
       best.offer(*found, kOwnDispatch);
     }

@@ -9,9 +9,10 @@
 
 namespace ripeline::spec::elaboration {
 
-// What the op's cost says without a stage.
+// Reports a cost that is wrong at every stage.
 void check_cost(Work& work, const ast::Op& op);
-// Of the op's lane with that share for which `values` hold; `where` ends the sentences of errors.
+// The cost of the op's lane with that share for which `values` hold; `where` ends the sentences of
+// errors.
 [[nodiscard]] Cost cost_of(Work& work, const ast::Op& op, const Share& share, const Values& values,
                            const std::string& where);
 

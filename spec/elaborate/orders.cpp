@@ -128,7 +128,7 @@ class OrderMaker {
   Order order_;
 };
 
-// What is wrong with the order for that count; nothing also where `left` ran out.
+// The errors of the order for that count; none also where `left` ran out.
 Diagnostics wrong_with(const Work& work, const Order& order, int count, ExpansionWork& left) {
   for (int rank = 0; rank < work.program.ranks; ++rank) {
     --left.left;

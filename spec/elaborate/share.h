@@ -1,7 +1,7 @@
 // Part of the fifth step: what `on m where` says, as a share of the microbatches.
 //
-// What a condition leaves must repeat, alone and together with all others; where the range is one
-// count, any set of microbatches does. Errors: where-….
+// The microbatches that a condition leaves must repeat, alone and together with all others; where
+// the range is one count, any set of microbatches does. Errors: where-….
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What several commands write as JSON has one name: a caller reads it without knowing which command
-// wrote it.
+// One thing has one name in the JSON of several commands: a caller reads it without knowing which
+// command wrote it.
 #include <gtest/gtest.h>
 
 #include <set>

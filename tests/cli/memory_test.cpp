@@ -34,7 +34,7 @@ class Memory : public CliTest {
   }
 };
 
-// What the proof says of the order's ranks.
+// The proved peaks of the order's ranks.
 json proved_peak(const json& verified) {
   for (const json& obligation : verified["obligations"]) {
     if (obligation["name"] == "memory") return obligation["peak"];

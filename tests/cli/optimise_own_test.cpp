@@ -34,7 +34,7 @@ class OptimiseOwn : public CliTest {
     json found;
   };
 
-  // Of the program `own.ripe`; `times` are flags.
+  // The result for the program `own.ripe`; `times` are flags.
   Result optimised(int microbatches, const std::string& times, const std::string& search) {
     const std::string count = fmt::format(" -m {} ", microbatches);
     std::filesystem::remove(folder_ / "best.ripe");

@@ -1,4 +1,4 @@
-// What does not fit into memory: refused before it is taken, or said as what it is.
+// Steps that do not fit into memory are refused before they take it, or reported as such.
 #include <gtest/gtest.h>
 
 #include <regex>

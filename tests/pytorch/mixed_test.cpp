@@ -271,7 +271,7 @@ TEST(MixedBackwards, of_hundreds_of_microbatches_are_as_exact) {
     const auto exported = spec::export_actions(program, microbatches);
     ASSERT_TRUE(exported.ok()) << exported.errors().front().message;
     EXPECT_EQ(spec::write_actions(exported.value().table), text);
-    // What a trace says of the lanes is read as it was.
+    // A trace's lanes are read as they were.
     const core::OwnedFacts facts = lower::facts_of(program);
     trace::About read;
     const trace::About about(facts.facts(), {.microbatches = microbatches});
@@ -303,7 +303,7 @@ TEST(MixedBackwards, of_dualpipe_v_take_what_the_paper_says) {
       EXPECT_EQ(verify(program).outcome, Outcome::proved);
     }
   }
-  // What the two take together is a param.
+  // The cost of the two together is a param.
   const spec::Program hidden = program_of_text(text, kEqual, 2);
   EXPECT_LT(makespan_of(hidden), 66);
   EXPECT_EQ(makespan_of(program_of_text(text, kEqual, 3)), 66);

@@ -46,7 +46,7 @@ enum class Answer : std::uint8_t { sat, unsat, unknown };
 
 // What a solver is for.
 struct SolverUse {
-  // To solve: `steps` is Z3's rlimit for each check; 0 means no limit.
+  // To solve: `steps` is Z3's rlimit for each check, halved whenever one gives up; 0: no limit.
   SolverUse(std::uint64_t limit) : steps(limit) {}
   [[nodiscard]] static SolverUse writing() {
     SolverUse use(0);

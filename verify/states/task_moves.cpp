@@ -137,7 +137,7 @@ bool TaskMoves::may_start_after_arrivals(State& state, const Task& task) const {
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
   });
-  // What dispatch takes may start, which is quicker to tell.
+  // A task that dispatch takes may start, which is quicker to tell.
   const bool may =
       machine_.may_start(state, task.lane, task.microbatch) &&
       (chooser_ == Machine::Chooser::any || machine_.is_enabled(state, start, chooser_));
