@@ -115,14 +115,15 @@ std::size_t CsvCells::end_of_plain() const {
 // False: the quote is never closed.
 bool CsvCells::unquote(std::size_t& end) {
   unquoted_.clear();
-  for (end = at_ + 1;; ++end) {
+  end = at_ + 1;
+  while (true) {
     const std::size_t quote = std::min(bytes_.find('"', end), bytes_.size());
     unquoted_ += bytes_.substr(end, quote - end);
     end = quote;
     if (end == bytes_.size()) return false;
     if (end + 1 == bytes_.size() || bytes_[end + 1] != '"') break;
     unquoted_ += '"';
-    ++end;
+    end += 2;
   }
   // Behind the quote, as it stands.
   for (++end; end < bytes_.size() && !ends_cell(bytes_[end]); ++end) unquoted_ += bytes_[end];
