@@ -19,7 +19,7 @@ enum class Dimension : std::uint8_t { none, bytes, time };
 
 struct Amount {
   spec::Rational value;  // in the unit
-  std::string unit;      // of bytes (core/vocabulary/byte_unit.h) or of time: ns, us, ms, s
+  std::string unit;      // bytes (core/vocabulary/byte_unit.h) or time: ns, us, ms, s
   Dimension dimension = Dimension::none;
   spec::Rational base;  // in bytes or nanoseconds; without a unit, the value
 };

@@ -26,7 +26,7 @@ struct ProgramOptions {
   std::optional<spec::Placement> placement;  // of a schedule of PyTorch
   // A program is judged, generated or run for these alone.
   std::optional<Counts> microbatches;
-  bool one_step = false;  // of a command that runs one: `microbatches` is one count
+  bool one_step = false;  // the command runs one step: `microbatches` is one count
   bool several = false;   // programs take these: each the defines of params that it has
 };
 void add_program_options(CLI::App& command, ProgramOptions& options);

@@ -44,7 +44,7 @@ struct Point {
   std::string memory;
   bool fits = false;
   bool found = false;
-  Time value = 0;  // of the objective
+  Time value = 0;  // the objective's
   Time wall = 0;
   Time span = 0;
   Time work = 0;

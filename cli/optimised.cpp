@@ -32,8 +32,8 @@ constexpr std::int64_t kMostTasks = 1'000'000;
 constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = PlacedModel::kMostChunks;
-constexpr int kMostTriedChunks = 4;                // of --placement any
-constexpr std::int64_t kMostTasksOfCuts = 15'000;  // of all cuts of a placement that are searched
+constexpr int kMostTriedChunks = 4;                // by --placement any
+constexpr std::int64_t kMostTasksOfCuts = 15'000;  // all cuts of a placement that are searched
 constexpr std::int64_t kMostCuts = 200;
 
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(

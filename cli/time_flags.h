@@ -20,7 +20,7 @@ struct TimeFlags {
   std::string jitter;
   std::string latency;  // with a unit or in the run's, as the next one
   std::string control;
-  simulate::TimingOptions timing;  // of which the others are no part
+  simulate::TimingOptions timing;  // the others are no part of it
 };
 inline constexpr const char* kUnitHelp =
     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit";

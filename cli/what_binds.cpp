@@ -14,7 +14,7 @@ using optimise::Problem;
 struct Words {
   std::string_view formula;
   std::string_view of_model;    // even, trained with F, I and W
-  std::string_view of_program;  // of any, where the formula names a pool
+  std::string_view of_program;  // any program, where the formula names a pool
 };
 constexpr Words kWords[] = {
     {"busiest rank of every cut",
