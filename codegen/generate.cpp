@@ -27,7 +27,7 @@ $includes$
 namespace $name$ {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 6,
+static_assert(core::kCoreVersion == 7,
               "this file is for another version of Ripeline: generate it again");
 
 $tables$$numbers$$guards$$order$$arbiter$

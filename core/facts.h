@@ -21,7 +21,7 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 6;
+inline constexpr int kCoreVersion = 7;
 
 struct OpFacts {
   std::string_view name;

@@ -47,8 +47,11 @@ class MoveSearch {
     }
     return std::move(best_);
   }
-  // Whether no fewer moves than the best has do: those beyond the first choice are not all tried.
-  bool is_fewest() const { return best_moves_ == first_moves_; }
+  // Whether no fewer moves than the best has do. All choices of as many cells as the first one has
+  // were tried, so one more is the fewest of those that fit; of larger choices only some are tried.
+  bool is_fewest() const {
+    return best_moves_ == first_moves_ || (best_moves_ == first_moves_ + 1 && steps_ <= kMostSteps);
+  }
 
  private:
   void explore(int left) {

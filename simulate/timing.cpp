@@ -206,6 +206,7 @@ void Timing::set_costs(int microbatches) {
 
 Status Timing::set_lanes(const Program& program, int microbatches) {
   lanes_.resize(program.lanes.size());
+  share_words_ = program.share_words;
   std::vector<spec::Cost> costs;
   for (const spec::Lane& lane : program.lanes) costs.push_back(lane.cost);
   if (options_.rank_costs) {

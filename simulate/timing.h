@@ -152,6 +152,7 @@ class Timing {
   std::vector<double> known_;        // per input: what it is thought to be, over that
   std::vector<std::int32_t> order_;  // per microbatch: its input
   std::vector<Lane> lanes_;
+  spec::ShareWords share_words_;  // the lanes' shares view them
   std::map<std::pair<core::LaneId, core::LaneId>, double> slowdowns_;
   std::vector<Edge> edges_;
   core::Costs costs_;

@@ -9,9 +9,9 @@
 //    2F0. In one step every task of every lane runs exactly once. The lane of a `once` op has one
 //    task, 2G0; a lane with `on m where` has the tasks of its share of the microbatches
 //    (core/vocabulary/share.h); a lane that has none of them is not there, and nothing is needed of
-//    it. A lane's tasks are numbered 0, 1, … in the order of their
-//    microbatches, and below `microbatch` is that number. Only edges between different shares,
-//    names, costs and data depend on which microbatch it is.
+//    it. A lane's tasks are numbered 0, 1, … in the order of their microbatches, and below
+//    `microbatch` is that number. Only edges between different shares, names, costs and data depend
+//    on which microbatch it is.
 //  * An edge says what a task needs of its producer (Of): the task of the same microbatch, the task
 //    of the microbatch before (nothing, for the first), or all tasks. A microbatch that is not in
 //    the producer's share is not needed.
@@ -83,6 +83,9 @@ using core::kEngines;
 using core::Of;
 using core::OpKind;
 using core::Share;
+
+// The words of long shares, each vector once; whoever keeps Shares of a Program keeps these.
+using ShareWords = std::vector<std::shared_ptr<const std::vector<core::ShareWord>>>;
 using core::Task;
 
 struct Op {
@@ -324,7 +327,7 @@ struct Program {
   std::vector<Op> ops;
   std::vector<Stage> stages;
   std::vector<Lane> lanes;
-  std::vector<std::shared_ptr<const std::vector<core::ShareWord>>> share_words;  // lanes view them
+  ShareWords share_words;  // the lanes' shares view them
   std::vector<Edge> edges;
   std::vector<Inbox> inboxes;
   TensorParallel tensor_parallel;

@@ -37,14 +37,14 @@ class ShortList {
   [[nodiscard]] const T& back() const { return begin()[size_ - 1]; }
 
   // Copies all of them from the second on: cells have few.
-  void push_back(const T& item) {
+  void push_back(T item) {
     if (size_ > 0) {
       auto longer = std::make_unique<T[]>(size_ + 1);
       std::copy(begin(), end(), longer.get());
       more_ = std::move(longer);
     }
     ++size_;
-    (*this)[size_ - 1] = item;
+    (*this)[size_ - 1] = std::move(item);
   }
   void clear() {
     more_.reset();

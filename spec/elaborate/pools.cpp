@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -134,12 +138,12 @@ class StageOrder {
  public:
   StageOrder(const Program& program, int share_period)
       : program_(program),
-        share_period_(share_period),
+        kinds_(kinds_in(program, share_period)),
         depth_(depths(program)),
         seen_(program.lanes.size(), 0) {}
 
-  // Microbatches from here on are as those before: what lanes have of them repeats.
-  [[nodiscard]] int share_period() const { return share_period_; }
+  // The first microbatch of each kind: those of a kind are in the shares of the same lanes.
+  [[nodiscard]] const std::vector<int>& kinds() const { return kinds_; }
   [[nodiscard]] bool has(int lane, int microbatch) const {
     const Lane& l = at(program_.lanes, lane);
     return l.once || l.share.has(microbatch);
@@ -172,6 +176,24 @@ class StageOrder {
   }
 
  private:
+  // From `share_period` on, microbatches are of the kinds of those before.
+  static std::vector<int> kinds_in(const Program& program, int share_period) {
+    std::vector<Share> shares;
+    for (const Lane& lane : program.lanes) {
+      if (lane.once || lane.share.is_all()) continue;
+      if (std::find(shares.begin(), shares.end(), lane.share) != shares.end()) continue;
+      shares.push_back(lane.share);
+    }
+    std::set<std::vector<bool>> known;
+    std::vector<int> kinds;
+    for (int m = 0; m < share_period; ++m) {
+      std::vector<bool> has;
+      for (const Share& share : shares) has.push_back(share.has(m));
+      if (known.insert(std::move(has)).second) kinds.push_back(m);
+    }
+    return kinds;
+  }
+
   // Of each lane, the longest way to a lane that needs nothing. There is no cycle here.
   static std::vector<int> depths(const Program& program) {
     std::vector<int> depth(program.lanes.size(), 0);
@@ -198,7 +220,7 @@ class StageOrder {
   }
 
   const Program& program_;
-  int share_period_;
+  std::vector<int> kinds_;
   std::vector<int> depth_;  // a lane needs only lanes of less depth
   std::vector<int> seen_;   // per lane: the last search that came by
   int search_ = 0;
@@ -267,7 +289,7 @@ void check_use(Work& work, StageOrder& order, const StageUse& use, int pool) {
         "release it in fewer ops", span);
     return;
   }
-  for (int m = 0; m < order.share_period(); ++m) {
+  for (const int m : order.kinds()) {
     if (!may_release_too_much(program, order, use, pool, m)) continue;
     const int named = *std::find_if(use.releasing.rbegin(), use.releasing.rend(),
                                     [&](int lane) { return order.has(lane, m); });

@@ -293,7 +293,7 @@ TEST_F(ScheduleFiles, repaired_say_how_many_cells_moved_and_what_is_held) {
   EXPECT_TRUE(says(more, "  peak activations: 1 1 before, 2 1 now\n")) << more.out;
   const Outcome within = ripeline("check given.csv --fix fixed.csv --memory 1");
   EXPECT_EQ(within.exit_code, 0);
-  EXPECT_TRUE(says(within, "  2 cells moved; fewer may do\n")) << within.out;
+  EXPECT_TRUE(says(within, "  2 cells moved, the fewest that do\n")) << within.out;
   EXPECT_TRUE(says(within, "  peak activations: 1 1 before, 1 1 now\n")) << within.out;
   const Outcome dropped = fix("0F0,0F0,0B0\n1F0,1B0\n");
   EXPECT_EQ(dropped.exit_code, 0);

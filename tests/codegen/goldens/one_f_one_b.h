@@ -29,7 +29,7 @@
 namespace one_f_one_b {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 6,
+static_assert(core::kCoreVersion == 7,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {

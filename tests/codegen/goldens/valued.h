@@ -30,7 +30,7 @@
 namespace valued {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 6,
+static_assert(core::kCoreVersion == 7,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
