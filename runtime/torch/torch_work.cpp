@@ -83,7 +83,9 @@ Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, i
   return {};
 }
 
-// In one call for each type. A parameter without a gradient at any replica has none afterwards.
+// In one call for each type. A parameter without a gradient at any replica has none afterwards. One
+// that has a gradient at some replicas only, as where the data choose what a stage runs, has their
+// sum at all of them.
 void sum_gradients(const TorchStage& stage, const Group& replicas) {
   if (replicas.size() == 1) return;
   const torch::NoGradGuard no_grad;

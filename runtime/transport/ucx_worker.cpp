@@ -28,7 +28,8 @@ Status failure(const char* what, ucs_status_t status) {
 // What UCX is to do unless the user says something else.
 ucs_status_t read_settings(ucp_config_t*& config) {
   // Without it, UCX takes TCP between the processes of a host, since it could not tell that one of
-  // them is gone. Here the environment is the only way to say so.
+  // them is gone. Here the environment is the only way to say so. UCX then copies what goes over
+  // shared memory in pieces of 8 KiB, so that the death of a process harms nobody.
   static std::once_flag once;
   std::call_once(once, [] {
     setenv("UCX_POSIX_ERROR_HANDLING", "y", 0);
