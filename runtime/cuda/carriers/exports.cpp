@@ -1,7 +1,6 @@
-// How many buffers are in use at once follows from the program. For
-// a forward there are at most the slots of the link and the proved peak of the activations at the
-// consumer's stage, for a gradient one more than the slots. On a link with a slot for each message
-// there are as many as microbatches.
+// How many buffers are in use at once follows from the program. For a forward there are at most the
+// slots of the link and the proved peak of the activations at the consumer's stage, for a gradient
+// one more than the slots. A link with a slot for each message has as many as microbatches.
 #include "runtime/cuda/carriers/exports.h"
 
 #include <algorithm>
