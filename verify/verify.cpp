@@ -57,7 +57,7 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
 VerifyOptions limits_for(const Program& program, VerifyOptions options) {
   constexpr std::size_t kFewLanes = 12;
   constexpr std::uint64_t kSteps = 1'000'000;
-  constexpr std::uint64_t kStates = 500'000;
+  constexpr std::uint64_t kStates = 200'000;
   const VerifyOptions usual;
   // The states of a group are those of all of its members.
   if (program.lanes.size() > kFewLanes || program.tensor_parallel.members > 1) return options;

@@ -27,7 +27,7 @@ struct VerifyOptions {
   // Z3's rlimit for each query, halved for the queries after one that gave up; 0: no limit. Up to
   // 12 lanes a limit that is no larger than this one is 1,000,000 at most.
   std::uint64_t solver_steps = 50'000'000;
-  // States that a search for a run may visit, in all; up to 12 lanes likewise 500,000 at most.
+  // States that a search for a run may visit, in all; up to 12 lanes likewise 200,000 at most.
   std::uint64_t search_states = 2'000'000;
   // Without: readiness-first, where counters are exact and more than 8 numbers of microbatches are
   // in range, no run is looked for, and what would be refuted may be unknown. For a caller that
