@@ -5,6 +5,8 @@ function(ripeline_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
   # g++ 12 takes "text" + std::string for an overlapping copy at -O2 and above (GCC bug 105651).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  # In batches of sources each source is to the compiler a header, whose types may not have parts of an anonymous namespace.
+  target_compile_options(${target} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:${target},UNITY_BUILD>>>:-Wno-subobject-linkage>)
 endfunction()
 
 # ripeline_library(name SOURCES f… HEADERS f… [PUBLIC lib…] [PRIVATE lib…])

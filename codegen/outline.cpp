@@ -6,14 +6,13 @@
 #include <set>
 #include <string>
 
+#include "core/vocabulary/index.h"
 #include "spec/guards.h"
 
 namespace ripeline::codegen {
 namespace {
 
 using spec::Program;
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // A pool's place among its resource's: the tables are by stage or rank.
 void check_pools(const Program& program) {

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 
 namespace ripeline::core {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 const char* verb(bool announced) { return announced ? "was announced" : "has arrived"; }
 
@@ -28,20 +27,20 @@ Executor::Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Led
   first_lane_ = own.first;
   lanes_ = own.end - own.first;
   for (LaneId id = own.first; id < own.end; ++id) {
-    const LaneFacts& lane = facts_.lanes[at(id)];
+    const LaneFacts& lane = facts_.lanes[index(id)];
     if (std::find(engines_.begin(), engines_.end(), lane.engine) == engines_.end()) {
       engines_.push_back(lane.engine);
     }
   }
   holds_.reserve(engines_.size());
   giving_.reserve(engines_.size());
-  first_need_.assign(at(lanes_ + 1), 0);
+  first_need_.assign(index(lanes_ + 1), 0);
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
     const auto edge = static_cast<EdgeId>(i);
     const EdgeFacts& e = facts_.edges[i];
     if (e.consumer < own.first || e.consumer >= own.end) continue;
     if (local_.empty()) first_edge_ = edge;
-    ++first_need_[at(e.consumer - first_lane_ + 1)];
+    ++first_need_[index(e.consumer - first_lane_ + 1)];
     local_.push_back(facts_.crosses_ranks(edge) ? -1 : e.producer);
   }
   first_need_[0] = first_edge_;
@@ -125,7 +124,7 @@ Status Executor::unexpected(std::int64_t step, const IncomingMessage& incoming) 
   if (message.microbatch < 0) {
     return invalid("a message of microbatch " + std::to_string(message.microbatch) + what);
   }
-  const EdgeFacts& e = facts_.edges[at(message.edge)];
+  const EdgeFacts& e = facts_.edges[index(message.edge)];
   const int wanted = facts_.needed_by(message.edge, message.microbatch, microbatches_);
   const std::string name = task_name(facts_, {e.producer, message.microbatch});
   const std::string taker =
@@ -142,7 +141,7 @@ Status Executor::granted(std::int64_t step, Message message, Time now) {
   if (!failure_.ok()) return failure_;
   if (step != step_) return invalid("a message was granted for step " + std::to_string(step));
   if (const Status status = links_.granted(message); !status.ok()) return invalid(status.message());
-  if (facts_.edges[at(message.edge)].rendezvous) arbiter_.on_taken(message, now);
+  if (facts_.edges[index(message.edge)].rendezvous) arbiter_.on_taken(message, now);
   return {};
 }
 
@@ -156,12 +155,12 @@ Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
   if (!failure_.ok()) return failure_;
   if (step != step_) return {};
   const Message message = notice.message;
-  const bool known = message.edge >= 0 && at(message.edge) < facts_.edges.size() &&
+  const bool known = message.edge >= 0 && index(message.edge) < facts_.edges.size() &&
                      facts_.crosses_ranks(message.edge);
   const bool taken = notice.kind == Notice::Kind::taken;
   if (known) {
-    const EdgeFacts& e = facts_.edges[at(message.edge)];
-    const int rank = facts_.lanes[at(taken ? e.producer : e.consumer)].rank;
+    const EdgeFacts& e = facts_.edges[index(message.edge)];
+    const int rank = facts_.lanes[index(taken ? e.producer : e.consumer)].rank;
     const bool fits = taken || (message.microbatch >= 0 &&
                                 message.microbatch < facts_.tasks_of(e.producer, microbatches_));
     if (rank == self_.rank && fits) return arbiter_.on_notice(notice, now), Status{};
@@ -176,7 +175,7 @@ Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
     return invalid(std::string("a message ") + what + " for step " + std::to_string(step));
   }
   if (early_.keep(step, early)) return {};
-  const Task producer{facts_.edges[at(early.message.edge)].producer, early.message.microbatch};
+  const Task producer{facts_.edges[index(early.message.edge)].producer, early.message.microbatch};
   return invalid(task_name(facts_, producer) + " " + what + " twice for step " +
                  std::to_string(step));
 }
@@ -272,11 +271,11 @@ void Executor::give_ballots(std::vector<Command>& commands) {
 
 void Executor::notify(std::vector<Command>& commands) const {
   for (const Notice& notice : notices_) {
-    const EdgeFacts& e = facts_.edges[at(notice.message.edge)];
+    const EdgeFacts& e = facts_.edges[index(notice.message.edge)];
     const LaneId to = notice.kind == Notice::Kind::taken ? e.producer : e.consumer;
     Command& command = commands.emplace_back();
     command.kind = Command::Kind::notify;
-    command.to = facts_.lanes[at(to)].rank;
+    command.to = facts_.lanes[index(to)].rank;
     command.notice = notice;
   }
 }
@@ -349,7 +348,7 @@ std::string Executor::why_not(Task task, Engine engine) const {
 }
 
 bool Executor::is_here(EdgeId edge, int microbatch) const {
-  const LaneId producer = local_[at(edge - first_edge_)];
+  const LaneId producer = local_[index(edge - first_edge_)];
   return producer < 0 ? links_.has_arrived({edge, microbatch})
                       : progress_.is_done({producer, microbatch});
 }
@@ -363,9 +362,9 @@ int Executor::first_missing(EdgeId edge, int microbatch) const {
 }
 
 bool Executor::needs_met(Task task) const {
-  const EdgeId end = first_need_[at(task.lane - first_lane_ + 1)];
-  for (EdgeId edge = first_need_[at(task.lane - first_lane_)]; edge < end; ++edge) {
-    const bool met = facts_.edges[at(edge)].is_one_to_one()
+  const EdgeId end = first_need_[index(task.lane - first_lane_ + 1)];
+  for (EdgeId edge = first_need_[index(task.lane - first_lane_)]; edge < end; ++edge) {
+    const bool met = facts_.edges[index(edge)].is_one_to_one()
                          ? is_here(edge, task.microbatch)
                          : first_missing(edge, task.microbatch) < 0;
     if (!met) return false;

@@ -5,12 +5,12 @@
 #include <optional>
 #include <span>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::core {
 namespace {
 
 using For = Wait::For;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Finder {
  public:
@@ -62,15 +62,15 @@ class Finder {
         std::lower_bound(facts_.edges.begin(), facts_.edges.end(), lane, before) -
         facts_.edges.begin());
   }
-  [[nodiscard]] Engine engine_of(LaneId lane) const { return facts_.lanes[at(lane)].engine; }
-  [[nodiscard]] int rank_of(LaneId lane) const { return facts_.lanes[at(lane)].rank; }
+  [[nodiscard]] Engine engine_of(LaneId lane) const { return facts_.lanes[index(lane)].engine; }
+  [[nodiscard]] int rank_of(LaneId lane) const { return facts_.lanes[index(lane)].rank; }
   [[nodiscard]] bool is_here(Message message) const {
     if (facts_.crosses_ranks(message.edge)) return view_.links.has_arrived(message);
-    return progress_.is_done({facts_.edges[at(message.edge)].producer, message.microbatch});
+    return progress_.is_done({facts_.edges[index(message.edge)].producer, message.microbatch});
   }
 
   Wait missing(Task task, Message message) const {
-    const EdgeFacts& e = facts_.edges[at(message.edge)];
+    const EdgeFacts& e = facts_.edges[index(message.edge)];
     const Task producer{e.producer, message.microbatch};
     Wait wait{.reason = For::need, .task = task, .message = message, .other = producer};
     wait.on = rank_of(e.producer);
@@ -90,7 +90,7 @@ class Finder {
   Task taker(int inbox) const {
     const EdgeId end = first_edge(progress_.lanes().end);
     for (EdgeId id = first_edge(progress_.lanes().first); id < end; ++id) {
-      const EdgeFacts& e = facts_.edges[at(id)];
+      const EdgeFacts& e = facts_.edges[index(id)];
       if (e.inbox != inbox) continue;
       for (int m = 0; m < facts_.tasks_of(e.producer, microbatches_); ++m) {
         const int wanted = facts_.needed_by(id, m, microbatches_);
@@ -124,7 +124,7 @@ class Finder {
       std::vector<Wait> messages;
       view_.links.waits(false, messages);
       for (const Wait& message : messages) {
-        const EdgeFacts& e = facts_.edges[at(message.message.edge)];
+        const EdgeFacts& e = facts_.edges[index(message.message.edge)];
         if (!e.rendezvous || engine_of(e.producer) != engine) continue;
         wait.other = message.task;
         wait.message = message.message;
@@ -172,9 +172,9 @@ class Finder {
   // Something of the stage has acquired for the microbatch of `gives`.
   bool is_acquired(int pool, Task gives) const {
     const int microbatch = facts_.microbatch_of(gives);
-    const int stage = facts_.lanes[at(gives.lane)].stage;
+    const int stage = facts_.lanes[index(gives.lane)].stage;
     return std::any_of(uses_.begin(), uses_.end(), [&](const UseFacts& use) {
-      const LaneFacts& l = facts_.lanes[at(use.lane)];
+      const LaneFacts& l = facts_.lanes[index(use.lane)];
       if (use.pool != pool || use.acquires == 0 || l.stage != stage) return false;
       if (!l.share.has(microbatch)) return false;
       const Task task{use.lane, l.share.below(microbatch)};

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 
 namespace ripeline::core {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Status refused(std::string why) { return {StatusCode::invalid, std::move(why)}; }
 
@@ -18,17 +17,17 @@ Links::Links(const ProgramFacts& facts, int rank) : facts_(facts) {
   const LaneSpan own = facts.lanes_of(rank);
   const int lanes = own.end - own.first;
   first_lane_ = own.first;
-  first_need_.assign(at(lanes + 1), 0);
-  first_outgoing_.assign(at(lanes + 1), 0);
+  first_need_.assign(index(lanes + 1), 0);
+  first_outgoing_.assign(index(lanes + 1), 0);
   const auto is_ours = [own](LaneId lane) { return lane >= own.first && lane < own.end; };
-  for (EdgeId id = 0; at(id) < facts.edges.size(); ++id) {
+  for (EdgeId id = 0; index(id) < facts.edges.size(); ++id) {
     const EdgeFacts& e = edge(id);
     if (is_ours(e.consumer)) {
       if (end_edge_ == 0) first_edge_ = id;
       end_edge_ = id + 1;
-      ++first_need_[at(e.consumer - first_lane_ + 1)];
+      ++first_need_[index(e.consumer - first_lane_ + 1)];
     } else if (is_ours(e.producer)) {
-      ++first_outgoing_[at(e.producer - first_lane_ + 1)];
+      ++first_outgoing_[index(e.producer - first_lane_ + 1)];
       const bool announced = is_announced(e);
       outgoing_.push_back(
           {.edge = id, .announced = announced, .at_once = !announced && e.inbox < 0});
@@ -49,10 +48,10 @@ void Links::begin_step(int microbatches) {
   for (OutgoingMessages& out : outgoing_) {
     out.ended = 0;
     const EdgeFacts& e = edge(out.edge);
-    out.credits = out.at_once || out.announced ? 0 : facts_.inboxes[at(e.inbox)].slots;
+    out.credits = out.at_once || out.announced ? 0 : facts_.inboxes[index(e.inbox)].slots;
   }
-  const auto edges = at(end_edge_ - first_edge_);
-  const std::size_t messages = edges * at(microbatches);
+  const auto edges = index(end_edge_ - first_edge_);
+  const std::size_t messages = edges * index(microbatches);
   state_.assign(messages, 0);
   for (EdgeId id = first_edge_; id < end_edge_; ++id) {
     if (facts_.crosses_ranks(id)) expect(id);
@@ -69,7 +68,7 @@ void Links::begin_step(int microbatches) {
     if (!out.at_once) ++bounded;
   }
   waiting_.clear();
-  waiting_.reserve(bounded * at(microbatches));
+  waiting_.reserve(bounded * index(microbatches));
   due_.clear();
   due_.reserve(2 * (outgoing_.size() + edges));
   announced_.clear();
@@ -80,16 +79,16 @@ void Links::begin_step(int microbatches) {
 void Links::expect(EdgeId id) {
   if (edge(id).is_one_to_one()) {
     const int messages = facts_.tasks_of(edge(id).producer, microbatches_);
-    std::fill_n(&state_[index({id, 0})], messages, kExpected);
+    std::fill_n(&state_[position({id, 0})], messages, kExpected);
     return;
   }
   for (int m = 0; m < microbatches_; ++m) {
-    if (facts_.is_needed(id, m, microbatches_)) state_[index({id, m})] = kExpected;
+    if (facts_.is_needed(id, m, microbatches_)) state_[position({id, m})] = kExpected;
   }
 }
 
 bool Links::is_announced(const EdgeFacts& e) const {
-  return e.rendezvous || (e.inbox >= 0 && !facts_.inboxes[at(e.inbox)].channel.empty());
+  return e.rendezvous || (e.inbox >= 0 && !facts_.inboxes[index(e.inbox)].channel.empty());
 }
 
 bool Links::is_incoming(EdgeId id) const {
@@ -104,7 +103,7 @@ Links::OutgoingMessages* Links::outgoing(EdgeId id) {
 
 std::int64_t Links::lent(const OutgoingMessages& out) const {
   if (out.at_once || out.announced) return 0;
-  return facts_.inboxes[at(edge(out.edge).inbox)].slots - out.credits;
+  return facts_.inboxes[index(edge(out.edge).inbox)].slots - out.credits;
 }
 
 std::string Links::name(Message message) const {
@@ -117,7 +116,7 @@ std::string Links::name(Message message) const {
 // ---------------------------------------------------------------- sender
 
 void Links::ended(Task task) {
-  const auto lane = at(task.lane - first_lane_);
+  const auto lane = index(task.lane - first_lane_);
   for (std::size_t i = first_outgoing_[lane]; i < first_outgoing_[lane + 1]; ++i) {
     OutgoingMessages& out = outgoing_[i];
     if (facts_.needed_by(out.edge, task.microbatch, microbatches_) < 0) continue;
@@ -130,7 +129,7 @@ void Links::ended(Task task) {
     waiting_.push_back({message, ordinal});
     if (out.announced) due_.push_back({Command::Kind::announce, message, ordinal});
     if (edge(out.edge).rendezvous) {
-      ++handing_[at(static_cast<int>(facts_.lanes[at(task.lane)].engine))];
+      ++handing_[index(static_cast<int>(facts_.lanes[index(task.lane)].engine))];
     }
   }
 }
@@ -148,7 +147,7 @@ Status Links::granted(Message message) {
                    " was granted");
   }
   if (!is_announced(e)) {
-    if (e.inbox < 0 || out->credits >= facts_.inboxes[at(e.inbox)].slots) {
+    if (e.inbox < 0 || out->credits >= facts_.inboxes[index(e.inbox)].slots) {
       return refused(name(message) + " was granted, and no slot was taken");
     }
     ++out->credits;
@@ -161,7 +160,7 @@ Status Links::granted(Message message) {
     return refused(name(message) + " was granted, and does not wait for it");
   }
   found->granted = true;
-  if (e.rendezvous) --handing_[at(static_cast<int>(facts_.lanes[at(e.producer)].engine))];
+  if (e.rendezvous) --handing_[index(static_cast<int>(facts_.lanes[index(e.producer)].engine))];
   return {};
 }
 
@@ -193,7 +192,7 @@ Status Links::announced(Message message, std::int32_t ordinal) {
   if (!is_announced(edge(message.edge))) {
     return refused(name(message) + " was announced, and needs no announcement");
   }
-  std::uint8_t& state = state_[index(message)];
+  std::uint8_t& state = state_[position(message)];
   if ((state & kAnnounced) != 0) return refused(name(message) + " was announced twice");
   state |= kAnnounced;
   announced_.push_back({message, ordinal});
@@ -202,7 +201,7 @@ Status Links::announced(Message message, std::int32_t ordinal) {
 
 Status Links::arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over) {
   const EdgeFacts& e = edge(message.edge);
-  std::uint8_t& state = state_[index(message)];
+  std::uint8_t& state = state_[position(message)];
   if ((state & kReceived) != 0) return refused(name(message) + " has arrived twice");
   if (e.inbox < 0 && !e.fifo && !e.rendezvous) [[likely]] {
     state |= kReceived | kHandedOver;
@@ -213,22 +212,22 @@ Status Links::arrived(Message message, std::int32_t ordinal, std::vector<Message
     if ((state & kGranted) == 0)
       return refused(name(message) + " has arrived without being granted");
   } else if (e.inbox >= 0) {
-    const std::int64_t slots = facts_.inboxes[at(e.inbox)].slots;
-    if (taken_[at(e.inbox)] >= slots) {
+    const std::int64_t slots = facts_.inboxes[index(e.inbox)].slots;
+    if (taken_[index(e.inbox)] >= slots) {
       return refused(name(message) + " has arrived without a slot: " + inbox_name(facts_, e.inbox) +
                      ", " + std::to_string(slots) + " of " + std::to_string(slots) + " taken");
     }
   }
-  const auto row = at(message.edge - first_edge_) * at(microbatches_);
+  const auto row = index(message.edge - first_edge_) * index(microbatches_);
   if (e.fifo) {
     if (ordinal < 0 || ordinal >= facts_.tasks_of(e.producer, microbatches_) ||
-        ordered_[row + at(ordinal)] >= 0) {
+        ordered_[row + index(ordinal)] >= 0) {
       return refused(name(message) + " has arrived as number " + std::to_string(ordinal) +
                      " of its link");
     }
-    ordered_[row + at(ordinal)] = message.microbatch;
+    ordered_[row + index(ordinal)] = message.microbatch;
   }
-  if (e.inbox >= 0 && !is_announced(e)) ++taken_[at(e.inbox)];
+  if (e.inbox >= 0 && !is_announced(e)) ++taken_[index(e.inbox)];
   state |= kReceived;
   if (!e.fifo) {
     state |= kHandedOver;
@@ -236,16 +235,16 @@ Status Links::arrived(Message message, std::int32_t ordinal, std::vector<Message
     return {};
   }
   std::int32_t& next = incoming(message.edge).handed_over;
-  for (; next < microbatches_ && ordered_[row + at(next)] >= 0; ++next) {
-    const Message first{message.edge, ordered_[row + at(next)]};
-    state_[index(first)] |= kHandedOver;
+  for (; next < microbatches_ && ordered_[row + index(next)] >= 0; ++next) {
+    const Message first{message.edge, ordered_[row + index(next)]};
+    state_[position(first)] |= kHandedOver;
     handed_over.push_back(first);
   }
   return {};
 }
 
 void Links::free_slots(Task task) {
-  const auto lane = at(task.lane - first_lane_);
+  const auto lane = index(task.lane - first_lane_);
   const bool first = begun_[lane] == 0;
   begun_[lane] = 1;
   for (EdgeId id = first_need_[lane]; id < first_need_[lane + 1]; ++id) {
@@ -257,7 +256,7 @@ void Links::free_slots(Task task) {
 
 void Links::free_slots(EdgeId id, TaskSpan messages) {
   const EdgeFacts& e = edge(id);
-  taken_[at(e.inbox)] -= messages.last - messages.first;
+  taken_[index(e.inbox)] -= messages.last - messages.first;
   if (is_announced(e)) return;
   for (int m = messages.first; m < messages.last; ++m) {
     due_.push_back({.kind = Command::Kind::grant, .message = {id, m}});
@@ -268,10 +267,10 @@ bool Links::may_grant(const WaitingMessage& announced, const Arbiter& arbiter) {
   const Message message = announced.message;
   const EdgeFacts& e = edge(message.edge);
   if (e.fifo && announced.ordinal != incoming(message.edge).granted) return false;
-  if (e.inbox >= 0 && taken_[at(e.inbox)] >= facts_.inboxes[at(e.inbox)].slots) return false;
+  if (e.inbox >= 0 && taken_[index(e.inbox)] >= facts_.inboxes[index(e.inbox)].slots) return false;
   if (!e.rendezvous) return true;
   const Task wanted{e.consumer, facts_.needed_by(message.edge, message.microbatch, microbatches_)};
-  return arbiter.next_in_order(facts_.lanes[at(e.consumer)].engine) == wanted;
+  return arbiter.next_in_order(facts_.lanes[index(e.consumer)].engine) == wanted;
 }
 
 // ---------------------------------------------------------------- both
@@ -286,8 +285,8 @@ void Links::find_due(const Arbiter& arbiter) {
   const auto grant = [&](const WaitingMessage& announced) {
     if (!may_grant(announced, arbiter)) return false;
     const EdgeFacts& e = edge(announced.message.edge);
-    if (e.inbox >= 0) ++taken_[at(e.inbox)];
-    state_[index(announced.message)] |= kGranted;
+    if (e.inbox >= 0) ++taken_[index(e.inbox)];
+    state_[position(announced.message)] |= kGranted;
     ++incoming(announced.message.edge).granted;
     due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
     return true;
@@ -302,7 +301,7 @@ void Links::waits(bool ended, std::vector<Wait>& waits) const {
     Wait& wait = waits.emplace_back();
     wait.reason = reason;
     wait.message = message;
-    wait.on = facts_.lanes[at(edge(message.edge).consumer)].rank;
+    wait.on = facts_.lanes[index(edge(message.edge).consumer)].rank;
     wait.held = held;
     if (reason == Wait::For::end) return;
     const EdgeFacts& e = edge(message.edge);

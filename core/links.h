@@ -54,7 +54,7 @@ class Links {
   // It is of this step, and a task of this rank needs it.
   [[nodiscard]] bool expects(Message message) const {
     return message.edge >= first_edge_ && message.edge < end_edge_ && message.microbatch >= 0 &&
-           message.microbatch < microbatches_ && (state_[index(message)] & kExpected) != 0;
+           message.microbatch < microbatches_ && (state_[position(message)] & kExpected) != 0;
   }
   // Expected, as is what arrives.
   Status announced(Message message, std::int32_t ordinal);
@@ -62,7 +62,7 @@ class Links {
   Status arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over);
   // Handed over.
   [[nodiscard]] bool has_arrived(Message message) const {
-    return (state_[index(message)] & kHandedOver) != 0;
+    return (state_[position(message)] & kHandedOver) != 0;
   }
   // Of this rank: frees the slots of what it needs.
   void started(Task task) {
@@ -87,10 +87,10 @@ class Links {
   void waits(bool ended, std::vector<Wait>& waits) const;
   // Of a message to this rank: it was announced and is not granted; it has a slot of its inbox.
   [[nodiscard]] bool awaits_grant(Message message) const {
-    return (state_[index(message)] & (kAnnounced | kGranted)) == kAnnounced;
+    return (state_[position(message)] & (kAnnounced | kGranted)) == kAnnounced;
   }
   [[nodiscard]] bool has_slot(Message message) const {
-    return (state_[index(message)] & (kGranted | kReceived)) != 0;
+    return (state_[position(message)] & (kGranted | kReceived)) != 0;
   }
   // Slots that are taken of an inbox of this rank.
   [[nodiscard]] std::int64_t taken(int inbox) const {
@@ -130,7 +130,7 @@ class Links {
   [[nodiscard]] const EdgeFacts& edge(EdgeId id) const {
     return facts_.edges[static_cast<std::size_t>(id)];
   }
-  [[nodiscard]] std::size_t index(Message message) const {
+  [[nodiscard]] std::size_t position(Message message) const {
     return static_cast<std::size_t>(message.edge - first_edge_) *
                static_cast<std::size_t>(microbatches_) +
            static_cast<std::size_t>(message.microbatch);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::core {
 namespace {
 
@@ -11,8 +13,6 @@ constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says
 constexpr int kMostPutOff = 32;                         // of one message: holding must end
 constexpr int kMostForecasts = 10'000;  // of a rank while nothing happens there: talk must end
 constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Time times(double factor, Time time) {
   return Time{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
@@ -25,12 +25,12 @@ Patience::Patience(const ProgramFacts& facts, int rank, const PatienceRules& rul
     : facts_(facts), rules_(rules), rows_(facts, rank) {
   const LaneSpan own = facts.lanes_of(rank);
   first_lane_ = own.first;
-  lanes_.resize(at(own.end - own.first));
+  lanes_.resize(index(own.end - own.first));
   place_.assign(facts.edges.size(), -1);
   taken_.resize(facts.edges.size());
   said_.resize(facts.edges.size());
   const auto is_filler = [&](LaneId id) {
-    const int op = facts.lanes[at(id)].op;
+    const int op = facts.lanes[index(id)].op;
     return std::find(fillers.begin(), fillers.end(), op) != fillers.end();
   };
   const auto is_own = [&](LaneId id) { return id >= own.first && id < own.end; };
@@ -64,7 +64,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   std::fill(said_.begin(), said_.end(), LastNotice{});
   running_ = {};
   const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
-  due_.assign(at(rows) * at(microbatches), kUnknown);
+  due_.assign(index(rows) * index(microbatches), kUnknown);
   put_off_.assign(due_.size(), 0);
   std::fill(taken_.begin(), taken_.end(), 0);
   idle_ = {};
@@ -93,8 +93,8 @@ void Patience::settle(Lane& lane, std::int32_t microbatch) {
 void Patience::arrived(Message message, Time now) {
   forecasts_ = 0;
   rows_.arrived(message);
-  if (place_[at(message.edge)] < 0) return;
-  Lane& l = lane(facts_.edges[at(message.edge)].consumer);
+  if (place_[index(message.edge)] < 0) return;
+  Lane& l = lane(facts_.edges[index(message.edge)].consumer);
   const Time said = due(message);
   if (rules_.learns && said != kUnknown && said != kArrived) l.late.add(now - said);
   due(message) = kArrived;
@@ -104,10 +104,10 @@ void Patience::arrived(Message message, Time now) {
 void Patience::noticed(const Notice& notice, Time now) {
   const EdgeId edge = notice.message.edge;
   if (notice.kind == Notice::Kind::taken) {
-    taken_[at(edge)] = std::max(taken_[at(edge)], notice.count);
+    taken_[index(edge)] = std::max(taken_[index(edge)], notice.count);
     return;
   }
-  if (place_[at(edge)] < 0) return;
+  if (place_[index(edge)] < 0) return;
   Time& time = due(notice.message);
   if (time == kArrived) return;
   if (notice.kind == Notice::Kind::withdrawn || notice.in > kLongest) {
@@ -118,7 +118,7 @@ void Patience::noticed(const Notice& notice, Time now) {
   } else if (put_off(notice.message)) {
     time = said;
   }
-  settle(lane(facts_.edges[at(edge)].consumer), notice.message.microbatch);
+  settle(lane(facts_.edges[index(edge)].consumer), notice.message.microbatch);
 }
 
 // Whether what was said of the message may be put off once more.
@@ -133,15 +133,15 @@ void Patience::started(Task task, Time now) {
   ++l.started;
   rows_.started(task);
   if (costs_.tasks.empty()) return;
-  const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
+  const auto engine = static_cast<std::size_t>(facts_.lanes[index(task.lane)].engine);
   const Time end = now + duration(task);
   idle_[engine] = running_[engine]++ > 0 ? std::max(idle_[engine], end) : end;
   for (const EdgeId edge : l.out) {
-    if (said_[at(edge)].microbatch == task.microbatch) said_[at(edge)] = {};
+    if (said_[index(edge)].microbatch == task.microbatch) said_[index(edge)] = {};
   }
   for (const EdgeId edge : l.out) {
     if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
-    const Time in = duration(task) + costs_.links[at(edge)] - costs_.notices[at(edge)];
+    const Time in = duration(task) + costs_.links[index(edge)] - costs_.notices[index(edge)];
     notices_.push_back({.kind = Notice::Kind::expected,
                         .message = {edge, task.microbatch},
                         .in = std::max(Time{0}, in)});
@@ -156,7 +156,7 @@ void Patience::finished(Task task, Time now) {
   forecasts_ = 0;
   ++lane(task.lane).finished;
   rows_.finished(task);
-  const auto engine = static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine);
+  const auto engine = static_cast<std::size_t>(facts_.lanes[index(task.lane)].engine);
   if (--running_[engine] == 0) idle_[engine] = now;
 }
 
@@ -175,7 +175,7 @@ Time Patience::earliest(const Lane& lane) const {
 bool Patience::is_covered(const Lane& lane) const {
   if (!lane.out.empty()) {
     return std::all_of(lane.out.begin(), lane.out.end(),
-                       [&](EdgeId edge) { return taken_[at(edge)] < lane.finished; });
+                       [&](EdgeId edge) { return taken_[index(edge)] < lane.finished; });
   }
   if (lane.feeds) return false;
   return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane& other) {
@@ -184,11 +184,11 @@ bool Patience::is_covered(const Lane& lane) const {
 }
 
 bool Patience::fills(LaneId instead, LaneId next) const {
-  const LaneFacts& x = facts_.lanes[at(next)];
-  if (facts_.lanes[at(instead)].op != x.op) return false;
+  const LaneFacts& x = facts_.lanes[index(next)];
+  if (facts_.lanes[index(instead)].op != x.op) return false;
   bool has_others = false;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const LaneFacts& other = facts_.lanes[at(first_lane_) + i];
+    const LaneFacts& other = facts_.lanes[index(first_lane_) + i];
     if (other.op == x.op || other.engine != x.engine) continue;
     if (lanes_[i].started > 0) return false;
     has_others = has_others || (lanes_[i].tasks > 0 && !other.once);
@@ -200,7 +200,7 @@ Choice Patience::choose(const Choice& ready, LaneId next, Time now) const {
   if (!ready.starts() || next < 0 || ready.task.lane == next || costs_.tasks.empty()) return ready;
   const Lane& x = lane(next);
   if (!fills(ready.task.lane, next) && is_covered(x)) return ready;
-  const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[at(next)].engine)];
+  const Time idle = idle_[static_cast<std::size_t>(facts_.lanes[index(next)].engine)];
   const Time until = wait_until(x, idle, duration(ready.task), now);
   if (now >= until) return ready;
   return {.kind = Choice::Kind::hold, .task = {}, .until = until};
@@ -294,7 +294,7 @@ void Patience::forecast(Time now) {
       if (l.ahead == 0 && !l.out.empty()) --left;
       continue;
     }
-    Time& engine = free[static_cast<std::size_t>(facts_.lanes[at(id)].engine)];
+    Time& engine = free[static_cast<std::size_t>(facts_.lanes[index(id)].engine)];
     engine = std::max(engine, earliest) +
              (microbatch < 0 ? duration(id) : duration(Task{id, microbatch}));
     l.ends.push_back(engine);
@@ -312,11 +312,11 @@ void Patience::forecast(Time now) {
 void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time now) {
   for (const EdgeId edge : lane.out) {
     if (facts_.needed_by(edge, microbatch, microbatches_) < 0) continue;
-    LastNotice& said = said_[at(edge)];
-    const Time arrives = ends + costs_.links[at(edge)];
+    LastNotice& said = said_[index(edge)];
+    const Time arrives = ends + costs_.links[index(edge)];
     const Time moved = arrives > said.arrives ? arrives - said.arrives : said.arrives - arrives;
     if (said.microbatch == microbatch &&
-        moved <= times(kMoved, duration(facts_.edges[at(edge)].producer)))
+        moved <= times(kMoved, duration(facts_.edges[index(edge)].producer)))
       continue;
     if (said.microbatch != microbatch) unsay(edge);
     if (forecasts_ == kMostForecasts) continue;
@@ -324,12 +324,12 @@ void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time no
     said = {microbatch, arrives};
     notices_.push_back({.kind = Notice::Kind::expected,
                         .message = {edge, microbatch},
-                        .in = std::max(Time{0}, arrives - now - costs_.notices[at(edge)])});
+                        .in = std::max(Time{0}, arrives - now - costs_.notices[index(edge)])});
   }
 }
 
 void Patience::unsay(EdgeId edge) {
-  LastNotice& said = said_[at(edge)];
+  LastNotice& said = said_[index(edge)];
   if (said.microbatch < 0) return;
   notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
   said = {};

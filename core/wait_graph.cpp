@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 
 namespace ripeline::core {
 namespace {
@@ -18,8 +19,6 @@ using For = Wait::For;
 using Why = Blame::Why;
 
 constexpr int kFar = std::numeric_limits<int>::max();
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Where chains end.
 struct Sink {
@@ -87,10 +86,10 @@ class WaitGraph {
   }
   // In a step before the other's: of what the other waits for it does not speak yet.
   [[nodiscard]] bool is_behind(int process, int other) const {
-    return states_[at(process)].waits.step < states_[at(other)].waits.step;
+    return states_[index(process)].waits.step < states_[index(other)].waits.step;
   }
   [[nodiscard]] bool exists(int process) const {
-    return process >= 0 && at(process) < states_.size();
+    return process >= 0 && index(process) < states_.size();
   }
 
   // ------------------------------------------------------------- what a wait waits for
@@ -106,7 +105,7 @@ class WaitGraph {
     return {links_.size() + place->second};
   }
   Nodes standing(int process) {
-    const RankState& state = states_[at(process)];
+    const RankState& state = states_[index(process)];
     const Why why = state.is == RankState::Is::failed ? Why::failed
                     : state.is == RankState::Is::lost ? Why::lost
                                                       : Why::silent;
@@ -119,7 +118,7 @@ class WaitGraph {
   template <class Fits>
   Nodes waits_of(int process, const Fits& fits) const {
     Nodes found;
-    for (std::size_t i = first_[at(process)]; i < first_[at(process) + 1]; ++i) {
+    for (std::size_t i = first_[index(process)]; i < first_[index(process) + 1]; ++i) {
       if (fits(links_[i].wait)) found.push_back(i);
     }
     return found;
@@ -127,7 +126,7 @@ class WaitGraph {
   // The first task there for which `fits` holds, that runs; or who has to start it, too.
   template <class Fits>
   Nodes runs(int process, const Fits& is) {
-    for (const RunningTask& running : states_[at(process)].waits.running) {
+    for (const RunningTask& running : states_[index(process)].waits.running) {
       if (!fits(facts_, running.task) || !is(running.task)) continue;
       Nodes others = others_of(process, running.task);
       if (!others.empty()) return others;
@@ -144,7 +143,7 @@ class WaitGraph {
     };
     for (const int other : together_with(process, task)) {
       if (!exists(other)) continue;
-      if (!is_well(at(other))) {
+      if (!is_well(index(other))) {
         add(standing(other));
         continue;
       }
@@ -159,14 +158,14 @@ class WaitGraph {
   }
   // The other processes that run the task together.
   [[nodiscard]] std::vector<int> together_with(int process, Task task) const {
-    const LaneFacts& lane = facts_.lanes[at(task.lane)];
+    const LaneFacts& lane = facts_.lanes[index(task.lane)];
     std::vector<int> others;
     Coordinates who = layout_.at(process);
     if (std::count(facts_.collectives.begin(), facts_.collectives.end(), task.lane) > 0) {
       for (int& member = who.member = 0; member < layout_.members; ++member) {
         others.push_back(layout_.process(who));
       }
-    } else if (facts_.ops[at(lane.op)].kind == OpKind::reduce) {
+    } else if (facts_.ops[index(lane.op)].kind == OpKind::reduce) {
       for (int& replica = who.replica = 0; replica < layout_.replicas; ++replica) {
         others.push_back(layout_.process(who));
       }
@@ -176,8 +175,8 @@ class WaitGraph {
   }
   // On the task's engine.
   Nodes runs_instead(int process, Task task) {
-    const auto engine_of = [&](Task t) { return facts_.lanes[at(t.lane)].engine; };
-    for (const RunningTask& running : states_[at(process)].waits.running) {
+    const auto engine_of = [&](Task t) { return facts_.lanes[index(t.lane)].engine; };
+    for (const RunningTask& running : states_[index(process)].waits.running) {
       if (!fits(facts_, running.task) || running.task == task) continue;
       if (engine_of(running.task) != engine_of(task)) continue;
       return sink({process, Why::runs, running.task, running.since});
@@ -187,7 +186,7 @@ class WaitGraph {
   // Whose ballot is missing; -1: it is not known.
   [[nodiscard]] int agreeing(const Blame::Link& link) const {
     Coordinates who = layout_.at(link.process);
-    const LaneFacts& lane = facts_.lanes[at(link.wait.task.lane)];
+    const LaneFacts& lane = facts_.lanes[index(link.wait.task.lane)];
     const Agreeing among = facts_.agreeing(lane.rank, lane.engine);
     if (link.wait.on < 0 || link.wait.on >= among.size) return -1;
     (among.who == Agreeing::Who::replicas ? who.replica : who.member) = link.wait.on;
@@ -202,7 +201,7 @@ class WaitGraph {
     const Wait& wait = link.wait;
     switch (wait.reason) {
       case For::need: {
-        const EdgeFacts& e = facts_.edges[at(wait.message.edge)];
+        const EdgeFacts& e = facts_.edges[index(wait.message.edge)];
         const Task producer{e.producer, wait.message.microbatch};
         if (owner(link) != link.process || !facts_.crosses_ranks(wait.message.edge)) {
           return task_of(owner(link), producer, wait.message, link);
@@ -246,7 +245,7 @@ class WaitGraph {
   // What `process` must do before its `task` has ended and, if there is one, its message has left.
   Nodes task_of(int process, Task task, Message message, const Blame::Link& link) {
     if (!exists(process)) return starts(link);
-    if (!is_well(at(process))) return standing(process);
+    if (!is_well(index(process))) return standing(process);
     if (is_behind(process, link.process)) return any_of(process, task);
     Nodes found = runs(process, [&](Task t) { return t == task; });
     if (!found.empty()) return found;
@@ -268,14 +267,14 @@ class WaitGraph {
   Nodes taker_of(const Wait& wait, const Blame::Link& link) {
     const int process = owner(link);
     if (!exists(process)) return starts(link);
-    if (!is_well(at(process))) return standing(process);
+    if (!is_well(index(process))) return standing(process);
     if (is_behind(process, link.process)) return any_of(process, wait.other);
     Nodes found = waits_of(process, [&](const Wait& w) {
       return w.reason == For::need && w.message == wait.message && w.on == wait.on;
     });
     if (!found.empty()) return found;
     const auto takes = [&](LaneId lane) {
-      const EdgeFacts& of = facts_.edges[at(wait.message.edge)];
+      const EdgeFacts& of = facts_.edges[index(wait.message.edge)];
       return std::any_of(facts_.edges.begin(), facts_.edges.end(), [&](const EdgeFacts& e) {
         return e.consumer == lane &&
                (of.inbox >= 0 ? e.inbox == of.inbox : e.consumer == of.consumer);
@@ -291,7 +290,7 @@ class WaitGraph {
 
   // All that the process waits for; `missing` is what is owed if that is nothing.
   Nodes any_of(int process, Task missing) {
-    if (!is_well(at(process))) return standing(process);
+    if (!is_well(index(process))) return standing(process);
     Nodes found = runs(process, [](Task) { return true; });
     if (!found.empty()) return found;
     found = waits_of(process, [](const Wait&) { return true; });
@@ -336,8 +335,8 @@ class WaitGraph {
     blame.processes = {sink.process};
     blame.task = sink.task;
     blame.since = sink.since;
-    blame.step = states_[at(sink.process)].waits.step;
-    if (!is_well(at(sink.process))) blame.said = states_[at(sink.process)].said;
+    blame.step = states_[index(sink.process)].waits.step;
+    if (!is_well(index(sink.process))) blame.said = states_[index(sink.process)].said;
     const auto nearest = [&](int process) {
       std::size_t best = links_.size();
       for (std::size_t i = 0; i < links_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 
 namespace ripeline::core {
 namespace {
@@ -12,14 +13,12 @@ using For = Wait::For;
 // Beyond any step, and small enough that a share's numbers do not overflow.
 constexpr std::int32_t kMostMicrobatches = 1 << 24;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 const EdgeFacts& edge_of(const ProgramFacts& facts, const Wait& wait) {
-  return facts.edges[at(wait.message.edge)];
+  return facts.edges[index(wait.message.edge)];
 }
 
 std::string slots_of(const ProgramFacts& facts, const Wait& wait) {
-  return std::to_string(facts.inboxes[at(edge_of(facts, wait).inbox)].slots);
+  return std::to_string(facts.inboxes[index(edge_of(facts, wait).inbox)].slots);
 }
 
 // inbox of stage 1, 1 of 1 taken
@@ -32,7 +31,7 @@ std::string need_text(const ProgramFacts& facts, const Wait& wait) {
   const EdgeFacts& e = edge_of(facts, wait);
   const std::string producer = task_name(facts, {e.producer, wait.message.microbatch});
   if (!facts.crosses_ranks(wait.message.edge)) return producer;
-  const int from = facts.lanes[at(e.producer)].rank;
+  const int from = facts.lanes[index(e.producer)].rank;
   const std::string text = producer + " from rank " + std::to_string(from);
   if (wait.on == from) return text;
   return text + ", whose message waits for " +
@@ -41,7 +40,7 @@ std::string need_text(const ProgramFacts& facts, const Wait& wait) {
 
 std::string room_text(const ProgramFacts& facts, const Wait& wait) {
   std::string text = "room in " + pool_name(facts, wait.pool) + ": " + std::to_string(wait.held) +
-                     " of " + std::to_string(facts.pools[at(wait.pool)].capacity) + " held";
+                     " of " + std::to_string(facts.pools[index(wait.pool)].capacity) + " held";
   for (const UseFacts& use : facts.uses) {
     if (use.lane == wait.task.lane && use.pool == wait.pool && use.leaving > 0) {
       text += ", " + std::to_string(use.leaving) + " to be left";
@@ -102,14 +101,14 @@ bool has_inbox(const ProgramFacts& facts, const Wait& wait) {
 }  // namespace
 
 bool fits(const ProgramFacts& facts, Task task) {
-  return task.lane >= 0 && at(task.lane) < facts.lanes.size() && task.microbatch >= 0 &&
+  return task.lane >= 0 && index(task.lane) < facts.lanes.size() && task.microbatch >= 0 &&
          task.microbatch < kMostMicrobatches;
 }
 
 bool fits(const ProgramFacts& facts, const Wait& wait) {
   const auto is_task = [&](Task task) { return fits(facts, task); };
   const EdgeId edge = wait.message.edge;
-  if (edge >= 0 && at(edge) >= facts.edges.size()) return false;
+  if (edge >= 0 && index(edge) >= facts.edges.size()) return false;
   if (wait.other.lane >= 0 && !is_task(wait.other)) return false;
   const bool crosses = edge >= 0 && facts.crosses_ranks(edge);
   switch (wait.reason) {
@@ -117,13 +116,13 @@ bool fits(const ProgramFacts& facts, const Wait& wait) {
       if (edge < 0 || !is_task(wait.task)) return false;
       const EdgeFacts& e = edge_of(facts, wait);
       if (!is_task({e.producer, wait.message.microbatch})) return false;
-      return !crosses || wait.on == facts.lanes[at(e.producer)].rank || e.rendezvous ||
+      return !crosses || wait.on == facts.lanes[index(e.producer)].rank || e.rendezvous ||
              has_inbox(facts, wait);
     }
     case For::engine:
       return is_task(wait.task) && wait.other.lane >= 0;
     case For::room:
-      return is_task(wait.task) && wait.pool >= 0 && at(wait.pool) < facts.pools.size();
+      return is_task(wait.task) && wait.pool >= 0 && index(wait.pool) < facts.pools.size();
     case For::turn:
     case For::hold:
     case For::agreement:

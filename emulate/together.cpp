@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/layout.h"
+#include "core/vocabulary/index.h"
 #include "simulate/idle.h"
 
 namespace ripeline::emulate {
@@ -15,8 +16,6 @@ namespace {
 using core::Time;
 using simulate::EngineReport;
 using Kind = Entry::Kind;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 class Together {
  public:
@@ -61,7 +60,7 @@ class Together {
       if (entry.kind == Kind::asked) ++asked;
       if (entry.kind == Kind::finished) ended[{entry.what, entry.microbatch}] = {entry.at, asked};
       if (entry.kind != Kind::sent) continue;
-      const auto found = ended.find({facts_.edges[at(entry.what)].producer, entry.microbatch});
+      const auto found = ended.find({facts_.edges[index(entry.what)].producer, entry.microbatch});
       if (found == ended.end() || asked <= found->second.second + 1) continue;
       waited_since_[{entry.what, entry.microbatch}] = found->second.first;
     }
@@ -80,10 +79,10 @@ class Together {
     };
     std::array<Busy, core::kEngines> busy_engines;
     const auto busy_engine = [&](core::LaneId lane) -> Busy& {
-      return busy_engines[static_cast<std::size_t>(facts_.lanes[at(lane)].engine)];
+      return busy_engines[static_cast<std::size_t>(facts_.lanes[index(lane)].engine)];
     };
     Time last{0};  // event; what came late is seen after others
-    for (const Entry& entry : ranks_[at(rank)].entries) {
+    for (const Entry& entry : ranks_[index(rank)].entries) {
       const Time when = entry.at - zero_;
       const core::Task task{entry.what, entry.microbatch};
       switch (entry.kind) {
@@ -158,7 +157,7 @@ class Together {
   }
 
   EngineReport& report(int rank, core::LaneId lane) {
-    return all_.run.ranks[at(rank)][static_cast<std::size_t>(facts_.lanes[at(lane)].engine)];
+    return all_.run.ranks[index(rank)][static_cast<std::size_t>(facts_.lanes[index(lane)].engine)];
   }
 
   const core::ProgramFacts& facts_;
@@ -175,10 +174,10 @@ class Together {
 EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
                      std::vector<RankRun> processes, const EmulateOptions& options) {
   const core::Layout layout = core::layout_of(facts);
-  std::vector<RankRun> ranks(at(layout.ranks));
+  std::vector<RankRun> ranks(index(layout.ranks));
   for (int process = 0; process < layout.processes(); ++process) {
-    RankRun& run = processes[at(process)];
-    RankRun& rank = ranks[at(layout.at(process).rank)];
+    RankRun& run = processes[index(process)];
+    RankRun& rank = ranks[index(layout.at(process).rank)];
     if (layout.at(process) == core::Coordinates{.rank = layout.at(process).rank}) {
       rank = std::move(run);
       continue;

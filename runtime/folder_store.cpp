@@ -57,7 +57,7 @@ bool is_alive(int descriptor) {
 
 bool write_all(int descriptor, const Blob& value) {
   for (std::size_t done = 0; done < value.size();) {
-    const ssize_t n = write(descriptor, value.data() + done, value.size() - done);
+    const ssize_t n = ::write(descriptor, value.data() + done, value.size() - done);
     if (n < 0 && errno != EINTR) return false;
     done += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 #include "runtime/ballot_codec.h"
 #include "runtime/duration.h"
 #include "runtime/neighbours.h"
@@ -21,8 +22,6 @@ namespace {
 
 constexpr int kMostMicrobatches = std::numeric_limits<int>::max() / core::Share::kLongestPeriod;
 constexpr std::size_t kLastEvents = 4;  // enough to see what a rank was at
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // What does not fit is refused at the first step: until then an executor is of its arbiter's rank.
 core::Coordinates with_rank(core::Coordinates coordinates, int rank) {
@@ -45,8 +44,8 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
   inputs_of_.resize(facts_.lanes.size());
   outputs_of_.resize(facts_.lanes.size());
   for (std::size_t i = 0; i < facts_.edges.size(); ++i) {
-    const auto producer = at(facts_.edges[i].producer);
-    const auto consumer = at(facts_.edges[i].consumer);
+    const auto producer = index(facts_.edges[i].producer);
+    const auto consumer = index(facts_.edges[i].consumer);
     if (facts_.lanes[producer].stage == facts_.lanes[consumer].stage) continue;
     inputs_of_[consumer].push_back(static_cast<core::EdgeId>(i));
     outputs_of_[producer].push_back(static_cast<core::EdgeId>(i));
@@ -68,7 +67,7 @@ Rank::Rank(core::Arbiter& arbiter, const core::Layout& layout, int self, RankOpt
 }
 
 int Rank::process_of(core::LaneId lane) const {
-  return layout_.of_rank(process_, facts_.lanes[at(lane)].rank);
+  return layout_.of_rank(process_, facts_.lanes[index(lane)].rank);
 }
 
 std::string Rank::name_of(core::Task task) const { return core::task_name(facts_, task); }
@@ -209,8 +208,8 @@ Status Rank::check_sender(const Delivery& delivery) const {
     return Status(StatusCode::invalid, layout_.name(delivery.from) + " sent a message of edge " +
                                            std::to_string(edge) + ", " + why);
   };
-  if (edge < 0 || at(edge) >= facts_.edges.size()) return refused("which there is not");
-  const core::EdgeFacts& e = facts_.edges[at(edge)];
+  if (edge < 0 || index(edge) >= facts_.edges.size()) return refused("which there is not");
+  const core::EdgeFacts& e = facts_.edges[index(edge)];
   const int producer = process_of(e.producer);
   const int consumer = process_of(e.consumer);
   const Signal signal = delivery.envelope.signal;
@@ -280,7 +279,7 @@ Status Rank::accept(Delivery& delivery, Time now) {
   // A hint learns how late messages come, not how long the rank was busy.
   const Time came = std::clamp(delivery.at, std::min(sent, now), now);
   if (Status s = executor_.arrived(step, message, came, ordinal); !s.ok()) return s;
-  note("got", {facts_.edges[at(message.edge)].producer, message.microbatch}, came);
+  note("got", {facts_.edges[index(message.edge)].producer, message.microbatch}, came);
   if (options_.trace != nullptr) options_.trace->message(step, message, sent, came);
   if (options_.observer != nullptr) options_.observer->arrived(delivery.envelope, came);
   mailbox_[{step, message.edge, message.microbatch}] = std::move(delivery.payload);
@@ -315,7 +314,7 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
   const Time chosen = call.task.start;
   call.inputs.clear();  // what they hold is not kept until the next call
   spare_.push_back(std::move(call));
-  const auto lane = at(task.lane);
+  const auto lane = index(task.lane);
   std::erase_if(running_, [task](const core::RunningTask& r) { return r.task == task; });
   note("ended", task, end);
   report_.busy += end - begin;
@@ -330,13 +329,13 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
 }
 
 void Rank::take_inputs(core::Task task, std::vector<Input>& inputs) {
-  const auto lane = at(task.lane);
+  const auto lane = index(task.lane);
   const bool is_last = --tasks_left_[lane] == 0;
   inputs.clear();
   for (const core::EdgeId id : inputs_of_[lane]) {
-    const core::EdgeFacts& edge = facts_.edges[at(id)];
-    const core::LaneFacts& from = facts_.lanes[at(edge.producer)];
-    const core::OpFacts& op = facts_.ops[at(from.op)];
+    const core::EdgeFacts& edge = facts_.edges[index(id)];
+    const core::LaneFacts& from = facts_.lanes[index(edge.producer)];
+    const core::OpFacts& op = facts_.ops[index(from.op)];
     const core::TaskSpan needed = facts_.needed(id, task.microbatch, microbatches_);
     for (int m = needed.first; m < needed.last; ++m) {
       Input input{.op = op.name,
@@ -365,8 +364,8 @@ Call Rank::call_of(core::Task task, Time now) {
     call = std::move(spare_.back());
     spare_.pop_back();
   }
-  const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
-  const core::OpFacts& op = facts_.ops[at(lane.op)];
+  const core::LaneFacts& lane = facts_.lanes[index(task.lane)];
+  const core::OpFacts& op = facts_.ops[index(lane.op)];
   call.task = {.op = op.name,
                .kind = op.kind,
                .stage = lane.stage,
@@ -379,10 +378,10 @@ Call Rank::call_of(core::Task task, Time now) {
                .start = now};
   take_inputs(task, call.inputs);
   call.outputs.clear();
-  for (const core::EdgeId edge : outputs_of_[at(task.lane)]) {
+  for (const core::EdgeId edge : outputs_of_[index(task.lane)]) {
     if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
-    const core::LaneFacts& to = facts_.lanes[at(facts_.edges[at(edge)].consumer)];
-    const core::OpFacts& of = facts_.ops[at(to.op)];
+    const core::LaneFacts& to = facts_.lanes[index(facts_.edges[index(edge)].consumer)];
+    const core::OpFacts& of = facts_.ops[index(to.op)];
     call.outputs.push_back(
         {.op = of.name, .kind = of.kind, .stage = to.stage, .edge = edge, .payload = {}});
   }
@@ -438,7 +437,7 @@ Outgoing Rank::outgoing(const Command& command, Time now) {
     return out;
   }
   const core::Message message = command.message;
-  const core::EdgeFacts& edge = facts_.edges[at(message.edge)];
+  const core::EdgeFacts& edge = facts_.edges[index(message.edge)];
   out.to = process_of(command.kind == Command::Kind::grant ? edge.producer : edge.consumer);
   out.envelope.message = message;
   out.envelope.ordinal = command.ordinal;

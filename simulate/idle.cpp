@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::simulate {
 namespace {
 
 using core::Time;
 using trace::Cause;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
@@ -117,7 +117,7 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
     if (kept.next.lane < 0 || rows_.contains(kept.next)) waits_for_room = true;
   }
   if (waits_for_room) return Cause::room;
-  for (std::size_t from = 0; from < at(core::kEngines); ++from) {
+  for (std::size_t from = 0; from < index(core::kEngines); ++from) {
     if (from != to && busy_[from] > 0 && feeds_[from][to]) return Cause::engine;
   }
   return Cause::input;

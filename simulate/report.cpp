@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 #include "spec/amounts.h"
 
 namespace ripeline::simulate {
@@ -17,8 +18,6 @@ using nlohmann::json;
 using spec::Program;
 
 constexpr int kMostRows = 40;  // of ranks in the text
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double in_units(const ReportedRun& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);

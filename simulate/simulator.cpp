@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/executor.h"
+#include "core/vocabulary/index.h"
 #include "simulate/agenda.h"
 #include "simulate/idle.h"
 #include "simulate/overlap.h"
@@ -17,8 +18,6 @@ using core::Status;
 using core::Time;
 
 constexpr int kWaitingLines = 12;  // of a stuck run
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 struct Rank {
   Rank(const core::ProgramFacts& facts, int rank, std::unique_ptr<core::Arbiter> made)
@@ -63,13 +62,13 @@ class Simulator::Impl {
       ranks_.push_back(std::make_unique<Rank>(facts, rank, make_arbiter(rank)));
     }
     for (const core::LaneFacts& lane : facts.lanes) {
-      ranks_[at(lane.rank)]->engines |=
+      ranks_[index(lane.rank)]->engines |=
           static_cast<std::uint8_t>(1U << static_cast<unsigned>(lane.engine));
     }
     std::map<std::pair<int, int>, int> ways;
     for (const core::EdgeFacts& edge : facts.edges) {
-      const std::pair ends{facts.lanes[at(edge.producer)].rank,
-                           facts.lanes[at(edge.consumer)].rank};
+      const std::pair ends{facts.lanes[index(edge.producer)].rank,
+                           facts.lanes[index(edge.consumer)].rank};
       way_of_.push_back(ways.emplace(ends, static_cast<int>(ways.size())).first->second);
     }
     free_.resize(ways.size());
@@ -106,7 +105,7 @@ class Simulator::Impl {
     }
     if (!facts_.pairs.empty()) ends_.assign(facts_.lanes.size(), {});
     if (!options_->causes) return {};
-    ended_.assign(facts_.lanes.size() * at(microbatches_), Time{0});
+    ended_.assign(facts_.lanes.size() * index(microbatches_), Time{0});
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       std::unique_ptr<IdleWatch>& watch = ranks_[r]->watch;
       watch = std::make_unique<IdleWatch>(facts_, static_cast<int>(r), options_->sequential_ops);
@@ -137,7 +136,7 @@ class Simulator::Impl {
   }
 
   [[nodiscard]] Rank& rank_of(core::LaneId lane) {
-    return *ranks_[at(facts_.lanes[at(lane)].rank)];
+    return *ranks_[index(facts_.lanes[index(lane)].rank)];
   }
 
   Status happen(const AgendaEvent& h) {
@@ -159,7 +158,7 @@ class Simulator::Impl {
       case AgendaEvent::Kind::noticed:
         return noticed(h);
       case AgendaEvent::Kind::wake:
-        touch(*ranks_[at(h.what)]);
+        touch(*ranks_[index(h.what)]);
         return {};
     }
     return {};
@@ -167,17 +166,17 @@ class Simulator::Impl {
 
   // It is the end of a task that has another end by now.
   [[nodiscard]] bool has_moved(const AgendaEvent& h) const {
-    return !facts_.pairs.empty() && ends_[at(h.what)].number != h.ordinal;
+    return !facts_.pairs.empty() && ends_[index(h.what)].number != h.ordinal;
   }
 
   Status finished(core::Task task) {
-    const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
-    Rank& rank = *ranks_[at(lane.rank)];
+    const core::LaneFacts& lane = facts_.lanes[index(task.lane)];
+    Rank& rank = *ranks_[index(lane.rank)];
     if (!facts_.pairs.empty()) rank.overlaps[static_cast<std::size_t>(lane.engine)].finish(task);
     engine_report(lane).last = now_;
     if (rank.watch) {
       rank.watch->finished(task, now_);
-      ended_[at(task.lane) * at(microbatches_) + at(task.microbatch)] = now_;
+      ended_[index(task.lane) * index(microbatches_) + index(task.microbatch)] = now_;
     }
     Status s = rank.executor.finished(task, now_);
     return s.ok() ? links(rank) : s;
@@ -187,8 +186,8 @@ class Simulator::Impl {
     const core::Message message{h.what, h.microbatch};
     Rank& rank = rank_of(edge(h.what).consumer);
     if (rank.watch) {
-      const std::size_t producer = at(edge(h.what).producer) * at(microbatches_);
-      rank.watch->arrived(message, ended_[producer + at(h.microbatch)], h.sent);
+      const std::size_t producer = index(edge(h.what).producer) * index(microbatches_);
+      rank.watch->arrived(message, ended_[producer + index(h.microbatch)], h.sent);
     }
     if (options_->record != nullptr) options_->record->message(step_, message, h.sent, now_);
     ++report_.messages;
@@ -197,7 +196,7 @@ class Simulator::Impl {
   }
 
   Status noticed(const AgendaEvent& h) {
-    const core::Notice notice = notices_[at(h.what)];
+    const core::Notice notice = notices_[index(h.what)];
     free_notices_.push_back(h.what);
     const core::EdgeFacts& e = edge(notice.message.edge);
     const bool taken = notice.kind == core::Notice::Kind::taken;
@@ -274,12 +273,12 @@ class Simulator::Impl {
     }
     const std::int32_t place = free_notices_.back();
     free_notices_.pop_back();
-    notices_[at(place)] = notice;
+    notices_[index(place)] = notice;
     agenda_.put(now_, timing_->notice(notice.message.edge), AgendaEvent::Kind::noticed, place);
   }
 
   void start(Rank& rank, core::Task task) {
-    const core::LaneFacts& lane = facts_.lanes[at(task.lane)];
+    const core::LaneFacts& lane = facts_.lanes[index(task.lane)];
     EngineReport& engine = engine_report(lane);
     const Time duration = timing_->task(task);
     if (engine.tasks++ == 0) engine.first = now_;
@@ -292,11 +291,12 @@ class Simulator::Impl {
 
   // Where it may run beside another: the other's end moves, too.
   void start_beside(Rank& rank, core::Task task, Time duration, EngineReport& engine) {
-    Overlap& overlap = rank.overlaps[static_cast<std::size_t>(facts_.lanes[at(task.lane)].engine)];
+    Overlap& overlap =
+        rank.overlaps[static_cast<std::size_t>(facts_.lanes[index(task.lane)].engine)];
     const Time busy_from = std::max(now_, overlap.busy_until());
     overlap.start(task, duration, now_, *timing_);
     engine.busy += overlap.busy_until() - busy_from;
-    End& end = ends_[at(task.lane)];
+    End& end = ends_[index(task.lane)];
     end.at = Time{-1};
     if (options_->record != nullptr) end.recorded = options_->record->tasks.size() - 1;
     for (const Overlap::Running& running : overlap.running()) {
@@ -306,7 +306,7 @@ class Simulator::Impl {
 
   void set_end(const Overlap::Running& running) {
     const auto [lane, microbatch] = running.task;
-    End& end = ends_[at(lane)];
+    End& end = ends_[index(lane)];
     if (end.at == running.end) return;
     end.at = running.end;
     if (options_->record != nullptr) options_->record->tasks[end.recorded].end = running.end;
@@ -318,13 +318,13 @@ class Simulator::Impl {
     const core::Message message = command.message;
     Time due = now_ + timing_->latency(message);
     if (const Time transfer = timing_->transfer(message); transfer.count() > 0) {
-      Time& free = free_[at(way_of_[at(message.edge)])];
+      Time& free = free_[index(way_of_[index(message.edge)])];
       free = std::max(free, now_) + transfer;
       due += free - now_;
     }
     if (timing_->fifo()) {
-      due = std::max(due, last_[at(message.edge)]);
-      last_[at(message.edge)] = due;
+      due = std::max(due, last_[index(message.edge)]);
+      last_[index(message.edge)] = due;
     }
     agenda_.put(now_, due - now_, AgendaEvent::Kind::arrived, message.edge, message.microbatch,
                 command.ordinal);
@@ -334,7 +334,7 @@ class Simulator::Impl {
     report_.peaks.assign(facts_.pools.size(), 0);
     for (std::size_t pool = 0; pool < facts_.pools.size(); ++pool) {
       report_.peaks[pool] =
-          ranks_[at(facts_.pools[pool].rank)]->ledger.peak(static_cast<int>(pool));
+          ranks_[index(facts_.pools[pool].rank)]->ledger.peak(static_cast<int>(pool));
     }
     report_.add_up();
     if (!report_.status.ok()) return;
@@ -347,9 +347,11 @@ class Simulator::Impl {
     }
   }
 
-  [[nodiscard]] const core::EdgeFacts& edge(core::EdgeId id) const { return facts_.edges[at(id)]; }
+  [[nodiscard]] const core::EdgeFacts& edge(core::EdgeId id) const {
+    return facts_.edges[index(id)];
+  }
   [[nodiscard]] EngineReport& engine_report(const core::LaneFacts& lane) {
-    return report_.ranks[at(lane.rank)][static_cast<std::size_t>(lane.engine)];
+    return report_.ranks[index(lane.rank)][static_cast<std::size_t>(lane.engine)];
   }
 
   // Of the task that a lane runs; of a program with pairs.

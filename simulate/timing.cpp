@@ -8,6 +8,7 @@
 
 #include "core/draw.h"
 #include "core/input_order.h"
+#include "core/vocabulary/index.h"
 #include "spec/footprint.h"
 
 namespace ripeline::simulate {
@@ -19,8 +20,6 @@ using spec::Program;
 
 // Measured bytes: executors, the record of a run and its readers.
 constexpr spec::KeptBytes kKeptOfRun{.task = 100, .message = 60, .microbatch = 30};
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::uint64_t task_key(const Program& program, int lane) {
   const spec::Lane& l = at(program.lanes, lane);

@@ -9,7 +9,7 @@ struct Names {
   const char* word;
   const char* text;
 };
-constexpr std::array<Names, 10> kCauses = {{
+constexpr std::array<Names, 10> kNames = {{
     {"unknown", "idle"},
     {"input", "no input"},
     {"slot", "no slot"},
@@ -24,7 +24,7 @@ constexpr std::array<Names, 10> kCauses = {{
 
 }  // namespace
 
-const char* text_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)].text; }
-const char* word_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)].word; }
+const char* text_of(Cause cause) { return kNames[static_cast<std::size_t>(cause)].text; }
+const char* word_of(Cause cause) { return kNames[static_cast<std::size_t>(cause)].word; }
 
 }  // namespace ripeline::trace

@@ -10,12 +10,12 @@
 #include <set>
 #include <utility>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::optimise {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 class Chain {
  public:

@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::optimise {
 namespace {
 
 constexpr std::int64_t kNotYet = -1;
 constexpr std::array<spec::ActionKind, 3> kKinds = {
     spec::ActionKind::forward, spec::ActionKind::backward_input, spec::ActionKind::backward_weight};
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // Runs rows, a rank as far as it gets, until no rank gets further.
 class Run {

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::optimise {
 namespace {
 
@@ -16,8 +18,6 @@ using spec::ActionKind;
 using spec::Placement;
 
 constexpr std::int64_t kNotYet = -1;
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // The tasks that have run, and when.
 class Pipeline {

@@ -26,14 +26,14 @@ struct RankOutputs {
   int err = -1;
 };
 
-class Output {
+class RankOutput {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Output();
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output();
+  RankOutput();
+  RankOutput(const RankOutput&) = delete;
+  RankOutput& operator=(const RankOutput&) = delete;
+  ~RankOutput();
 
   // How lines come out.
   struct Form {

@@ -17,7 +17,7 @@ namespace ripeline::runtime {
 namespace {
 
 constexpr std::string_view kPrefix = "ripeline-run-";
-constexpr std::size_t kLongest = 80;       // bytes, of a path with room for a socket's name
+constexpr std::size_t kLongestPath = 80;   // bytes, of a path with room for a socket's name
 constexpr std::time_t kSurelyHeldBy = 60;  // seconds, after it was made
 
 int open_folder(const std::string& path) {
@@ -39,7 +39,7 @@ std::string new_run_folder() {
   const std::string name = std::string(kPrefix) + text.data();
   std::error_code error;
   const std::string path = (std::filesystem::temp_directory_path(error) / name).string();
-  return error || path.size() > kLongest ? "/tmp/" + name : path;
+  return error || path.size() > kLongestPath ? "/tmp/" + name : path;
 }
 
 int make_run_folder(const std::string& path) {

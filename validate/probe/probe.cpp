@@ -5,10 +5,10 @@
 #include <charconv>
 #include <vector>
 
+#include "core/vocabulary/index.h"
+
 namespace ripeline::core {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 template <class... Numbers>
 std::string line(const char* what, Numbers... numbers) {
@@ -37,7 +37,7 @@ std::string formulas(const Probe& probe) {
     held.push_back(Formula::named("h" + std::to_string(pool)));
   }
   std::string text;
-  for (LaneId lane = 0; at(lane) < probe.facts.lanes.size(); ++lane) {
+  for (LaneId lane = 0; index(lane) < probe.facts.lanes.size(); ++lane) {
     text += "guard " + std::to_string(lane) + " " + probe.has_room(lane, held.data()).text() + "\n";
     text += change("acquire", lane, held, probe.acquire);
     text += change("release", lane, held, probe.release);
@@ -62,8 +62,8 @@ std::string look(const Arbiter& arbiter, Engine engine, int microbatches, Time n
   arbiter.ready(engine, left);
   std::string text = " ready";
   std::size_t count = 0;
-  for (LaneId lane = 0; at(lane) < facts.lanes.size(); ++lane) {
-    if (facts.lanes[at(lane)].rank != arbiter.rank()) continue;
+  for (LaneId lane = 0; index(lane) < facts.lanes.size(); ++lane) {
+    if (facts.lanes[index(lane)].rank != arbiter.rank()) continue;
     for (int m = 0; m < microbatches; ++m) {
       if (!left.contains({lane, m})) continue;
       text += name({lane, m});
@@ -76,8 +76,8 @@ std::string look(const Arbiter& arbiter, Engine engine, int microbatches, Time n
     const Choice choice = arbiter.choose(engine, &left, now);
     if (!choice.starts()) return text + idle_text(choice);
     text += name(choice.task);
-    const bool known = choice.task.lane >= 0 && at(choice.task.lane) < facts.lanes.size() &&
-                       facts.lanes[at(choice.task.lane)].rank == arbiter.rank() &&
+    const bool known = choice.task.lane >= 0 && index(choice.task.lane) < facts.lanes.size() &&
+                       facts.lanes[index(choice.task.lane)].rank == arbiter.rank() &&
                        choice.task.microbatch >= 0 && choice.task.microbatch < microbatches;
     if (!known || !left.contains(choice.task)) return text + " which was not allowed";
     left.remove(choice.task);
@@ -109,7 +109,7 @@ class Player {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{}) return false;
-    text.remove_prefix(at(end - text.data()));
+    text.remove_prefix(index(end - text.data()));
     return true;
   }
 

@@ -1,0 +1,11 @@
+// index: a signed number of a task, lane or rank as the position in a standard container.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ripeline {
+
+[[nodiscard]] constexpr std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace ripeline
