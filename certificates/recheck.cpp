@@ -10,6 +10,7 @@
 #include "certificates/recheck_graph.h"
 #include "certificates/recheck_replay.h"
 #include "certificates/sha256.h"
+#include "core/vocabulary/plural.h"
 #include "spec/indexing.h"
 #include "spec/parse.h"
 #include "spec/print.h"
@@ -29,10 +30,6 @@ std::optional<Outcome> outcome_of(const std::string& name) {
     if (name == name_of(o)) return o;
   }
   return std::nullopt;
-}
-
-std::string plural(std::size_t n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 const char* word(Answer answer) {

@@ -238,8 +238,6 @@ std::string memory_unit(const OptimisedFlags& flags) {
   return first.value_or(Amount{}).unit;
 }
 
-const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
-
 double value_of(const Point& point) {
   return amount_in(point.memory).value_or(Amount{}).value.value();
 }

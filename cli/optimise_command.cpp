@@ -42,8 +42,6 @@ using optimise::Time;
 
 constexpr int kNoneFound = 3;  // as `unknown` of verdicts
 
-const char* name_of(Objective objective) { return objective == Objective::wall ? "wall" : "span"; }
-
 double in_units(const Problem& problem, Time time) {
   return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
 }

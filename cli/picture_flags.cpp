@@ -20,22 +20,22 @@ namespace {
 constexpr int kLeastWidth = 320;  // room for the names of the rows, and for some tasks
 constexpr int kMostWidth = 20'000;
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() > end.size() && text.ends_with(end);
-}
-
 // Why there can be no such picture, whatever the run.
 std::optional<std::string> wrong_with(const PictureFlags& flags) {
   if (flags.begin && flags.end && *flags.begin >= *flags.end) {
     return fmt::format("--begin {:.6g} is not before --end {:.6g}", *flags.begin, *flags.end);
   }
-  if (ends_with(flags.file, ".html") && flags.width) {
+  if (has_extension(flags.file, ".html") && flags.width) {
     return "--picture-width is for .svg and .pdf: a page (.html) is as wide as its window";
   }
-  return ends_with(flags.file, ".pdf") ? why_no_pdf() : std::nullopt;
+  return has_extension(flags.file, ".pdf") ? why_no_pdf() : std::nullopt;
 }
 
 }  // namespace
+
+bool has_extension(const std::string& file, std::string_view extension) {
+  return file.size() > extension.size() && file.ends_with(extension);
+}
 
 void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
   CLI::Option* picture =
@@ -44,8 +44,8 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
                       "draw it: a page to zoom, search and hover (.html), or a picture for the web "
                       "(.svg) or a paper (.pdf, which needs rsvg-convert)")
           ->check([](const std::string& name) {
-            const bool known =
-                ends_with(name, ".svg") || ends_with(name, ".pdf") || ends_with(name, ".html");
+            const bool known = has_extension(name, ".svg") || has_extension(name, ".pdf") ||
+                               has_extension(name, ".html");
             return known ? std::string() : std::string("its name must end in .svg, .pdf or .html");
           })
           ->type_name("FILE");
@@ -98,14 +98,14 @@ spec::Result<void> write_picture(const PictureFlags& flags,
   const auto range = range_of(flags, panels);
   if (!range.ok()) return range.errors();
   const Progress progress("drawing " + flags.file);
-  if (ends_with(flags.file, ".html"))
+  if (has_extension(flags.file, ".html"))
     return write_file(flags.file, view::html(panels, range.value()));
   return write_svg(flags, view::svg(panels, {.width = flags.width.value_or(view::kPictureWidth),
                                              .range = range.value()}));
 }
 
 spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg) {
-  if (ends_with(flags.file, ".svg")) return write_file(flags.file, svg);
+  if (has_extension(flags.file, ".svg")) return write_file(flags.file, svg);
   const auto pdf = pdf_of(svg);
   if (!pdf.ok()) return pdf.errors();
   return write_file(flags.file, pdf.value());

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -11,6 +12,9 @@
 #include "view/picture.h"
 
 namespace ripeline::cli {
+
+// Whether it is a name with this extension, `.svg`: not the extension alone.
+[[nodiscard]] bool has_extension(const std::string& file, std::string_view extension);
 
 struct PictureFlags {
   std::string file;             // its name ends in .svg, .pdf or .html; empty: none

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/open_run.h"
+#include "cli/picture_flags.h"
 #include "cli/progress.h"
 #include "lower/facts.h"
 #include "simulate/idle_of_trace.h"
@@ -18,10 +19,6 @@
 
 namespace ripeline::cli {
 namespace {
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() > end.size() && text.ends_with(end);
-}
 
 // Of a committed order, the first task of each engine that has not run.
 std::vector<core::Task> next_in_orders(const spec::Program& program,
@@ -175,7 +172,7 @@ void say_missing(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
 }
 
-bool is_trace(const std::string& file) { return ends_with(file, ".json") || is_folder(file); }
+bool is_trace(const std::string& file) { return has_extension(file, ".json") || is_folder(file); }
 
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
   if (is_trace(file)) return said(run_of_trace(file, flags.steps));

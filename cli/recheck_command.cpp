@@ -145,15 +145,15 @@ nlohmann::json json_of(const verify::RecheckReport& report, const std::string& s
     if (!step.where.empty()) entry["file"] = step.where;
     steps.push_back(std::move(entry));
   }
-  nlohmann::json json = {{"schema", "ripeline.recheck/2"},
-                         {"program", report.program},
-                         {"hash", report.hash},
-                         {"verdict", name_of(report.verdict)},
-                         {"result", name_of(report.result)},
-                         {"steps", std::move(steps)},
-                         {"solver", solver}};
-  if (report.every_rank_from) json["least_ranks"] = *report.every_rank_from;
-  return json;
+  nlohmann::json written = {{"schema", "ripeline.recheck/2"},
+                            {"program", report.program},
+                            {"hash", report.hash},
+                            {"verdict", name_of(report.verdict)},
+                            {"result", name_of(report.result)},
+                            {"steps", std::move(steps)},
+                            {"solver", solver}};
+  if (report.every_rank_from) written["least_ranks"] = *report.every_rank_from;
+  return written;
 }
 
 int run(const RecheckCommand& command) {

@@ -183,12 +183,12 @@ std::int64_t largest_of(const Held& held, const std::vector<int>& counts) {
 }
 
 // What stages have, as an expression of their number `s`; and the first stage with that.
-struct Run {
+struct StageRun {
   std::size_t first;
   std::string value;
 };
 // The language has a limit on how deep expressions are nested: many runs are halved.
-std::string text_of(std::span<const Run> runs) {
+std::string text_of(std::span<const StageRun> runs) {
   constexpr std::size_t kInARow = 64;
   if (runs.size() > kInARow) {
     const std::size_t half = runs.size() / 2;
@@ -203,11 +203,11 @@ std::string text_of(std::span<const Run> runs) {
 }
 
 std::string text_of(const std::vector<std::string>& of_stages) {
-  std::vector<Run> runs;
+  std::vector<StageRun> runs;
   for (std::size_t s = 0; s < of_stages.size(); ++s) {
     if (runs.empty() || runs.back().value != of_stages[s]) runs.push_back({s, of_stages[s]});
   }
-  return text_of(std::span<const Run>(runs));
+  return text_of(std::span<const StageRun>(runs));
 }
 
 std::string cost_text(const PlacedModel& model, Rational Costs::*of) {

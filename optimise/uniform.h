@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "pytorch/csv/actions.h"
@@ -38,9 +39,14 @@ struct Uniform {
   return problem.memory / problem.activation >= chunks_of(problem);
 }
 
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();  // a time
+
 // What a schedule is measured by: the end of its last task, or the largest over ranks of the time
 // from a rank's own first start to its last end.
 enum class Objective { wall, span };
+[[nodiscard]] inline const char* name_of(Objective objective) {
+  return objective == Objective::wall ? "wall" : "span";
+}
 
 // A legal order of all tasks, and what the search says of it.
 struct FoundOrder {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/vocabulary/per_rank.h"
+#include "core/vocabulary/plural.h"
 #include "spec/indexing.h"
 
 namespace ripeline::verify {
@@ -18,10 +19,6 @@ namespace {
 constexpr std::size_t kMostFindingsShown = 20;
 constexpr int kColumnsAround = 6;  // of the first finding, in the grid
 constexpr int kMostRowsShown = 16;
-
-std::string plural(std::size_t n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : (noun.back() == 'h' ? "es" : "s"));
-}
 
 std::string shape_text(const CheckShape& shape) {
   return fmt::format("{}, {}, {}, {}, placement {}", name_of(shape.form),

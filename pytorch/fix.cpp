@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/vocabulary/plural.h"
 #include "pytorch/checking.h"
 #include "pytorch/fewest_moves.h"
 
@@ -23,10 +24,6 @@ namespace {
 bool has_rule(const CheckReport& report, const std::string& rule) {
   return std::any_of(report.findings.begin(), report.findings.end(),
                      [&rule](const CheckFinding& f) { return f.rule == rule; });
-}
-
-std::string plural(std::size_t n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 spec::Diagnostic no_repair(std::string why) {

@@ -43,8 +43,8 @@ class RestrictedAgreement final : public core::Agreement {
   std::optional<core::TaskSet> only_;
 };
 
-struct Rank {
-  Rank(std::unique_ptr<core::Arbiter> made, int rank)
+struct ReplayedRank {
+  ReplayedRank(std::unique_ptr<core::Arbiter> made, int rank)
       : arbiter(std::move(made)),
         ledger(arbiter->facts()),
         executor({0, rank, 0}, *arbiter, agreement, ledger) {}
@@ -72,7 +72,7 @@ class Replayer {
   }
 
  private:
-  Rank& rank_of(int lane) {
+  ReplayedRank& rank_of(int lane) {
     return *ranks_[static_cast<std::size_t>(at(program_.lanes, lane).rank)];
   }
 
@@ -83,7 +83,7 @@ class Replayer {
 
   bool begin() {
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      ranks_.push_back(std::make_unique<Rank>(make_(rank), rank));
+      ranks_.push_back(std::make_unique<ReplayedRank>(make_(rank), rank));
       ranks_.back()->executor.hold_back(true);
       const core::Status status = ranks_.back()->executor.begin_step(0, run_.microbatches, {});
       if (!status.ok()) return differ(status.message());
@@ -108,7 +108,7 @@ class Replayer {
   }
 
   // It is announced or let go only now, so that it takes a slot when the run says.
-  bool take_slot(Rank& rank, core::Message message) {
+  bool take_slot(ReplayedRank& rank, core::Message message) {
     const spec::Edge& edge = at(program_.edges, message.edge);
     const bool own = edge.inbox >= 0 && at(program_.inboxes, edge.inbox).channel.empty();
     if (own) return accepted(rank_of(edge.producer).executor.let_go(message)) && settle();
@@ -120,7 +120,7 @@ class Replayer {
     return accepted(rank.executor.announced(0, message, ordinal)) && settle();
   }
 
-  bool arrive(Rank& rank, core::Message message) {
+  bool arrive(ReplayedRank& rank, core::Message message) {
     if (!take_slot(rank, message)) return false;
     arrived_.push_back(message);
     const auto sent = std::find_if(sent_.begin(), sent_.end(),
@@ -149,7 +149,7 @@ class Replayer {
   bool accepted(const core::Status& status) { return status.ok() || differ(status.message()); }
 
   // The tasks that an executor starts now; what it sends is noted.
-  bool poll(Rank& rank, std::vector<core::Task>& started) {
+  bool poll(ReplayedRank& rank, std::vector<core::Task>& started) {
     std::vector<core::Command> commands;
     if (!accepted(rank.executor.poll({}, commands))) return false;
     return std::all_of(commands.begin(), commands.end(), [&](const core::Command& command) {
@@ -173,7 +173,7 @@ class Replayer {
   }
 
   bool start(core::Task task) {
-    Rank& rank = rank_of(task.lane);
+    ReplayedRank& rank = rank_of(task.lane);
     if (chooser_ == Machine::Chooser::any) {
       const int r = rank.arbiter->rank();
       core::TaskSet only;
@@ -235,7 +235,7 @@ class Replayer {
   const verify::RecordedRun& run_;
   const MakeArbiter& make_;
   Machine::Chooser chooser_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<std::unique_ptr<ReplayedRank>> ranks_;
   int running_ = 0;         // tasks
   std::size_t passed_ = 0;  // grants
   std::vector<core::Command> sent_;

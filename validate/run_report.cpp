@@ -11,6 +11,7 @@ namespace ripeline::validate {
 namespace {
 
 using core::Time;
+using Do = spec::Event::Do;
 using nlohmann::json;
 
 const char* text_of(RunOutcome outcome) {
@@ -56,7 +57,6 @@ double in_units(const trace::File& file, Time at) {
 }
 
 std::string event_name(const spec::Program& program, const spec::Event& event) {
-  using Do = spec::Event::Do;
   if (event.what == Do::arrive) {
     const int producer = at(program.edges, event.edge).producer;
     return fmt::format("arrive {} at {}", program.task_name(producer, event.microbatch),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/vocabulary/plural.h"
 #include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "validate/equivalence.h"
@@ -71,10 +72,6 @@ std::optional<std::string> facts_difference(const std::string& specified,
     if (more && too && a == b) continue;
     return fmt::format("facts, row {}: specified '{}', emitted '{}'", row, a, b);
   }
-}
-
-std::string plural(std::int64_t n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 }  // namespace

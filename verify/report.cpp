@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/vocabulary/plural.h"
 #include "spec/amounts.h"
 #include "spec/indexing.h"
 #include "verify/verdict.h"
@@ -29,10 +30,6 @@ std::string range_text(const spec::MicrobatchRange& range) {
   if (!range.max) return range.min == 1 ? "any" : fmt::format("{} and more", range.min);
   if (*range.max == range.min) return std::to_string(range.min);
   return fmt::format("{} .. {}", range.min, *range.max);
-}
-
-std::string plural(int n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : (noun.back() == 'h' ? "es" : "s"));
 }
 
 // What a member's ranks started, in order.

@@ -22,19 +22,9 @@ constexpr std::size_t kLongest = 12;
 constexpr std::size_t kLast = 8;
 constexpr int kMarks = 2000;  // a wait is short that is below the step of an axis with so many
 
-std::string name(const Timeline& timeline, int box) {
-  return core::task_name(timeline.facts(), timeline.box(box).task);
-}
-
-std::string at(const Timeline& timeline, Time time) {
-  return text_of(timeline, time - timeline.begin());
-}
-
-int rank_of(const Timeline& timeline, int box) { return timeline.row_of(box).rank; }
-
 std::string what_of(const Timeline& timeline, const Link& link) {
   const std::string message = fmt::format(
-      "message of {} to {}", name(timeline, link.box),
+      "message of {} to {}", box_name(timeline, link.box),
       link.edge < 0
           ? ""
           : core::lane_name(timeline.facts(),
@@ -46,13 +36,14 @@ std::string what_of(const Timeline& timeline, const Link& link) {
       return message + " waits at its sender" +
              (link.by < 0
                   ? std::string()
-                  : fmt::format("; {} freed a slot when it started", name(timeline, link.by)));
+                  : fmt::format("; {} freed a slot when it started", box_name(timeline, link.by)));
     case Link::Kind::held:
-      return name(timeline, link.box) + " might have started; the hint held its engine for another";
+      return box_name(timeline, link.box) +
+             " might have started; the hint held its engine for another";
     case Link::Kind::started:
-      return name(timeline, link.box) + " has not started, and nothing says why";
+      return box_name(timeline, link.box) + " has not started, and nothing says why";
     case Link::Kind::host:
-      return link.edge < 0 ? name(timeline, link.box) + " has not started: the host is busy"
+      return link.edge < 0 ? box_name(timeline, link.box) + " has not started: the host is busy"
                            : message + " has not left: the host is busy";
     case Link::Kind::ran:
       break;
@@ -130,7 +121,8 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < chain.size();) {
     const Link& link = chain[i];
-    Entry entry{link.start, link.end, rank_of(timeline, link.box), what_of(timeline, link), {}, {}};
+    Entry entry{link.start, link.end, timeline.row_of(link.box).rank, what_of(timeline, link),
+                {},         {}};
     entry.sums.add(link);
     std::size_t next = i + 1;
     if (link.kind == Link::Kind::ran) {
@@ -138,11 +130,11 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
         entry.sums.add(chain[next++]);
       }
       entry.end = chain[next - 1].end;
-      entry.what = name(timeline, link.box);
-      if (next == i + 2) entry.what += " " + name(timeline, chain[i + 1].box);
+      entry.what = box_name(timeline, link.box);
+      if (next == i + 2) entry.what += " " + box_name(timeline, chain[i + 1].box);
       if (next > i + 2) {
         entry.what +=
-            fmt::format(" .. {} ({} tasks)", name(timeline, chain[next - 1].box), next - i);
+            fmt::format(" .. {} ({} tasks)", box_name(timeline, chain[next - 1].box), next - i);
       }
       entry.why = text_of(timeline, link.reason);
     }
@@ -190,15 +182,16 @@ std::string entries_text(const Timeline& timeline, const std::vector<Entry>& ent
   std::size_t wide = 4;
   std::size_t what = 0;
   for (const Entry& e : entries) {
-    wide = std::max({wide, at(timeline, e.start).size(), at(timeline, e.end).size()});
+    wide = std::max(
+        {wide, moment_text(timeline, e.start).size(), moment_text(timeline, e.end).size()});
     if (!e.why.empty()) what = std::max(what, e.what.size());
   }
   std::string text;
   for (const Entry& e : entries) {
     const std::string rank = e.rank < 0 ? "" : fmt::format("rank {}", e.rank);
     const std::string line =
-        fmt::format("  {:>{}} - {:<{}}  {:<8} {:<{}}  {}", at(timeline, e.start), wide,
-                    at(timeline, e.end), wide, rank, e.what, what, e.why);
+        fmt::format("  {:>{}} - {:<{}}  {:<8} {:<{}}  {}", moment_text(timeline, e.start), wide,
+                    moment_text(timeline, e.end), wide, rank, e.what, what, e.why);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return text;
@@ -211,9 +204,9 @@ std::string chain_text(const Timeline& timeline, Reasons& reasons, int box) {
   Sums sums;
   for (const Link& link : chain) sums.add(link);
   const Short waits = take_short_waits(timeline, chain);
-  std::string text =
-      fmt::format("of {}: {}\n", at(timeline, timeline.box(box).end), text_of(timeline, sums)) +
-      entries_text(timeline, folded(timeline, entries_of(timeline, chain)));
+  std::string text = fmt::format("of {}: {}\n", moment_text(timeline, timeline.box(box).end),
+                                 text_of(timeline, sums)) +
+                     entries_text(timeline, folded(timeline, entries_of(timeline, chain)));
   if (waits.count > 0) {
     text += fmt::format("  … {} wait{} of under {}, {} together\n", waits.count,
                         waits.count == 1 ? "" : "s", text_of(timeline, waits.below),

@@ -16,16 +16,6 @@ namespace {
 using core::Time;
 using Why = Reason::Why;
 
-std::string name(const Timeline& timeline, int box) {
-  return core::task_name(timeline.facts(), timeline.box(box).task);
-}
-
-std::string at(const Timeline& timeline, Time time) {
-  return text_of(timeline, time - timeline.begin());
-}
-
-int rank_of(const Timeline& timeline, int box) { return timeline.row_of(box).rank; }
-
 }  // namespace
 
 std::string text_of(const Timeline& timeline, const Reason& reason) {
@@ -33,20 +23,20 @@ std::string text_of(const Timeline& timeline, const Reason& reason) {
     case Why::nothing:
       return "waited for nothing";
     case Why::engine:
-      return "waited for its engine, which ran " + name(timeline, reason.box);
+      return "waited for its engine, which ran " + box_name(timeline, reason.box);
     case Why::handover:
       return "waited for its engine, which handed over the message of " +
-             name(timeline, reason.box);
+             box_name(timeline, reason.box);
     case Why::need:
-      return "waited for " + name(timeline, reason.box);
+      return "waited for " + box_name(timeline, reason.box);
     case Why::message:
-      return "waited for the message of " + name(timeline, reason.box);
+      return "waited for the message of " + box_name(timeline, reason.box);
     case Why::room:
       return fmt::format("waited for room in {}, which {} gave back",
                          core::pool_name(timeline.facts(), reason.pool),
-                         name(timeline, reason.box));
+                         box_name(timeline, reason.box));
     case Why::turn:
-      return "waited for the start of " + name(timeline, reason.box);
+      return "waited for the start of " + box_name(timeline, reason.box);
   }
   return {};
 }
@@ -54,15 +44,15 @@ std::string text_of(const Timeline& timeline, const Reason& reason) {
 std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   const Box& b = timeline.box(box);
   const Reason& reason = reasons.of(box);
-  std::string text =
-      fmt::format("{} on rank {} starts at {} and ends at {}", name(timeline, box),
-                  rank_of(timeline, box), at(timeline, b.start), at(timeline, b.end));
+  std::string text = fmt::format("{} on rank {} starts at {} and ends at {}",
+                                 box_name(timeline, box), timeline.row_of(box).rank,
+                                 moment_text(timeline, b.start), moment_text(timeline, b.end));
   if (const std::string others = names_beside(timeline, box); !others.empty()) {
     text += ", beside " + others;
   }
   text += '\n';
   text += "it " + text_of(timeline, reason);
-  if (reason.why != Why::nothing) text += " until " + at(timeline, reason.at);
+  if (reason.why != Why::nothing) text += " until " + moment_text(timeline, reason.at);
   if (const Time idle = timeline.idle_before(box); idle > Time{0}) {
     text += fmt::format("; its engine was idle for {}", text_of(timeline, idle));
     const Time held = held_before(timeline, box);
@@ -74,7 +64,7 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
   if (reason.rest == reason.at) {
     text += "something else came at the same time, so that more than one cause must go\n";
   } else if (reason.why != Why::nothing && reason.rest >= Time{0}) {
-    text += fmt::format("all else was there at {}\n", at(timeline, reason.rest));
+    text += fmt::format("all else was there at {}\n", moment_text(timeline, reason.rest));
   }
   return text + "\nthe chain to it, from the start\n" + chain_text(timeline, reasons, box);
 }
@@ -193,10 +183,10 @@ std::string explain_all(const Timeline& timeline, Reasons& reasons) {
   return fmt::format(
              "{} {} from the first start to the last end; of that, by rank (each line adds up to "
              "it):\n",
-             at(timeline, timeline.end()), timeline.run().unit.name) +
+             moment_text(timeline, timeline.end()), timeline.run().unit.name) +
          spent_text(timeline) +
          fmt::format("\n{} on rank {} ends last; the chain to it, from the start\n",
-                     name(timeline, last), rank_of(timeline, last)) +
+                     box_name(timeline, last), timeline.row_of(last).rank) +
          chain_text(timeline, reasons, last);
 }
 

@@ -21,6 +21,9 @@ struct Wait {
   core::Task on;     // the task that must start or end first; lane -1: not known
 };
 
+// Waits that are shown in words.
+inline constexpr std::size_t kMostWaits = 8;
+
 struct Stuck {
   std::vector<Wait> waits;  // those of the circle first, each waiting on the one after it
   std::size_t circle = 0;   // how many of them; 0: none was found

@@ -18,7 +18,6 @@ namespace {
 
 using core::Time;
 
-constexpr double kEdge = 8;
 constexpr double kIndent = 12;  // of what a rank holds, below its name
 constexpr int kMostRanks = 128;
 constexpr double kStuckShare = 0.5;  // of the plot, at most, for what a run sticks at

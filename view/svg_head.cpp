@@ -12,7 +12,6 @@
 namespace ripeline::view {
 namespace {
 
-constexpr double kEdge = 8;  // left and right of the text
 constexpr double kLine = 16;
 constexpr double kTitleFont = 14;
 constexpr double kSwatch = 16;

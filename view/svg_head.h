@@ -10,6 +10,9 @@
 
 namespace ripeline::view {
 
+// Left and right of the text.
+inline constexpr double kEdge = 8;
+
 // Both write from `y` on, in lines as wide as the picture, and return where they end.
 double draw_title(SvgPlot& plot, const Panel& panel, double width, double y);
 double draw_legend(SvgPlot& plot, const Drawn& drawn, double width, double y);

@@ -13,6 +13,7 @@
 #include "core/print.h"
 #include "view/palette.h"
 #include "view/picture.h"
+#include "view/stuck.h"
 
 namespace ripeline::view {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 using core::Time;
 
 constexpr int kMostRows = 256;
-constexpr std::size_t kMostWaits = 8;
 
 struct Cell {
   int shade = -1;  // of the palette; -1: idle

@@ -270,6 +270,14 @@ std::optional<Task> task_named(const Timeline& timeline, std::string_view text) 
   return std::nullopt;
 }
 
+std::string moment_text(const Timeline& timeline, Time time) {
+  return text_of(timeline, time - timeline.begin());
+}
+
+std::string box_name(const Timeline& timeline, int box) {
+  return core::task_name(timeline.facts(), timeline.box(box).task);
+}
+
 std::string names_beside(const Timeline& timeline, int box) {
   constexpr int kMost = 4;
   const BoxSpan others = timeline.beside(box);

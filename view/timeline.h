@@ -125,5 +125,9 @@ class Timeline {
 [[nodiscard]] std::string names_beside(const Timeline& timeline, int box);
 // In the trace's unit, with as many digits as it has: 12, 0.25.
 [[nodiscard]] std::string text_of(const Timeline& timeline, core::Time duration);
+// The same of a moment, from the timeline's begin on.
+[[nodiscard]] std::string moment_text(const Timeline& timeline, core::Time time);
+// The name of a box's task, 2F0.
+[[nodiscard]] std::string box_name(const Timeline& timeline, int box);
 
 }  // namespace ripeline::view

@@ -11,7 +11,6 @@ namespace {
 using Kind = WireAction::Kind;
 using Why = WireWait::Why;
 using Id = std::uint32_t;
-constexpr Id kNone = WireGraph::kNone;
 
 class Builder {
  public:
@@ -19,20 +18,20 @@ class Builder {
           bool explain)
       : program_(program), pairing_(pairing), options_(options), explain_(explain) {
     const std::size_t actions = pairing.all.size();
-    g_.next_in_kernel.assign(actions, kNone);
+    g_.next_in_kernel.assign(actions, WireGraph::kNone);
     start_.resize(actions);
     end_.resize(actions);
     done_.resize(actions);
     g_.nodes.reserve(2 * actions);
     g_.edges.reserve(5 * actions);
-    last_on_.assign(2 * program.ranks.size() + program.groups.size(), kNone);
+    last_on_.assign(2 * program.ranks.size() + program.groups.size(), WireGraph::kNone);
   }
 
   WireGraph build() {
     for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
       const Id begin = pairing_.first[rank];
       const Id end = pairing_.first[rank + 1];
-      last_issued_ = last_communication_ = kNone;
+      last_issued_ = last_communication_ = WireGraph::kNone;
       streams_.clear();
       for (Id from = begin; from < end;) {
         Id to = from + 1;
@@ -41,7 +40,7 @@ class Builder {
         add_call(from, to, begin);
         from = to;
       }
-      for (const std::size_t queue : used_) last_on_[queue] = kNone;
+      for (const std::size_t queue : used_) last_on_[queue] = WireGraph::kNone;
       used_.clear();
     }
     add_messages();
@@ -52,8 +51,8 @@ class Builder {
  private:
   // What waits for all of a group call on one stream.
   struct Done {
-    Id node = kNone;
-    Id actor = kNone;  // kNone: several kernels
+    Id node = WireGraph::kNone;
+    Id actor = WireGraph::kNone;  // WireGraph::kNone: several kernels
   };
 
   const WireAction& action(Id a) const { return *pairing_.all[a]; }
@@ -102,7 +101,7 @@ class Builder {
   void add_to_kernel(Id a, Id call_begin) {
     const bool communicates = action(a).kind != Kind::compute;
     const std::size_t queue = communicates ? queue_of(action(a)) : 0;
-    if (communicates && last_on_[queue] != kNone && last_on_[queue] >= call_begin) {
+    if (communicates && last_on_[queue] != WireGraph::kNone && last_on_[queue] >= call_begin) {
       const Id last = last_on_[queue];
       g_.next_in_kernel[last] = a;
       start_[a] = start_[last];
@@ -111,7 +110,7 @@ class Builder {
       start_[a] = add_node(a, false);
       kernels_.push_back(a);
       if (communicates) {
-        if (last_on_[queue] != kNone) {
+        if (last_on_[queue] != WireGraph::kNone) {
           add_edge(done_[last_on_[queue]], start_[a], Why::communicator, last_on_[queue]);
         } else {
           used_.push_back(queue);
@@ -124,20 +123,20 @@ class Builder {
   }
 
   void finish_kernel(Id first) {
-    if (g_.next_in_kernel[first] != kNone) {
-      const Id done = add_node(kNone, true);
-      for (Id a = first; a != kNone; a = g_.next_in_kernel[a]) {
+    if (g_.next_in_kernel[first] != WireGraph::kNone) {
+      const Id done = add_node(WireGraph::kNone, true);
+      for (Id a = first; a != WireGraph::kNone; a = g_.next_in_kernel[a]) {
         add_edge(end_[a], done, Why::after, a, true);
         done_[a] = done;
       }
     }
     if (options_.kernels == WireKernels::per_stream) return;
-    if (last_issued_ != kNone) {
+    if (last_issued_ != WireGraph::kNone) {
       add_edge(start_[last_issued_], start_[first], Why::launch, last_issued_);
     }
     last_issued_ = first;
     if (options_.kernels != WireKernels::serial || action(first).kind == Kind::compute) return;
-    if (last_communication_ != kNone) {
+    if (last_communication_ != WireGraph::kNone) {
       add_edge(done_[last_communication_], start_[first], Why::resident, last_communication_);
     }
     last_communication_ = first;
@@ -147,14 +146,14 @@ class Builder {
     if (to - from == 1) {
       if (action(from).stream < 0) return;
       Done& last = stream(action(from).stream);
-      if (last.node != kNone) add_edge(last.node, start_[from], Why::stream, last.actor);
+      if (last.node != WireGraph::kNone) add_edge(last.node, start_[from], Why::stream, last.actor);
       last = {done_[from], from};
       return;
     }
     for (Id a = from; a < to; ++a) {
       if (action(a).stream < 0) continue;
       const Done& last = stream(action(a).stream);
-      if (last.node != kNone) add_edge(last.node, start_[a], Why::stream, last.actor);
+      if (last.node != WireGraph::kNone) add_edge(last.node, start_[a], Why::stream, last.actor);
     }
     // What follows on a stream waits for all of the call that is on it.
     used_streams_.clear();
@@ -163,7 +162,7 @@ class Builder {
       if (s < 0) continue;
       if (std::find(used_streams_.begin(), used_streams_.end(), s) == used_streams_.end()) {
         used_streams_.push_back(s);
-        stream(s) = {add_node(kNone, true), kNone};
+        stream(s) = {add_node(WireGraph::kNone, true), WireGraph::kNone};
       }
       add_edge(done_[a], stream(s).node, Why::stream, a, true);
     }
@@ -193,10 +192,10 @@ class Builder {
     for (const auto& members : pairing_.collectives) {
       const std::size_t count = members.empty() ? 0 : members.front().size();
       for (std::size_t n = 0; n < count; ++n) {
-        const Id all = add_node(kNone, false);
+        const Id all = add_node(WireGraph::kNone, false);
         for (const auto& own : members) {
           add_edge(start_[own[n]], all, Why::collective, own[n]);
-          add_edge(all, end_[own[n]], Why::collective, kNone, true);
+          add_edge(all, end_[own[n]], Why::collective, WireGraph::kNone, true);
         }
       }
     }
@@ -210,9 +209,9 @@ class Builder {
   std::vector<Id> start_, end_, done_;  // per action: nodes
   std::vector<Id> kernels_;             // of the call: the first action of each
   // Of the rank:
-  Id last_issued_ = kNone;         // the kernel issued before: its first action
-  Id last_communication_ = kNone;  // the one that communicates
-  std::vector<Id> last_on_;        // per communicator: the last action, or kNone
+  Id last_issued_ = WireGraph::kNone;         // the kernel issued before: its first action
+  Id last_communication_ = WireGraph::kNone;  // the one that communicates
+  std::vector<Id> last_on_;        // per communicator: the last action, or WireGraph::kNone
   std::vector<std::size_t> used_;  // communicators with one
   std::vector<Done> streams_;      // per stream
   std::vector<int> used_streams_;  // of the call

@@ -13,7 +13,6 @@ namespace {
 
 using Why = WireWait::Why;
 using Id = std::uint32_t;
-constexpr Id kNone = WireGraph::kNone;
 
 // Of each node, the edges that come in or go out, as numbers of edges.
 struct Adjacency {
@@ -76,12 +75,13 @@ std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing)
     seen[node] = true;
     node = graph.edges[in.list[in.first[node]]].from;
   }
-  std::vector<Id> by(graph.nodes.size(), kNone);  // the edge that breadth-first search came by
+  std::vector<Id> by(graph.nodes.size(),
+                     WireGraph::kNone);  // the edge that breadth-first search came by
   std::vector<Id> queue = {node};
-  for (std::size_t i = 0; by[node] == kNone; ++i) {
+  for (std::size_t i = 0; by[node] == WireGraph::kNone; ++i) {
     for (Id k = in.first[queue[i]]; k < in.first[queue[i] + 1]; ++k) {
       const Id from = graph.edges[in.list[k]].from;
-      if (by[from] != kNone) continue;
+      if (by[from] != WireGraph::kNone) continue;
       by[from] = in.list[k];
       queue.push_back(from);
     }
@@ -106,7 +106,7 @@ std::vector<WireWait> waits_of(const WireGraph& graph, const WirePairing& pairin
     const WireGraph::Cause& cause = graph.causes[e];
     if (!cause.part) {
       steps.push_back({cause.actor, cause.why});
-    } else if (cause.actor != kNone) {
+    } else if (cause.actor != WireGraph::kNone) {
       steps.back().on = cause.actor;
     }
   }
@@ -181,7 +181,7 @@ std::vector<WireEvent> events_of(const WireGraph& graph, const WirePairing& pair
   events.reserve(2 * where.size());
   for (const Id n : order) {
     const WireGraph::Node& node = graph.nodes[n];
-    for (Id a = node.action; a != kNone; a = graph.next_in_kernel[a]) {
+    for (Id a = node.action; a != WireGraph::kNone; a = graph.next_in_kernel[a]) {
       events.push_back({where[a], node.end});
       if (node.end) break;
     }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "optimise/uniform.h"
 #include "spec/guards.h"
 
 namespace ripeline::optimise {
@@ -22,7 +23,6 @@ using Time = TaskGraph::Time;
 // Of the distinct heads and tails of a pool's tasks so many are tried: there are few, as a rule,
 // and any one gives a bound.
 constexpr int kMostTried = 64;
-constexpr Time kNever = std::numeric_limits<Time>::max();
 
 // What is acquired, or released, and the time that it takes.
 struct Part {

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "optimise/uniform.h"
+
 namespace ripeline::optimise {
 namespace {
 
 using spec::Program;
 using Time = TaskGraph::Time;
-
-constexpr Time kNever = std::numeric_limits<Time>::max();
 
 }  // namespace
 

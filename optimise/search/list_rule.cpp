@@ -11,11 +11,10 @@
 #include <utility>
 
 #include "core/vocabulary/index.h"
+#include "optimise/uniform.h"
 
 namespace ripeline::optimise {
 namespace {
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 class Chain {
  public:

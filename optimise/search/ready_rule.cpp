@@ -10,14 +10,14 @@
 #include <tuple>
 #include <utility>
 
+#include "optimise/uniform.h"
+
 namespace ripeline::optimise {
 namespace {
 
-constexpr Time kNever = std::numeric_limits<Time>::max();
-
-class RuleRun {
+class ReadyRun {
  public:
-  RuleRun(const Model& model, const Rows& base, const ReadyRule& rule)
+  ReadyRun(const Model& model, const Rows& base, const ReadyRule& rule)
       : model_(model),
         rule_(rule),
         rows_(model.machines.size()),
@@ -203,7 +203,7 @@ std::vector<int> classes_of(const spec::Program& program, const Model& model, bo
 }  // namespace
 
 std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule) {
-  return RuleRun(model, base, rule).run();
+  return ReadyRun(model, base, rule).run();
 }
 
 RandomRules::RandomRules(const spec::Program& program, const Model& model, std::uint64_t seed)

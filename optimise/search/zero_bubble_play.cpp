@@ -17,14 +17,14 @@ using spec::Action;
 using spec::ActionKind;
 using spec::Placement;
 
-constexpr std::int64_t kNotYet = -1;
+constexpr std::int64_t kNotStarted = -1;
 
 // The tasks that have run, and when.
 class Pipeline {
  public:
   struct Rank {
     std::int64_t now = 0;                      // when it is free
-    std::int64_t begin = kNotYet;              // of its first task
+    std::int64_t begin = kNotStarted;          // of its first task
     std::array<std::array<int, 2>, 2> next{};  // microbatch, by F and I, by chunk
     std::vector<Action> weights;               // put off, in the order of their I
     std::size_t weights_done = 0;
@@ -45,7 +45,7 @@ class Pipeline {
       rank.row.reserve(index(3 * chunks_ * uniform.microbatches));
       rank.weights.reserve(index(chunks_ * uniform.microbatches));
     }
-    for (auto& ends : ends_) ends.assign(index(stages_ * uniform.microbatches), kNotYet);
+    for (auto& ends : ends_) ends.assign(index(stages_ * uniform.microbatches), kNotStarted);
   }
 
   [[nodiscard]] const Rank& rank(int r) const { return ranks_[index(r)]; }
@@ -54,7 +54,7 @@ class Pipeline {
     return step.kind == ActionKind::forward ? uniform_.forward : uniform_.input;
   }
 
-  // When its inputs are there; kNotYet: what sends one has not run.
+  // When its inputs are there; kNotStarted: what sends one has not run.
   [[nodiscard]] std::int64_t ready_at(int r, const Step& step) const {
     const int stage = stage_of(r, step.chunk);
     const int m = rank(r).next[lane(step.kind)][index(step.chunk)];
@@ -62,14 +62,14 @@ class Pipeline {
       return stage == 0 ? 0 : arrival(ActionKind::forward, stage - 1, stage, m);
     }
     const std::int64_t own = end_of(ActionKind::forward, stage, m);
-    if (own == kNotYet || stage == stages_ - 1) return own;
+    if (own == kNotStarted || stage == stages_ - 1) return own;
     const std::int64_t gradient = arrival(ActionKind::backward_input, stage + 1, stage, m);
-    return gradient == kNotYet ? kNotYet : std::max(own, gradient);
+    return gradient == kNotStarted ? kNotStarted : std::max(own, gradient);
   }
 
   void run(int r, const Step& step, std::int64_t start) {
     Rank& rank = ranks_[index(r)];
-    if (rank.begin == kNotYet) rank.begin = start;
+    if (rank.begin == kNotStarted) rank.begin = start;
     rank.now = start + cost(step);
     const int stage = stage_of(r, step.chunk);
     const int m = rank.next[lane(step.kind)][index(step.chunk)]++;
@@ -121,7 +121,7 @@ class Pipeline {
   }
   [[nodiscard]] std::int64_t arrival(ActionKind kind, int from, int to, int microbatch) const {
     const std::int64_t end = end_of(kind, from, microbatch);
-    return end == kNotYet || rank_of(from) == rank_of(to) ? end : end + uniform_.latency;
+    return end == kNotStarted || rank_of(from) == rank_of(to) ? end : end + uniform_.latency;
   }
 
   const Uniform& uniform_;
@@ -157,8 +157,8 @@ class ForwardPull {
  private:
   static constexpr std::size_t kWeight = std::size_t(-1);
   struct Choice {
-    std::int64_t start = kNotYet;  // kNotYet: nothing can be chosen
-    std::size_t what = 0;          // position in the rest, or kWeight
+    std::int64_t start = kNotStarted;  // kNotStarted: nothing can be chosen
+    std::size_t what = 0;              // position in the rest, or kWeight
   };
 
   [[nodiscard]] std::span<const Step> rest(int r) const {
@@ -169,7 +169,7 @@ class ForwardPull {
     int best = -1;
     for (int r = 0; r < uniform_.ranks; ++r) {
       const std::int64_t start = next_[index(r)].start;
-      if (start != kNotYet && (best < 0 || start < next_[index(best)].start)) best = r;
+      if (start != kNotStarted && (best < 0 || start < next_[index(best)].start)) best = r;
     }
     return best;
   }
@@ -178,15 +178,15 @@ class ForwardPull {
     if (rest(r).empty()) return {};
     const Step head = rest(r).front();
     const Pipeline::Rank& rank = pipeline_.rank(r);
-    const Choice weight{rank.has_weight() ? rank.now : kNotYet, kWeight};
+    const Choice weight{rank.has_weight() ? rank.now : kNotStarted, kWeight};
     if (head.kind == ActionKind::forward && pipeline_.full(r)) return weight;
     const Choice first{start_of(r, head), 0};
     const auto later = [&](std::int64_t start, std::int64_t gap) {
-      return start == kNotYet || start - rank.now >= gap;
+      return start == kNotStarted || start - rank.now >= gap;
     };
     const Choice other = other_than(r, first.start);
-    const Choice best = other.start == kNotYet ? first : other;
-    if (weight.start != kNotYet && later(first.start, leeway_.gap) &&
+    const Choice best = other.start == kNotStarted ? first : other;
+    if (weight.start != kNotStarted && later(first.start, leeway_.gap) &&
         (leeway_.weights_first || later(best.start, leeway_.gap))) {
       return weight;
     }
@@ -206,9 +206,9 @@ class ForwardPull {
       bool& same = seen[forward ? 0 : 1][index(rest[i].chunk)];
       if (!std::exchange(same, true) && i > 0 && (!forward || most < uniform_.memory)) {
         const std::int64_t start = start_of(r, rest[i]);
-        const bool in_time =
-            start != kNotYet && (first == kNotYet || first - start >= pipeline_.cost(rest[i]));
-        const bool sooner = best.start == kNotYet || start < best.start;
+        const bool in_time = start != kNotStarted &&
+                             (first == kNotStarted || first - start >= pipeline_.cost(rest[i]));
+        const bool sooner = best.start == kNotStarted || start < best.start;
         if (in_time && sooner && !(forward && pipeline_.full(r))) {
           best = {start, i};
         } else if (in_time && sooner && rank.has_weight()) {
@@ -223,7 +223,7 @@ class ForwardPull {
 
   [[nodiscard]] std::int64_t start_of(int r, const Step& step) const {
     const std::int64_t ready = pipeline_.ready_at(r, step);
-    return ready == kNotYet ? kNotYet : std::max(ready, pipeline_.rank(r).now);
+    return ready == kNotStarted ? kNotStarted : std::max(ready, pipeline_.rank(r).now);
   }
 
   void take(int r, const Choice& choice) {
@@ -258,7 +258,7 @@ std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequence
       const Sequence& sequence = sequences[index(r)];
       for (std::size_t& i = done[index(r)]; i < sequence.size(); ++i, goes = true) {
         const std::int64_t ready = pipeline.ready_at(r, sequence[i]);
-        if (ready == kNotYet) break;
+        if (ready == kNotStarted) break;
         const bool forward = sequence[i].kind == ActionKind::forward;
         while (rank.has_weight() && (ready - rank.now >= gap || (forward && pipeline.full(r)))) {
           pipeline.run_weight(r);

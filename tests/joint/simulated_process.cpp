@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 #include "runtime/blob_io.h"
 
 namespace ripeline::joint {
@@ -20,8 +21,6 @@ namespace {
 
 constexpr Time kFinishLimit = std::chrono::minutes(5);  // as a training program's
 constexpr Time kWakeLatency = std::chrono::microseconds(20);
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 runtime::FaultLimits limits_of(World& world, int self) {
   runtime::FaultLimits limits = world.scenario.limits;
@@ -41,13 +40,13 @@ runtime::Blob blob_of(const std::string& tag, int process) {
 SimulatedProcess::SimulatedProcess(World& world, int self)
     : world_(world),
       self_(self),
-      traits_(world.scenario.traits[at(self)]),
-      random_(world.scenario.seed * 64 + at(self) + 7),
-      process_(self, {.ranks = world.scenario.processes}, world.scenario.neighbours[at(self)],
+      traits_(world.scenario.traits[index(self)]),
+      random_(world.scenario.seed * 64 + index(self) + 7),
+      process_(self, {.ranks = world.scenario.processes}, world.scenario.neighbours[index(self)],
                limits_of(world, self)),
-      signs_(at(world.scenario.processes)),
-      heard_(at(world.scenario.processes)),
-      goodbyes_(at(world.scenario.processes)) {
+      signs_(index(world.scenario.processes)),
+      heard_(index(world.scenario.processes)),
+      goodbyes_(index(world.scenario.processes)) {
   for (const auto& witness : world.witnesses) {
     arbiters_.push_back(witness->arbiter(self));
     ranks_.push_back(std::make_unique<runtime::Rank>(
@@ -171,21 +170,21 @@ void SimulatedProcess::receive() {
   }
   if (!none && now() < next_look_) return;
   next_look_ = now() + world_.scenario.limits.silence / 8;
-  for (const int peer : world_.scenario.neighbours[at(self_)]) {
+  for (const int peer : world_.scenario.neighbours[index(self_)]) {
     if (!world_.bug.passes_on_heard(self_, peer)) continue;
-    process_.heard(peer, heard_[at(peer)], now());
+    process_.heard(peer, heard_[index(peer)], now());
   }
 }
 
 // What came while nobody read counts from when it is read.
 void SimulatedProcess::read_signs() {
-  for (const int peer : world_.scenario.neighbours[at(self_)]) {
+  for (const int peer : world_.scenario.neighbours[index(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
-    Time& read = signs_[at(peer)];
-    if (goodbyes_[at(peer)] > 0) heard_[at(peer)] = now();  // runtime/transport/transport.h
-    if (sign <= read && heard_[at(peer)] > Time{0}) continue;
+    Time& read = signs_[index(peer)];
+    if (goodbyes_[index(peer)] > 0) heard_[index(peer)] = now();  // runtime/transport/transport.h
+    if (sign <= read && heard_[index(peer)] > Time{0}) continue;
     read = sign;
-    heard_[at(peer)] = clock(std::max(sign, wait_since_));
+    heard_[index(peer)] = clock(std::max(sign, wait_since_));
   }
   wait_since_ = world_.timeline.now();
 }
@@ -193,7 +192,7 @@ void SimulatedProcess::read_signs() {
 void SimulatedProcess::arrive(Delivery delivery) {
   if (is_ != Is::alive) return;
   if (delivery.envelope.signal == Signal::lost) {
-    if (goodbyes_[at(delivery.from)] != 0) return;
+    if (goodbyes_[index(delivery.from)] != 0) return;
   }
   delivery.at = clock(delivery.at);
   inbox_.push_back(std::move(delivery));
@@ -201,7 +200,7 @@ void SimulatedProcess::arrive(Delivery delivery) {
 }
 
 void SimulatedProcess::arrive_goodbye(int from) {
-  goodbyes_[at(from)] = 1;
+  goodbyes_[index(from)] = 1;
   if (finishing_ && is_ == Is::alive && waits_) wake(wait_);
 }
 
@@ -264,7 +263,7 @@ void SimulatedProcess::end_item() {
     return;
   }
   const std::vector<runtime::Blob> all = process_.take_gathered();
-  bool right = all.size() == at(world_.scenario.processes);
+  bool right = all.size() == index(world_.scenario.processes);
   for (std::size_t i = 0; right && i < all.size(); ++i) {
     right = all[i] == blob_of(item.tag, static_cast<int>(i));
   }
@@ -276,8 +275,8 @@ void SimulatedProcess::end_item() {
 
 // As a transport's finish(): all have said goodbye.
 bool SimulatedProcess::check_finish() const {
-  for (const int peer : world_.scenario.neighbours[at(self_)]) {
-    if (goodbyes_[at(peer)] == 0) return false;
+  for (const int peer : world_.scenario.neighbours[index(self_)]) {
+    if (goodbyes_[index(peer)] == 0) return false;
   }
   return !process_.is_failing();
 }

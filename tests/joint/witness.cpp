@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/index.h"
 #include "lower/facts.h"
 #include "simulate/interpreter.h"
 #include "tests/joint/told.h"
@@ -20,8 +21,6 @@ using runtime::Input;
 using runtime::Output;
 using runtime::Payload;
 using spec::Event;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 core::OwnedFacts changed(const core::ProgramFacts& facts, PlantedBug& bug) {
   std::vector<core::EdgeFacts> edges(facts.edges.begin(), facts.edges.end());
@@ -82,7 +81,7 @@ Witness::Step& Witness::of(std::int64_t step) {
   while (last_step() < step) {
     steps_.push_back({machine_.initial(), {}, {}, std::make_shared<int>(0)});
   }
-  return steps_[at(step)];
+  return steps_[index(step)];
 }
 
 void Witness::happen(std::int64_t step, const Event& event) {
@@ -106,7 +105,7 @@ void Witness::called(const Call& call) {
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const auto edge = static_cast<core::EdgeId>(i);
     const core::EdgeFacts& e = facts.edges[i];
-    if (facts.lanes[at(e.producer)].stage == facts.lanes[at(e.consumer)].stage) continue;
+    if (facts.lanes[index(e.producer)].stage == facts.lanes[index(e.consumer)].stage) continue;
     if (e.consumer == task.lane) {
       const core::TaskSpan span = facts.needed(edge, task.microbatch, microbatches_);
       for (int m = span.first; m < span.last; ++m) needed.insert({edge, m});
@@ -124,9 +123,9 @@ void Witness::called(const Call& call) {
                   std::to_string(tag[3]) + ", step " + std::to_string(tag[1]) + " of program " +
                   std::to_string(tag[0]));
     }
-    const Task producer{facts.edges[at(key.first)].producer, key.second};
-    const core::LaneFacts& lane = facts.lanes[at(producer.lane)];
-    if (input.stage != lane.stage || input.op != facts.ops[at(lane.op)].name ||
+    const Task producer{facts.edges[index(key.first)].producer, key.second};
+    const core::LaneFacts& lane = facts.lanes[index(producer.lane)];
+    if (input.stage != lane.stage || input.op != facts.ops[index(lane.op)].name ||
         input.microbatch != facts.microbatch_of(producer)) {
       return fail(who + " gets the payload of " + name(producer) + " as another's");
     }
@@ -150,7 +149,7 @@ void Witness::holds(int rank, std::int64_t step, const core::Ledger& ledger) {
   for (std::size_t pool = 0; pool < program_.pools.size(); ++pool) {
     if (program_.pools[pool].rank != rank) continue;
     const std::int64_t held = ledger.held(static_cast<int>(pool));
-    const std::int64_t right = steps_[at(step)].state.held[pool];
+    const std::int64_t right = steps_[index(step)].state.held[pool];
     if (held == right) continue;
     return fail("the ledger of rank " + std::to_string(rank) + " holds " + std::to_string(held) +
                 " of a pool of which " + std::to_string(right) + " is held");
@@ -160,7 +159,7 @@ void Witness::holds(int rank, std::int64_t step, const core::Ledger& ledger) {
 void Witness::done(int rank, std::int64_t step) {
   Step& of_step = of(step);
   of_step.done.insert(rank);
-  if (of_step.done.size() != at(program_.ranks)) return;
+  if (of_step.done.size() != index(program_.ranks)) return;
   if (!machine_.done(of_step.state)) {
     fail("all ranks are done with step " + std::to_string(step) + ", the machine is not");
   } else if (of_step.payloads.use_count() > 1 && !repeats_) {
@@ -177,7 +176,7 @@ bool Witness::is_stuck() const {
 bool Witness::is_done(int steps) const {
   return last_step() + 1 == steps &&
          std::all_of(steps_.begin(), steps_.end(), [this](const Step& step) {
-           return step.done.size() == at(program_.ranks) && machine_.done(step.state);
+           return step.done.size() == index(program_.ranks) && machine_.done(step.state);
          });
 }
 

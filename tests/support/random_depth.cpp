@@ -8,9 +8,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class Writer {
+class DepthWriter {
  public:
-  explicit Writer(std::uint64_t seed) : random_(seed) {}
+  explicit DepthWriter(std::uint64_t seed) : random_(seed) {}
 
   std::string write() {
     chunks_ = one_in(2) ? 1 : between(2, 3);
@@ -144,6 +144,6 @@ class Writer {
 
 }  // namespace
 
-std::string random_depth_text(std::uint64_t seed) { return Writer(seed).write(); }
+std::string random_depth_text(std::uint64_t seed) { return DepthWriter(seed).write(); }
 
 }  // namespace ripeline::testing_support

@@ -23,6 +23,9 @@
 
 namespace ripeline::verify {
 
+// Counts whose states are visited.
+inline constexpr int kFewCounts = 8;
+
 // Which counts are asked, from the fewest on.
 struct CountPlan {
   spec::MicrobatchRange range;

@@ -8,6 +8,7 @@
 #include "spec/group.h"
 #include "spec/machine.h"
 #include "verify/group/group_runs.h"
+#include "verify/judge/each_count.h"
 #include "verify/states/budget.h"
 #include "verify/states/fill.h"
 #include "verify/states/interleave.h"
@@ -25,8 +26,7 @@ constexpr std::uint64_t kStarts = 50'000;
 constexpr int kRandomOrders = 8;
 // Tasks beyond which a count is not looked at.
 constexpr std::int64_t kMostTasks = 100'000;
-// Counts, and states in all, that are visited.
-constexpr int kFewCounts = 8;
+// States that are visited, in all.
 constexpr std::uint64_t kStates = 20'000;
 // Where not every count can be visited, a run is all that can come of it: of the states this share.
 constexpr std::uint64_t kShare = 4;

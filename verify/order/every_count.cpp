@@ -18,9 +18,6 @@ using spec::Program;
 
 namespace {
 
-// Tasks, over all counts, for which graphs are built.
-constexpr std::int64_t kMostTasks = 20'000'000;
-
 // Whether needs, room and the order are all that a task waits for, one task at a time.
 bool waits_for_tasks_alone(const Program& program) {
   return !has_other_engines(program) && program.inboxes.empty() &&
@@ -71,7 +68,7 @@ class Prover {
     for (std::int64_t q = 0; q < order.first && (!max || count(q) <= *max); ++q) {
       if (count(q) < min) continue;
       tasks_ += count(q) * size_of(program_.lanes);
-      if (tasks_ > kMostTasks) return false;
+      if (tasks_ > kMostGraphTasks) return false;
       below_.push_back(static_cast<int>(count(q)));
     }
     QRange range{order.first, std::nullopt};

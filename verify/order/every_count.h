@@ -15,6 +15,9 @@
 
 namespace ripeline::verify {
 
+// Tasks, over all counts, for which graphs are built.
+inline constexpr std::int64_t kMostGraphTasks = 20'000'000;
+
 struct EveryCount {
   bool memory = false;  // every asserted peak holds, and these are no less than what is held:
   std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nothing: it grows

@@ -37,9 +37,6 @@ using spec::Program;
 
 namespace {
 
-// Counts whose states are visited.
-constexpr int kFewCounts = 8;
-
 // Without the room that is kept.
 Program freed(const Program& program) {
   Program free = program;

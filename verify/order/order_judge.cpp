@@ -22,6 +22,7 @@
 #include "verify/judge/each_count.h"
 #include "verify/judge/judge.h"
 #include "verify/order/cuts.h"
+#include "verify/order/every_count.h"
 #include "verify/order/order_run.h"
 #include "verify/solver/least.h"
 #include "verify/solver/solver.h"
@@ -40,10 +41,6 @@ using spec::Program;
 
 namespace {
 
-// Tasks, over all counts, for which graphs are built.
-constexpr std::int64_t kMostTasks = 20'000'000;
-// Counts whose states are visited.
-constexpr int kFewCounts = 8;
 // States that filling slots at the end of a run may visit.
 constexpr std::uint64_t kReplayStates = 1'000'000;
 // Counts that are judged by themselves where not all can be: they refute, and are said.
@@ -65,7 +62,7 @@ bool is_short(const Program& program) {
   const auto& range = program.microbatches;
   if (!range.max) return false;
   const std::int64_t counts = std::int64_t{*range.max} - range.min + 1;
-  return counts * *range.max <= kMostTasks / static_cast<std::int64_t>(program.lanes.size());
+  return counts * *range.max <= kMostGraphTasks / static_cast<std::int64_t>(program.lanes.size());
 }
 
 // The part of the run that its last task depends on: producers, all that a rank did before, and all
@@ -178,7 +175,7 @@ void OrderJudge::make_cuts(const VerifyOptions& options) {
   }
   const std::int64_t first = family.first_microbatches();
   if (first > program_.microbatches.max.value_or(std::numeric_limits<int>::max()) ||
-      first * first > kMostTasks / static_cast<std::int64_t>(program_.lanes.size())) {
+      first * first > kMostGraphTasks / static_cast<std::int64_t>(program_.lanes.size())) {
     problem_ = spec::Diagnostic{"order-not-linear",
                                 fmt::format("they are only from {} microbatches on", first), "",
                                 order.span};
@@ -193,7 +190,7 @@ void OrderJudge::make_cuts(const VerifyOptions& options) {
 // Of the counts in range before `end`.
 void OrderJudge::make_graphs(std::int64_t end) {
   const std::int64_t most = end - program_.microbatches.min;
-  Budget tasks{kMostTasks};
+  Budget tasks{kMostGraphTasks};
   CountPlan plan{.range = program_.microbatches, .budget = &tasks};
   if (most < plan.most) plan.most = static_cast<int>(most);
   (void)each_count(plan, [&](int m, bool /*fewest*/) -> CountAnswer {
