@@ -33,7 +33,8 @@ bool has_fractions(const Expr& expr) {
   const std::vector<Expr>& parts =
       rounds && is_binary(expr.args[0], "/") ? expr.args[0].args : expr.args;
   if (is_binary(expr, "/")) return true;
-  return std::any_of(parts.begin(), parts.end(), has_fractions);
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Expr& part) { return has_fractions(part); });
 }
 
 std::string ExpressionText::number(const Expr& expr, Rank least) const {

@@ -124,16 +124,6 @@ void ScheduleCheck::found(std::string rule, CellPlace place, std::string task,
                               .message = std::move(message)});
 }
 
-namespace {
-std::uint64_t key_of(const spec::Action& action) {
-  constexpr std::uint64_t kIndices = spec::kMostIndex + 1;
-  return (static_cast<std::uint64_t>(action.kind) * kIndices +
-          static_cast<std::uint64_t>(action.stage)) *
-             kIndices * 2 +
-         static_cast<std::uint64_t>(action.microbatch + 1);
-}
-}  // namespace
-
 bool ScheduleCheck::has_mistake(CellPlace place) const {
   return std::any_of(
       report_.findings.begin(), report_.findings.end(), [place](const CheckFinding& finding) {

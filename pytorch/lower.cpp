@@ -19,13 +19,6 @@ const T& at(const std::vector<T>& v, int i) {
   return v[static_cast<std::size_t>(i)];
 }
 
-std::uint64_t key_of(const Action& a) {
-  constexpr std::uint64_t kIndices = kMostIndex + 1;
-  return (static_cast<std::uint64_t>(a.kind) * kIndices + static_cast<std::uint64_t>(a.stage)) *
-             kIndices +
-         static_cast<std::uint64_t>(a.microbatch + 1);
-}
-
 enum class Stall : std::uint8_t {
   stop,  // keep every rank's order
   move,  // when no rank can go on, take the nearest later cell that can

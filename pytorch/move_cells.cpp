@@ -15,15 +15,6 @@ using spec::StageMap;
 
 constexpr int kMostStarts = 64;  // rows from which a cycle is looked for
 
-std::uint64_t key_of(const Action& action) {
-  constexpr std::uint64_t kIndices = spec::kMostIndex + 1;
-  const Action result = spec::result_of(action);
-  return (static_cast<std::uint64_t>(result.kind) * kIndices +
-          static_cast<std::uint64_t>(result.stage)) *
-             kIndices +
-         static_cast<std::uint64_t>(result.microbatch);
-}
-
 MoveCells::Lists reversed(const MoveCells::Lists& lists) {
   MoveCells::Lists result;
   const auto cells = static_cast<int>(lists.first.size()) - 1;
@@ -53,7 +44,7 @@ MoveCells move_cells(const ActionTable& table, const StageMap& map) {
       result.place_of.push_back(size_of(ids));
       ids.push_back(id);
       result.cells.push_back(&cell);
-      for (const Action& action : cell.actions) producer.emplace(key_of(action), id);
+      for (const Action& action : cell.actions) producer.emplace(key_of(result_of(action)), id);
     }
   }
   result.needs.first.push_back(0);

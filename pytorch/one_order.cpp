@@ -15,14 +15,6 @@ using spec::ActionTable;
 using spec::StageMap;
 using spec::StuckRank;
 
-std::uint64_t key_of(const Action& result) {
-  constexpr std::uint64_t kIndices = spec::kMostIndex + 1;
-  return ((result.kind == ActionKind::forward ? 0 : 1) * kIndices +
-          static_cast<std::uint64_t>(result.stage)) *
-             kIndices +
-         static_cast<std::uint64_t>(result.microbatch);
-}
-
 // Every rank goes on until it needs what has not ended: which of them goes first changes nothing.
 class Computations {
  public:

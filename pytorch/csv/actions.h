@@ -90,6 +90,15 @@ inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv mod
 // Whether any cell is one with actions.
 [[nodiscard]] bool has_action(std::string_view bytes);
 
+// A number of its own for each action.
+[[nodiscard]] constexpr std::uint64_t key_of(const Action& action) {
+  constexpr std::uint64_t kIndices = kMostIndex + 2;  // -1 .. kMostIndex
+  return (static_cast<std::uint64_t>(action.kind) * kIndices +
+          static_cast<std::uint64_t>(action.stage)) *
+             kIndices +
+         static_cast<std::uint64_t>(action.microbatch + 1);
+}
+
 // As read_actions() reads it without mistakes; lines end in \n.
 [[nodiscard]] std::string write_actions(const ActionTable& table);
 
