@@ -39,10 +39,6 @@ std::unique_ptr<Problem> problem_of(const std::string& what, const spec::Source&
   return std::move(problem).value();
 }
 
-double in_units(const Problem& problem, optimise::Time time) {
-  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
-}
-
 int chunks_of(const Problem& problem) {
   return size_of(problem.program().stages) / problem.program().ranks;
 }
@@ -90,6 +86,10 @@ double seconds_since(std::chrono::steady_clock::time_point begun) {
 }
 
 }  // namespace
+
+double in_units(const Problem& problem, optimise::Time time) {
+  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
+}
 
 std::string EvenCosts::name() const {
   return fmt::format("({},{},{},{},{},{})", ranks, microbatches, forward, input, weight, latency);

@@ -98,6 +98,8 @@ class Forms {
 [[nodiscard]] nlohmann::json json_of(const EvenCosts& costs, const Line& line,
                                      optimise::Objective objective);
 
+// A time of the model in the unit of the problem's costs.
+[[nodiscard]] double in_units(const optimise::Problem& problem, optimise::Time time);
 // 8, 11.5, 7.67
 [[nodiscard]] std::string memory_text(double memory);
 // Costs and times have no more digits than they need.

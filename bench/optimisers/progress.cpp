@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/optimisers/lines.h"
 #include "optimise/solver/order_graph.h"
 #include "optimise/solver/order_model.h"
 #include "spec/indexing.h"
@@ -15,10 +16,6 @@ namespace {
 
 using optimise::FormSearch;
 using optimise::Problem;
-
-double in_units(const Problem& problem, optimise::Time time) {
-  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
-}
 
 Progress::Size size_of_model(const Problem& problem) {
   const auto graph = optimise::OrderGraph::make(problem.model(), {}, nullptr, {});
