@@ -72,15 +72,15 @@ TEST_F(CarrierRunTest, there_are_never_more_places_than_were_proved) {
 
 // With a slot for each message, one for each.
 TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
-  constexpr int kMicrobatches = 6;
+  constexpr int kCount = 6;
   const ProvedText proved(kSplitV, 2);
   const core::ProgramFacts& facts = proved.facts();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     fake_gpu::begin({.seed = seed});
     DeviceRun run(proved, seed, by_way(Way::ipc));
-    run.run(6, kMicrobatches);
-    run.toys().expect_reference(6, kMicrobatches);
+    run.run(6, kCount);
+    run.toys().expect_reference(6, kCount);
     for (int rank = 0; rank < 2; ++rank) {
       std::size_t messages = 1;  // and one to try
       for (std::size_t e = 0; e < facts.edges.size(); ++e) {
@@ -88,7 +88,7 @@ TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
             facts.lanes[static_cast<std::size_t>(facts.edges[e].consumer)];
         const bool comes =
             consumer.rank == rank && facts.crosses_ranks(static_cast<core::EdgeId>(e));
-        messages += comes ? kMicrobatches : 0;
+        messages += comes ? kCount : 0;
       }
       EXPECT_LE(run.exported(rank), messages) << "rank " << rank;
     }

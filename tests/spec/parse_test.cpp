@@ -191,7 +191,7 @@ TEST(Parse, names_the_place_and_what_was_expected) {
 }
 
 TEST(Parse, reads_the_example_programs_and_keeps_them_through_printing) {
-  for (const std::string& text : testing::example_programs()) {
+  for (const std::string& text : testing_support::example_programs()) {
     SCOPED_TRACE(text);
     const Source source{"test.ripe", text};
     const auto tree = parse(source);
@@ -340,7 +340,7 @@ TEST(Parse, survives_mutated_programs) {
   constexpr std::uint64_t kSeed = 20250311;
   RecordProperty("seed", std::to_string(kSeed));
   Random random(kSeed);
-  const auto& programs = testing::example_programs();
+  const auto& programs = testing_support::example_programs();
   for (int i = 0; i < 6000; ++i) {
     const std::string text = mutated(programs[below(random, programs.size())], random);
     SCOPED_TRACE(text);
@@ -353,7 +353,7 @@ TEST(Parse, survives_shuffled_lexemes_and_random_bytes) {
   RecordProperty("seed", std::to_string(kSeed));
   Random random(kSeed);
   std::vector<std::string> lexemes;
-  for (const std::string& program : testing::example_programs()) {
+  for (const std::string& program : testing_support::example_programs()) {
     for (std::string& lexeme : lexemes_of(program)) lexemes.push_back(std::move(lexeme));
   }
   for (int i = 0; i < 3000; ++i) {

@@ -1,6 +1,6 @@
 #include "tests/spec/programs.h"
 
-namespace ripeline::spec::testing {
+namespace ripeline::testing_support {
 
 const std::vector<std::string>& example_programs() {
   static const std::vector<std::string> programs = {
@@ -84,4 +84,4 @@ const std::vector<std::string>& example_programs() {
   return programs;
 }
 
-}  // namespace ripeline::spec::testing
+}  // namespace ripeline::testing_support

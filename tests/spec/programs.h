@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace ripeline::spec::testing {
+namespace ripeline::testing_support {
 
 // The five of the language's page: the last two in the form of one pipeline for each group of
 // fragments.
 [[nodiscard]] const std::vector<std::string>& example_programs();
 
-}  // namespace ripeline::spec::testing
+}  // namespace ripeline::testing_support

@@ -18,7 +18,7 @@ CollectivesOffer offer(const std::string& setting, const std::string& device,
           .why_not = version == 0 ? "it is not here" : ""};
 }
 
-struct Case {
+struct ChoiceCase {
   std::vector<CollectivesOffer> offers;
   std::string wanted;  // the text, or why it is refused
 };
@@ -26,7 +26,7 @@ struct Case {
 TEST(CollectivesChoice, is_nccl_where_all_can_and_no_two_share_a_device) {
   const std::string nccl =
       "nccl 2.28.9; assumed: kernels that all of a group have launched run side by side";
-  const std::vector<Case> cases = {
+  const std::vector<ChoiceCase> cases = {
       {{offer("", "a 0"), offer("", "a 1"), offer("", "b 0")}, nccl},
       {{offer("", "a 0"), offer("", "a 1"), offer("", "a 0")},
        "gloo (processes 0 and 2 share a GPU)"},
@@ -44,7 +44,7 @@ TEST(CollectivesChoice, is_nccl_where_all_can_and_no_two_share_a_device) {
        "process 0 was told to use nccl, process 1 was told to use gloo: RIPELINE_COLLECTIVES must "
        "be the same for all"},
   };
-  for (const Case& one : cases) {
+  for (const ChoiceCase& one : cases) {
     CollectivesChoice choice;
     const core::Status status = choose_collectives(one.offers, choice);
     EXPECT_EQ(status.ok() ? choice.text : status.message(), one.wanted);

@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 using testing::Pipeline;
 using torch::Tensor;
 
-constexpr int kWidth = 8;
-constexpr int kMicrobatches = 4;
+constexpr int kReplicaWidth = 8;
+constexpr int kReplicaMicrobatches = 4;
 
 // Two ranks of two stages each, as a V; two reductions to a rank.
 std::string program(int replicas, bool splits,
@@ -46,7 +46,7 @@ std::string program(int replicas, bool splits,
 
 torch::nn::Linear layer(int stage) {
   torch::manual_seed(40 + stage);
-  return torch::nn::Linear(kWidth, kWidth);
+  return torch::nn::Linear(kReplicaWidth, kReplicaWidth);
 }
 struct TanhLayerImpl : torch::nn::Module {
   explicit TanhLayerImpl(int stage) : linear(register_module("linear", layer(stage))) {}
@@ -55,7 +55,7 @@ struct TanhLayerImpl : torch::nn::Module {
 };
 TORCH_MODULE(TanhLayer);
 Tensor data(std::int64_t step, int microbatch) {
-  return torch::arange(3 * kWidth, torch::kFloat).view({3, kWidth}).sin() *
+  return torch::arange(3 * kReplicaWidth, torch::kFloat).view({3, kReplicaWidth}).sin() *
          static_cast<double>(1 + microbatch + 100 * step) * 0.01;
 }
 Tensor loss(const Tensor& y, const Tensor& labels) { return torch::mse_loss(y, labels); }
@@ -63,7 +63,7 @@ Tensor loss(const Tensor& y, const Tensor& labels) { return torch::mse_loss(y, l
 // By stage: the gradients of its parameters, each replica's summed by itself.
 std::map<int, std::vector<Tensor>> reference(int replicas, int passes) {
   std::map<int, std::vector<Tensor>> sums;
-  const int of_replica = passes * kMicrobatches;
+  const int of_replica = passes * kReplicaMicrobatches;
   for (int replica = 0; replica < replicas; ++replica) {
     std::vector<torch::nn::Linear> layers;
     for (int stage = 0; stage < 4; ++stage) layers.push_back(layer(stage));
@@ -86,13 +86,13 @@ std::map<int, std::vector<Tensor>> reference(int replicas, int passes) {
   return sums;
 }
 
-struct Case {
+struct ReplicaCase {
   int replicas;
   bool splits;
   int passes;
 };
 
-class DataParallel : public ::testing::TestWithParam<Case> {};
+class DataParallel : public ::testing::TestWithParam<ReplicaCase> {};
 
 TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
   const auto [replicas, splits, passes] = GetParam();
@@ -111,7 +111,7 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
           model.stages[stage] = make_stage(TanhLayer(stage));
         }
         lock.unlock();
-        if (Status s = testing::wait_for_all(run); !s.ok()) return s;
+        if (Status s = testing_support::wait_for_all(run); !s.ok()) return s;
         model.inputs[0] = [](std::int64_t step, int m) { return data(step, m); };
         model.labels = [](std::int64_t step, int m) { return data(step + 7, m); };
         model.loss = loss;
@@ -129,7 +129,7 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
         };
         TorchTrainer trainer(arbiter, run, work, nullptr, options);
         TrainReport report;
-        if (Status s = trainer.step(kMicrobatches, report); !s.ok()) return s;
+        if (Status s = trainer.step(kReplicaMicrobatches, report); !s.ok()) return s;
         lock.lock();
         losses.push_back(report.loss);
         for (const auto& [number, stage] : work.model().stages) {
@@ -148,8 +148,9 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DataParallel,
-                         ::testing::Values(Case{1, false, 1}, Case{2, false, 1}, Case{2, true, 1},
-                                           Case{2, false, 3}, Case{3, true, 1}),
+                         ::testing::Values(ReplicaCase{1, false, 1}, ReplicaCase{2, false, 1},
+                                           ReplicaCase{2, true, 1}, ReplicaCase{2, false, 3},
+                                           ReplicaCase{3, true, 1}),
                          [](const auto& test) {
                            return std::to_string(test.param.replicas) + "_replicas_" +
                                   std::to_string(test.param.passes) + "_passes" +
@@ -168,7 +169,7 @@ TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
     TorchModel model;
     model.replicas = groups->replicas();
     for (const int stage : {arbiter.rank(), 3 - arbiter.rank()}) {
-      const auto parameter = [] { return torch::full({kWidth}, 2.0F).requires_grad_(); };
+      const auto parameter = [] { return torch::full({kReplicaWidth}, 2.0F).requires_grad_(); };
       const Tensor always = parameter();
       const Tensor sometimes = parameter();
       const Tensor never = parameter();
@@ -188,7 +189,7 @@ TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
     options.groups = groups.get();
     TorchTrainer trainer(arbiter, run, work, nullptr, options);
     TrainReport report;
-    if (Status s = trainer.step(kMicrobatches, report); !s.ok()) return s;
+    if (Status s = trainer.step(kReplicaMicrobatches, report); !s.ok()) return s;
     if (arbiter.rank() == 1) return Status();
     const std::scoped_lock lock(mutex);
     used.push_back(work.model().stages.at(0).parameters[1].tensor.grad());

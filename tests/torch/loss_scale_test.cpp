@@ -16,13 +16,13 @@ namespace {
 
 using core::Status;
 using core::StatusCode;
-using ripeline::testing::chain;
-using ripeline::testing::kMicrobatches;
-using ripeline::testing::make_mlp;
-using ripeline::testing::Outcome;
-using ripeline::testing::parameters_of;
-using ripeline::testing::Pipeline;
-using ripeline::testing::train_side_by_side;
+using ripeline::testing_support::chain;
+using ripeline::testing_support::kMicrobatches;
+using ripeline::testing_support::make_mlp;
+using ripeline::testing_support::Outcome;
+using ripeline::testing_support::parameters_of;
+using ripeline::testing_support::Pipeline;
+using ripeline::testing_support::train_side_by_side;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using torch::Tensor;

@@ -27,15 +27,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using core::Status;
-using ripeline::testing::kOffloadWays;
-using ripeline::testing::late_at_random;
-using ripeline::testing::offloading_chain;
-using ripeline::testing::OneStage;
-using ripeline::testing::Outcome;
-using ripeline::testing::Pipeline;
-using ripeline::testing::TakenBytes;
-using ripeline::testing::train_side_by_side;
-using ripeline::testing::Training;
+using ripeline::testing_support::kOffloadWays;
+using ripeline::testing_support::late_at_random;
+using ripeline::testing_support::offloading_chain;
+using ripeline::testing_support::OneStage;
+using ripeline::testing_support::Outcome;
+using ripeline::testing_support::Pipeline;
+using ripeline::testing_support::TakenBytes;
+using ripeline::testing_support::train_side_by_side;
+using ripeline::testing_support::Training;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using torch::IValue;
@@ -170,16 +170,17 @@ const Model kModels[] = {
 std::ostream& operator<<(std::ostream& out, const Model& model) { return out << model.name; }
 
 IValue input_of(int microbatch) {
-  return ripeline::testing::random_tensor(microbatch, {4, 6, kWide});
+  return ripeline::testing_support::random_tensor(microbatch, {4, 6, kWide});
 }
 
 // Random gradients of what the stage gave, where it has some.
 IValue gradients_of(const IValue& given, int microbatch) {
   std::vector<IValue> gradients;
   for (const Tensor& tensor : tensors_of(given)) {
-    gradients.push_back(tensor.is_floating_point() ? IValue(ripeline::testing::random_tensor(
-                                                         70 + microbatch, tensor.sizes().vec()))
-                                                   : IValue());
+    gradients.push_back(tensor.is_floating_point()
+                            ? IValue(ripeline::testing_support::random_tensor(70 + microbatch,
+                                                                              tensor.sizes().vec()))
+                            : IValue());
   }
   return c10::ivalue::Tuple::create(std::move(gradients));
 }
@@ -242,7 +243,7 @@ class OffloadedModel : public ::testing::TestWithParam<Model> {};
 
 TEST_P(OffloadedModel, gives_bitwise_the_gradients_of_a_kept_graph) {
   const std::vector<Tensor> kept =
-      train(GetParam(), ripeline::testing::chain(3, true), "F0 F1 B0 B1 ");
+      train(GetParam(), ripeline::testing_support::chain(3, true), "F0 F1 B0 B1 ");
   ASSERT_FALSE(kept.empty());
   for (const char* const order : {"F0 O0 F1 O1 L0 B0 L1 B1 ", "F0 F1 O1 O0 L0 L1 B0 B1 "}) {
     EXPECT_THAT(differences(train(GetParam(), offloading_chain(3, "whole"), order), kept),
@@ -253,7 +254,7 @@ TEST_P(OffloadedModel, gives_bitwise_the_gradients_of_a_kept_graph) {
 
 TEST_P(OffloadedModel, does_so_in_two_halves) {
   const std::vector<Tensor> kept =
-      train(GetParam(), ripeline::testing::split_chain(3), "F0 F1 I0 I1 W0 W1 ");
+      train(GetParam(), ripeline::testing_support::split_chain(3), "F0 F1 I0 I1 W0 W1 ");
   EXPECT_THAT(
       differences(train(GetParam(), offloading_chain(3, "split"), "F0 O0 F1 O1 L0 I0 L1 I1 W0 W1 "),
                   kept),
@@ -263,7 +264,7 @@ TEST_P(OffloadedModel, does_so_in_two_halves) {
 TEST_P(OffloadedModel, does_so_from_its_inputs_alone) {
   const auto recomputes = [](TorchStage& stage) { stage.recompute = true; };
   const std::vector<Tensor> kept =
-      train(GetParam(), ripeline::testing::chain(3, true), "F0 F1 B0 B1 ", recomputes);
+      train(GetParam(), ripeline::testing_support::chain(3, true), "F0 F1 B0 B1 ", recomputes);
   EXPECT_THAT(differences(train(GetParam(), offloading_chain(3, "recompute"),
                                 "F0 O0 F1 O1 L0 R0 B0 L1 R1 B1 ", recomputes),
                           kept),
@@ -362,7 +363,7 @@ TEST(OffloadMemory, is_within_what_is_proved_of_each_pool) {
   const Pipeline pipeline(offloading_chain(3, "whole"));
   std::vector<OffloadReport> reports(3);
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
-    TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
+    TorchWork work(ripeline::testing_support::make_mlp(arbiter.facts(), arbiter.rank()));
     TorchTrainer trainer(arbiter, run, work, nullptr);
     for (int step = 0; step < 3; ++step) {
       TrainReport report;
@@ -409,7 +410,7 @@ TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   Signal forward;
   Signal offload;
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
-    TorchWork work(ripeline::testing::make_mlp(arbiter.facts(), arbiter.rank()));
+    TorchWork work(ripeline::testing_support::make_mlp(arbiter.facts(), arbiter.rank()));
     TrainerOptions options;
     options.rank.trace = &record;
     options.before_task = [&](const TaskInfo& task) {
@@ -514,7 +515,7 @@ std::string refusal(const std::string& ops) {
       "pipeline p { param ranks = 2; microbatches any; stages ranks; place s on s;\n"
       "op F forward { needs F at prev; }\n" +
       ops + " dispatch ready; }");
-  TorchWork work(ripeline::testing::make_mlp(pipeline.facts(), 0));
+  TorchWork work(ripeline::testing_support::make_mlp(pipeline.facts(), 0));
   return work.check(pipeline.facts(), 0).message();
 }
 

@@ -8,7 +8,7 @@
 
 #include "runtime/torch/value_codec.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 using core::OpKind;
 using core::Status;
@@ -88,4 +88,4 @@ TakenBytes::TakenBytes() : parts_(std::make_unique<Parts>()) {}
 TakenBytes::~TakenBytes() = default;
 std::int64_t TakenBytes::now() const { return parts_->sum->bytes; }
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

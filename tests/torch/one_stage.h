@@ -12,7 +12,7 @@
 #include "runtime/torch/torch_work.h"
 #include "tests/torch/pipeline.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 // Stage 1 of 3, each on a rank of its own, of a program whose ops have the letters of `run`.
 class OneStage {
@@ -48,4 +48,4 @@ class TakenBytes {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

@@ -12,7 +12,7 @@
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 namespace {
 
 spec::Program compiled(const std::string& text) {
@@ -159,4 +159,4 @@ std::string v(int ranks) {
          "  hint bf { rounds B, F; } dispatch ready by bf; }\n";
 }
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

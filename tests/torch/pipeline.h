@@ -11,7 +11,7 @@
 #include "core/arbiter.h"
 #include "runtime/run.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 // A program compiled from text, with an interpreted arbiter for each rank. Aborts on bad text.
 class Pipeline {
@@ -56,4 +56,4 @@ inline constexpr std::array kOffloadWays = {"whole", "early",     "both",  "spli
 // Two stages per rank, as a V.
 [[nodiscard]] std::string v(int ranks);
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

@@ -15,10 +15,10 @@ namespace {
 
 using core::OpKind;
 using core::Status;
-using ripeline::testing::Outcome;
-using ripeline::testing::Pipeline;
-using ripeline::testing::train_side_by_side;
-using ripeline::testing::Training;
+using ripeline::testing_support::Outcome;
+using ripeline::testing_support::Pipeline;
+using ripeline::testing_support::train_side_by_side;
+using ripeline::testing_support::Training;
 using ::testing::HasSubstr;
 using torch::Tensor;
 
@@ -41,12 +41,12 @@ TEST_P(Recompute, runs_under_the_same_autocast) {
   EXPECT_EQ(train_side_by_side({.program = GetParam().second, .change_model = change}), Outcome());
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Recompute,
-                         ::testing::Values(std::pair{"whole", ripeline::testing::chain(3, true)},
-                                           std::pair{"split", ripeline::testing::split_chain(3)},
-                                           std::pair{"by_an_op",
-                                                     ripeline::testing::recomputing_chain(3)}),
-                         [](const auto& program) { return program.param.first; });
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Recompute,
+    ::testing::Values(std::pair{"whole", ripeline::testing_support::chain(3, true)},
+                      std::pair{"split", ripeline::testing_support::split_chain(3)},
+                      std::pair{"by_an_op", ripeline::testing_support::recomputing_chain(3)}),
+    [](const auto& program) { return program.param.first; });
 
 // Two stages of one rank, since ranks that are threads share the generator.
 TEST(RecomputeDraws, are_those_of_the_first_time) {
@@ -55,7 +55,8 @@ TEST(RecomputeDraws, are_those_of_the_first_time) {
       return torch::dropout(inner({x}).toTensor(), 0.5, true);
     };
   };
-  Training training{.program = ripeline::testing::v(1), .trainer = {.clip = 0.01, .passes = 2}};
+  Training training{.program = ripeline::testing_support::v(1),
+                    .trainer = {.clip = 0.01, .passes = 2}};
   training.change_stage = drop;
   training.change_model = recompute_all;
   EXPECT_EQ(train_side_by_side(training), Outcome());
@@ -163,8 +164,8 @@ TEST(RecomputeMistakes, are_named) {
   EXPECT_EQ(tasks.run("R", OpKind::recompute).message(),
             "1R0: its forward has not run in this step");
 
-  const Pipeline pipeline(ripeline::testing::recomputing_chain(2));
-  TorchWork work(ripeline::testing::make_mlp(pipeline.facts(), 1));
+  const Pipeline pipeline(ripeline::testing_support::recomputing_chain(2));
+  TorchWork work(ripeline::testing_support::make_mlp(pipeline.facts(), 1));
   EXPECT_EQ(work.check(pipeline.facts(), 1).message(),
             "rank 1: 1R runs a forward again: set `recompute` of stage 1");
 }

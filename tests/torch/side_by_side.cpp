@@ -15,7 +15,7 @@
 #include "runtime/torch/torch_device.h"
 #include "tests/torch/pipeline.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 using core::Status;
 using runtime::TorchModel;
@@ -221,4 +221,4 @@ Outcome train_side_by_side(const Training& training) {
   return outcome;
 }
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

@@ -13,7 +13,7 @@
 #include "runtime/torch/stage.h"
 #include "runtime/torch/train.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 inline constexpr int kWidth = 16;
 inline constexpr int kMicrobatches = 7;  // of a pass
@@ -57,4 +57,4 @@ struct Outcome {
 [[nodiscard]] Outcome train_side_by_side(const Training& training,
                                          std::vector<runtime::OffloadReport>& offloads);
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

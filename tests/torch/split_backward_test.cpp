@@ -21,7 +21,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int kMicrobatches = 3;
+constexpr int kSplitMicrobatches = 3;
 
 // A stage, and what it is tried on.
 struct Model {
@@ -201,12 +201,12 @@ Gradients run(const Make& make, bool is_split, bool is_narrow) {
   Gradients result;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
-  for (int m = 0; m < kMicrobatches; ++m) {
+  for (int m = 0; m < kSplitMicrobatches; ++m) {
     inputs.push_back(model.input());
     outputs.push_back(forward(model, inputs.back(), is_narrow));
   }
-  std::vector<ParameterBackward> later(kMicrobatches);
-  for (int m = 0; m < kMicrobatches; ++m) {
+  std::vector<ParameterBackward> later(kSplitMicrobatches);
+  for (int m = 0; m < kSplitMicrobatches; ++m) {
     const auto at = static_cast<std::size_t>(m);
     torch::manual_seed(100 + m);
     const Tensor gradient = torch::randn_like(outputs[at]);

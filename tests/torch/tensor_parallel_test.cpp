@@ -23,8 +23,8 @@ using torch::Tensor;
 constexpr double kTolerance = 1e-5;
 
 // The layers of a small language model, as one process has them or a member its share of them.
-struct ModelImpl : torch::nn::Module {
-  explicit ModelImpl(const Group& group, std::uint64_t seed = 1) {
+struct MemberModelImpl : torch::nn::Module {
+  explicit MemberModelImpl(const Group& group, std::uint64_t seed = 1) {
     torch::manual_seed(seed);
     const torch::nn::Embedding table(12, 16);
     const torch::nn::Linear attention_in(16, 48);
@@ -54,11 +54,11 @@ struct ModelImpl : torch::nn::Module {
   RowParallelLinear out{nullptr};
   ColumnParallelLinear head{nullptr};
 };
-TORCH_MODULE(Model);
+TORCH_MODULE(MemberModel);
 
 // One half of the model.
 struct HalfImpl : torch::nn::Module {
-  HalfImpl(const Group& group, int half_of) : half(half_of), all(Model(group)) {
+  HalfImpl(const Group& group, int half_of) : half(half_of), all(MemberModel(group)) {
     const auto add = [this](const char* name, const std::shared_ptr<torch::nn::Module>& module) {
       register_module(name, module);
     };
@@ -74,7 +74,7 @@ struct HalfImpl : torch::nn::Module {
   }
   Tensor forward(const Tensor& x) { return half == 0 ? all->first(x) : all->second(x); }
   int half;
-  Model all;
+  MemberModel all;
 };
 TORCH_MODULE(Half);
 
@@ -132,19 +132,19 @@ void expect_gradients(const TorchStage& mine, const TorchStage& whole, const std
   }
 }
 
-struct Case {
+struct MemberCase {
   int members;
   const char* agree;
   bool splits;
 };
 
-class TensorParallel : public ::testing::TestWithParam<Case> {};
+class TensorParallel : public ::testing::TestWithParam<MemberCase> {};
 
 TEST_P(TensorParallel, has_the_gradients_of_one_process) {
-  constexpr int kMicrobatches = 5;
+  constexpr int kCount = 5;
   const auto [members, agree, splits] = GetParam();
   const Pipeline pipeline(program(members, agree, splits));
-  const Reference reference(0, kMicrobatches);
+  const Reference reference(0, kCount);
   const TorchStage wholes[] = {make_stage(reference.first), make_stage(reference.second)};
   std::mutex mutex;  // of expectations
   const auto statuses =
@@ -157,7 +157,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
           const std::lock_guard lock(mutex);  // of the generator
           model.stages[arbiter.rank()] = make_stage(Half(groups->members(), arbiter.rank()));
         }
-        if (Status s = testing::wait_for_all(run); !s.ok()) return s;
+        if (Status s = testing_support::wait_for_all(run); !s.ok()) return s;
         model.inputs[0] = [](std::int64_t step, int m) { return ids_of(step, m); };
         model.labels = [](std::int64_t step, int m) { return labels_of(step, m); };
         model.loss = loss_over(groups->members());
@@ -170,7 +170,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
         };
         TorchTrainer trainer(arbiter, run, work, nullptr, options);
         TrainReport report;
-        if (Status s = trainer.accumulate(kMicrobatches, report); !s.ok()) return s;
+        if (Status s = trainer.accumulate(kCount, report); !s.ok()) return s;
         const std::lock_guard lock(mutex);
         const std::string who = run.layout().name(run.self());
         expect_gradients(work.model().stages.at(arbiter.rank()),
@@ -180,20 +180,20 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
   for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, TensorParallel,
-                         ::testing::Values(Case{1, "intersection", false},
-                                           Case{2, "intersection", false},
-                                           Case{2, "intersection", true}, Case{2, "leader", false},
-                                           Case{2, "vote", true}, Case{4, "intersection", false}),
-                         [](const auto& test) {
-                           return std::to_string(test.param.members) + "_by_" + test.param.agree +
-                                  (test.param.splits ? "_in_halves" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Of, TensorParallel,
+    ::testing::Values(MemberCase{1, "intersection", false}, MemberCase{2, "intersection", false},
+                      MemberCase{2, "intersection", true}, MemberCase{2, "leader", false},
+                      MemberCase{2, "vote", true}, MemberCase{4, "intersection", false}),
+    [](const auto& test) {
+      return std::to_string(test.param.members) + "_by_" + test.param.agree +
+             (test.param.splits ? "_in_halves" : "");
+    });
 
 TEST(TensorParallelTraining, has_the_loss_and_the_norm_of_one_process_and_keeps_members_alike) {
-  constexpr int kMicrobatches = 4;
+  constexpr int kCount = 4;
   const Pipeline pipeline(program(2, "intersection"));
-  const Reference reference(0, kMicrobatches);
+  const Reference reference(0, kCount);
   std::vector<Tensor> gradients;
   for (const Half& half : {reference.first, reference.second}) {
     for (const Tensor& parameter : half->parameters()) gradients.push_back(parameter.grad());
@@ -210,7 +210,7 @@ TEST(TensorParallelTraining, has_the_loss_and_the_norm_of_one_process_and_keeps_
     std::unique_lock lock(mutex);
     const Half half(groups->members(), arbiter.rank());
     lock.unlock();
-    if (Status s = testing::wait_for_all(run); !s.ok()) return s;
+    if (Status s = testing_support::wait_for_all(run); !s.ok()) return s;
     model.stages[arbiter.rank()] = make_stage(half);
     model.inputs[0] = [](std::int64_t, int m) { return ids_of(0, m); };
     model.labels = [](std::int64_t, int m) { return labels_of(0, m); };
@@ -221,7 +221,7 @@ TEST(TensorParallelTraining, has_the_loss_and_the_norm_of_one_process_and_keeps_
     double last = INFINITY;
     for (int step = 0; step < 6; ++step) {
       TrainReport report;
-      if (Status s = trainer.step(kMicrobatches, report); !s.ok()) return s;
+      if (Status s = trainer.step(kCount, report); !s.ok()) return s;
       lock.lock();
       if (step == 0) {
         EXPECT_NEAR(report.loss, reference.loss, kTolerance);

@@ -22,8 +22,8 @@ using testing::Pipeline;
 using torch::Tensor;
 
 constexpr int kStages = 4;
-constexpr int kWidth = 8;
-constexpr int kMicrobatches = 4;
+constexpr int kTiedWidth = 8;
+constexpr int kTiedMicrobatches = 4;
 constexpr int kSteps = 3;
 constexpr double kRate = 0.5;
 
@@ -47,11 +47,11 @@ std::string program(bool is_v, int replicas, const std::string& adds = kAdds) {
 
 // Between 0 and 1/2, of a shape, by a number.
 Tensor values(int number, std::vector<std::int64_t> shape) {
-  const Tensor all = torch::arange(kWidth * kWidth, torch::kFloat) * (0.7 + number);
-  return (all.sin() / 2).view({kWidth, kWidth}).narrow(0, 0, shape[0]).clone();
+  const Tensor all = torch::arange(kTiedWidth * kTiedWidth, torch::kFloat) * (0.7 + number);
+  return (all.sin() / 2).view({kTiedWidth, kTiedWidth}).narrow(0, 0, shape[0]).clone();
 }
 Tensor data(std::int64_t step, int microbatch) {
-  return values(static_cast<int>(1 + microbatch + 100 * step), {3, kWidth});
+  return values(static_cast<int>(1 + microbatch + 100 * step), {3, kTiedWidth});
 }
 Tensor loss(const Tensor& y, const Tensor& labels) { return torch::mse_loss(y, labels); }
 
@@ -60,7 +60,7 @@ Tensor run_stage(int stage, const Tensor& x, const Tensor& weight) {
 }
 
 Tensor weight_of(int stage) {
-  return values(stage == kStages - 1 ? 0 : stage, {kWidth, kWidth}).requires_grad_();
+  return values(stage == kStages - 1 ? 0 : stage, {kTiedWidth, kTiedWidth}).requires_grad_();
 }
 
 TorchStage make_tied_stage(int stage) {
@@ -107,18 +107,18 @@ Trained train_whole(int microbatches) {
   return trained;
 }
 
-struct Case {
+struct TiedCase {
   bool is_v;
   int replicas;
   int passes;
 };
 
-class TiedWeights : public ::testing::TestWithParam<Case> {};
+class TiedWeights : public ::testing::TestWithParam<TiedCase> {};
 
 TEST_P(TiedWeights, stay_alike_and_train_as_one_tensor_does) {
   const auto [is_v, replicas, passes] = GetParam();
   const Pipeline pipeline(program(is_v, replicas));
-  const Trained whole = train_whole(kMicrobatches * replicas * passes);
+  const Trained whole = train_whole(kTiedMicrobatches * replicas * passes);
   std::mutex mutex;
   std::vector<Tensor> copies;
   const auto statuses = pipeline.run(
@@ -140,7 +140,7 @@ TEST_P(TiedWeights, stay_alike_and_train_as_one_tensor_does) {
         TorchTrainer trainer(arbiter, run, work, &optimizer, options);
         for (const double norm : whole.norms) {
           TrainReport report;
-          if (Status s = trainer.step(kMicrobatches, report); !s.ok()) return s;
+          if (Status s = trainer.step(kTiedMicrobatches, report); !s.ok()) return s;
           const std::scoped_lock lock(mutex);
           EXPECT_NEAR(report.gradient_norm, norm, 1e-5);
         }
@@ -160,8 +160,9 @@ TEST_P(TiedWeights, stay_alike_and_train_as_one_tensor_does) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, TiedWeights,
-                         ::testing::Values(Case{false, 1, 1}, Case{true, 1, 1}, Case{false, 1, 2},
-                                           Case{true, 2, 1}, Case{false, 3, 1}),
+                         ::testing::Values(TiedCase{false, 1, 1}, TiedCase{true, 1, 1},
+                                           TiedCase{false, 1, 2}, TiedCase{true, 2, 1},
+                                           TiedCase{false, 3, 1}),
                          [](const auto& test) {
                            return std::string(test.param.is_v ? "a_v_" : "a_chain_") +
                                   std::to_string(test.param.replicas) + "_replicas_" +
@@ -178,7 +179,7 @@ std::string first_words(
     TorchWork work(std::move(model));
     TorchTrainer trainer(arbiter, run, work, nullptr);
     TrainReport report;
-    return trainer.step(kMicrobatches, report);
+    return trainer.step(kTiedMicrobatches, report);
   });
   return statuses.front().message();
 }

@@ -18,29 +18,30 @@ namespace {
 
 using core::OpKind;
 using core::Status;
-using ripeline::testing::kMicrobatches;
-using ripeline::testing::make_mlp;
-using ripeline::testing::Outcome;
-using ripeline::testing::Pipeline;
-using ripeline::testing::train_side_by_side;
+using ripeline::testing_support::kMicrobatches;
+using ripeline::testing_support::make_mlp;
+using ripeline::testing_support::Outcome;
+using ripeline::testing_support::Pipeline;
+using ripeline::testing_support::train_side_by_side;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(TorchTrainer, a_sequential_program_trains_bitwise_as_the_unpipelined_model) {
-  EXPECT_EQ(train_side_by_side({.program = ripeline::testing::chain(3, true)}), Outcome());
+  EXPECT_EQ(train_side_by_side({.program = ripeline::testing_support::chain(3, true)}), Outcome());
 }
 
 // The rate is small: what this compares is each step's gradients, not how rounding grows.
 TEST(TorchTrainer, any_order_trains_as_the_unpipelined_model_but_for_rounding) {
   const Outcome outcome =
-      train_side_by_side({.program = ripeline::testing::chain(4, false), .rate = 1e-4});
+      train_side_by_side({.program = ripeline::testing_support::chain(4, false), .rate = 1e-4});
   EXPECT_LT(outcome.gradient, 1e-5);
   EXPECT_LT(outcome.loss, 1e-5);
   EXPECT_LT(outcome.norm, 1e-5);
 }
 
 TEST(TorchTrainer, several_stages_per_rank_train_as_the_unpipelined_model) {
-  const Outcome outcome = train_side_by_side({.program = ripeline::testing::v(2), .rate = 1e-4});
+  const Outcome outcome =
+      train_side_by_side({.program = ripeline::testing_support::v(2), .rate = 1e-4});
   EXPECT_LT(outcome.gradient, 1e-5);
   EXPECT_LT(outcome.loss, 1e-5);
 }
@@ -60,7 +61,7 @@ std::vector<Status> train_once(const std::string& text,
 
 TEST(TorchTrainer, an_exception_in_a_stage_names_the_task_and_reaches_every_rank) {
   const auto statuses =
-      train_once(ripeline::testing::chain(3, true), [](TorchModel& model, int rank) {
+      train_once(ripeline::testing_support::chain(3, true), [](TorchModel& model, int rank) {
         if (rank != 1) return;
         model.stages[1].forward = [calls = 0](const torch::Tensor& x) mutable {
           if (++calls == 3) throw std::runtime_error("the third is cursed");
@@ -74,7 +75,7 @@ TEST(TorchTrainer, an_exception_in_a_stage_names_the_task_and_reaches_every_rank
 
 TEST(TorchTrainer, an_error_of_libtorch_names_the_task) {
   const auto statuses =
-      train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int rank) {
+      train_once(ripeline::testing_support::chain(2, true), [](TorchModel& model, int rank) {
         if (rank == 0)
           model.stages[0].forward = [](const torch::Tensor& x) { return x.slice(1, 0, 3); };
       });
@@ -83,11 +84,12 @@ TEST(TorchTrainer, an_error_of_libtorch_names_the_task) {
 }
 
 TEST(TorchTrainer, a_loss_that_is_not_finite_is_a_failure_on_every_rank) {
-  const auto statuses = train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int) {
-    model.loss = [](const torch::Tensor& output, const torch::Tensor&) {
-      return output.sum() * std::numeric_limits<double>::infinity();
-    };
-  });
+  const auto statuses =
+      train_once(ripeline::testing_support::chain(2, true), [](TorchModel& model, int) {
+        model.loss = [](const torch::Tensor& output, const torch::Tensor&) {
+          return output.sum() * std::numeric_limits<double>::infinity();
+        };
+      });
   for (const Status& status : statuses) {
     EXPECT_THAT(status.message(),
                 AllOf(HasSubstr("the loss is"), HasSubstr(" in step 0: first at stage 1 on rank 1, "
@@ -98,7 +100,7 @@ TEST(TorchTrainer, a_loss_that_is_not_finite_is_a_failure_on_every_rank) {
 
 TEST(TorchTrainer, a_loss_that_is_not_finite_names_the_first_microbatch_and_says_what_came_in) {
   const auto statuses =
-      train_once(ripeline::testing::chain(2, true), [](TorchModel& model, int rank) {
+      train_once(ripeline::testing_support::chain(2, true), [](TorchModel& model, int rank) {
         if (rank != 0) return;
         model.stages[0].forward = [forward = model.stages[0].forward,
                                    calls = 0](const StageInputs& inputs) mutable {
@@ -114,7 +116,7 @@ TEST(TorchTrainer, a_loss_that_is_not_finite_names_the_first_microbatch_and_says
 }
 
 TEST(TorchTrainer, what_the_program_needs_and_the_model_lacks_is_named_before_the_first_task) {
-  const std::string text = ripeline::testing::chain(2, true);
+  const std::string text = ripeline::testing_support::chain(2, true);
   auto statuses = train_once(text, [](TorchModel& model, int) { model.inputs.clear(); });
   EXPECT_THAT(statuses[0].message(), HasSubstr("0F needs no other stage, so it needs `inputs[0]`"));
   statuses = train_once(text, [](TorchModel& model, int) { model.loss = nullptr; });
@@ -143,7 +145,7 @@ Call& with_input(Call& call, const torch::Tensor& tensor) {
 }
 
 TEST(TorchWork, a_gradient_of_another_shape_is_refused) {
-  const Pipeline pipeline(ripeline::testing::chain(2, true));
+  const Pipeline pipeline(ripeline::testing_support::chain(2, true));
   TorchWork work(make_mlp(pipeline.facts(), 0));
   ASSERT_TRUE(work.begin_step(0, 1).ok());
   Call forward = call("F", OpKind::forward, 0, 2);

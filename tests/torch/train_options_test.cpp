@@ -19,14 +19,14 @@ namespace {
 
 using core::OpKind;
 using core::Status;
-using ripeline::testing::chain;
-using ripeline::testing::kMicrobatches;
-using ripeline::testing::kWidth;
-using ripeline::testing::make_mlp;
-using ripeline::testing::Outcome;
-using ripeline::testing::Pipeline;
-using ripeline::testing::split_chain;
-using ripeline::testing::train_side_by_side;
+using ripeline::testing_support::chain;
+using ripeline::testing_support::kMicrobatches;
+using ripeline::testing_support::kWidth;
+using ripeline::testing_support::make_mlp;
+using ripeline::testing_support::Outcome;
+using ripeline::testing_support::Pipeline;
+using ripeline::testing_support::split_chain;
+using ripeline::testing_support::train_side_by_side;
 using ::testing::HasSubstr;
 
 void narrow(TorchModel& model) { model.autocast = torch::kBFloat16; }
@@ -67,7 +67,7 @@ struct Sent {
 Sent sent(std::optional<torch::ScalarType> autocast, torch::ScalarType type) {
   TorchModel model;
   model.autocast = autocast;
-  model.stages[1] = ripeline::testing::make_mlp_stage(1);
+  model.stages[1] = ripeline::testing_support::make_mlp_stage(1);
   TorchWork work(std::move(model));
   EXPECT_TRUE(work.begin_step(0, 1).ok());
   const torch::Tensor given = torch::ones({4, kWidth}, type);

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 using core::OpKind;
 using core::Status;
@@ -170,4 +170,4 @@ Status open_careless(Mistake mistake, std::unique_ptr<TorchDevice>& device) {
   return {};
 }
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

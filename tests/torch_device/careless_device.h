@@ -8,7 +8,7 @@
 #include "core/status.h"
 #include "runtime/torch/torch_device.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 
 enum class Mistake : std::uint8_t {
   none,
@@ -23,4 +23,4 @@ std::ostream& operator<<(std::ostream& out, Mistake mistake);
 // `fake`, which makes the mistake.
 core::Status open_careless(Mistake mistake, std::unique_ptr<runtime::TorchDevice>& device);
 
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support

@@ -180,7 +180,7 @@ TEST_F(NcclCollectives, add_up_each_type_wherever_and_however_it_lies) {
       EXPECT_TRUE(std::string(error.what()).starts_with("tensors of the type Bool are not added"))
           << error.what();
     }
-    return testing::wait_for_all(here.run);
+    return testing_support::wait_for_all(here.run);
   });
   for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
 }

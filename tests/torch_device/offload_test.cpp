@@ -18,7 +18,7 @@
 #include "tests/torch/side_by_side.h"
 #include "tests/torch_device/careless_device.h"
 
-namespace ripeline::testing {
+namespace ripeline::testing_support {
 namespace {
 
 Training on_device(const std::string& way, Mistake mistake) {
@@ -143,4 +143,4 @@ TEST(CarelessRank, a_backward_before_the_end_of_its_reload_is_refused) {
 }
 
 }  // namespace
-}  // namespace ripeline::testing
+}  // namespace ripeline::testing_support
