@@ -13,8 +13,6 @@ namespace {
 using nlohmann::json;
 using Layers = CliTest;
 
-constexpr const char* kOutputAlone = "2> /dev/null";
-
 // Layers that cost 1 for each op, but for the last one.
 std::string profile(int layers, int last, const std::vector<const char*>& ops) {
   json tasks = json::array();

@@ -67,8 +67,9 @@ TEST_F(MicrobatchFlag, of_verify_is_what_the_verdict_is_for) {
   const Outcome more = ripeline("verify fills.ripe --no-repairs -m 2..64");
   EXPECT_EQ(more.exit_code, 1);
   EXPECT_TRUE(says(more, "refuted: deadlock, with 4 microbatches (the fewest)")) << more.out;
-  const auto json = nlohmann::json::parse(ripeline("verify fills.ripe -m 1..3 --format json").out);
-  EXPECT_EQ(json.at("microbatches"), "1 .. 3");
+  const auto verdict =
+      nlohmann::json::parse(ripeline("verify fills.ripe -m 1..3 --format json").out);
+  EXPECT_EQ(verdict.at("microbatches"), "1 .. 3");
 }
 
 // No command fails over a count that it is not asked for.

@@ -20,7 +20,6 @@ using nlohmann::json;
 using ripeline::optimise::drawn;
 using ripeline::optimise::setting;
 
-constexpr const char* kOutputAlone = "2> /dev/null";
 constexpr int kNoneFound = 3;
 
 class OptimiseOwn : public CliTest {

@@ -17,7 +17,6 @@ using nlohmann::json;
 using Optimise = CliTest;
 
 json json_of(const Outcome& outcome) { return json::parse(outcome.out, nullptr, false); }
-constexpr const char* kOutputAlone = "2> /dev/null";
 
 TEST_F(Optimise, finds_an_optimum_says_so_and_ends_early) {
   const Outcome found = ripeline(

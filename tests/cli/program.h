@@ -17,6 +17,9 @@ struct Outcome {
   std::string out;
 };
 
+// In place of the redirection of CliTest::ripeline(): standard output without standard error.
+inline constexpr const char* kOutputAlone = "2> /dev/null";
+
 class CliTest : public testing::Test {
  protected:
   void SetUp() override {
