@@ -15,7 +15,7 @@
 namespace ripeline::runtime {
 namespace {
 
-using testing::OneStage;
+using testing_support::OneStage;
 using torch::Tensor;
 
 const char* const kProgram =

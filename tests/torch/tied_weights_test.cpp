@@ -18,7 +18,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 using ::testing::HasSubstr;
-using testing::Pipeline;
+using testing_support::Pipeline;
 using torch::Tensor;
 
 constexpr int kStages = 4;

@@ -29,7 +29,7 @@ namespace {
 
 using core::Status;
 using core::StatusCode;
-using testing::Pipeline;
+using testing_support::Pipeline;
 using torch::Tensor;
 using Clock = std::chrono::steady_clock;
 
