@@ -37,7 +37,8 @@ const Names kRootOfVerify = {"verify/verify.h",
                              "verify/proved_program.h",
                              "verify/every_depth.h",
                              "verify/report.h",
-                             "spec/"};
+                             "spec/",
+                             "core/vocabulary/"};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
 const Names kTorchTestLibraries = {"std", "posix", "json", "gtest", "rapidcheck", "torch"};
 
@@ -73,7 +74,9 @@ const std::vector<Row>& rows() {
       {"verify/depth/", {"verify/", "spec/"}, {"std", "fmt"}},
       {"certificates/", {"certificates/", "verify/", "spec/"}, {"std", "fmt"}},
       {"certificates/certificate", {"certificates/", "verify/", "spec/"}, {"std", "fmt", "json"}},
-      {"certificates/recheck", {"certificates/", "verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"certificates/recheck",
+       {"certificates/", "verify/", "spec/", "core/vocabulary/"},
+       {"std", "fmt", "json"}},
       // What re-checks shares nothing with what it checks.
       {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
       {"certificates/recheck_replay",
@@ -89,7 +92,8 @@ const std::vector<Row>& rows() {
        {"std", "fmt", "json"}},
       {"lower/", {"lower/", "spec/", "verify/proved_program.h", "core/"}, {"std"}},
       {"codegen/",
-       {"codegen/", "lower/", "spec/", "verify/proved_program.h", "core/facts.h"},
+       {"codegen/", "lower/", "spec/", "verify/proved_program.h", "core/facts.h",
+        "core/vocabulary/"},
        {"std", "fmt"}},
       {"simulate/",
        {"simulate/", "lower/", "spec/", "verify/", "core/", "trace/"},
