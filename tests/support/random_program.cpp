@@ -190,7 +190,8 @@ class Writer {
     whole_count_ = whole.count;
     rest_count_ = whole.rest;
     period_ = whole.period;
-    if (in_order_ || one_in(2)) return;
+    const bool is_alone = !join_ && ranks_ * chunks_ == 1;  // no op may be at no stage
+    if (in_order_ || is_alone || one_in(2)) return;
     whole_where_ = pick({"m % 2 == s % 2", "s == 0 ? m % 2 == 0 : m % 3 != 1", "s % 2 == 0",
                          "s > 0 and m % 3 == 0"});
     no_orders_ = true;
