@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -42,11 +43,21 @@ std::int64_t more_held(const ActionTable& before, const ActionTable& now) {
   return more;
 }
 
-// The least that ranks hold more, over all tables that load after exactly so many moves, or fewer;
-// -1: none does.
+std::int64_t most_held(const ActionTable& table) {
+  std::int64_t most = 0;
+  for (const auto& row : table.rows) most = std::max(most, held(row));
+  return most;
+}
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+// The least that ranks hold more, over all tables that load after exactly so many moves, or fewer,
+// and hold no more than the limit; -1: none does.
 std::int64_t least_more(const ActionTable& original, const ActionTable& table, const StageMap& map,
-                        int moves) {
-  if (moves == 0) return loads(table, map) ? more_held(original, table) : -1;
+                        int moves, std::int64_t limit = kNoLimit) {
+  if (moves == 0) {
+    return loads(table, map) && most_held(table) <= limit ? more_held(original, table) : -1;
+  }
   std::int64_t least = -1;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     for (std::size_t from = 0; from < table.rows[r].size(); ++from) {
@@ -57,7 +68,7 @@ std::int64_t least_more(const ActionTable& original, const ActionTable& table, c
         const ActionCell cell = row[from];
         row.erase(row.begin() + static_cast<std::ptrdiff_t>(from));
         row.insert(row.begin() + static_cast<std::ptrdiff_t>(to), cell);
-        const std::int64_t more = least_more(original, moved, map, moves - 1);
+        const std::int64_t more = least_more(original, moved, map, moves - 1, limit);
         if (more >= 0 && (least < 0 || more < least)) least = more;
       }
     }
@@ -155,6 +166,27 @@ TEST(FewestMoves, are_as_few_as_any_and_hold_no_more_where_that_can_be) {
   EXPECT_GT(stuck, 500);
   EXPECT_GT(two, 40);
   EXPECT_GT(with_more, 10);
+}
+
+TEST(FewestMoves, within_a_limit_are_as_few_as_any_that_keep_to_it) {
+  PlantedSwaps planted;
+  int one_does_not = 0;
+  for (int i = 0; i < 1500; ++i) {
+    StageMap map;
+    const ActionTable table = planted.draw(map);
+    const std::int64_t limit = most_held(table);
+    const MovedOrder order =
+        with_fewest_moves(table, map, [limit](const RowPeak& peak) { return peak.all <= limit; });
+    if (order.moves.empty()) continue;
+    const bool keeps = most_held(order.table) <= limit;
+    const bool one_does = least_more(table, table, map, 1, limit) >= 0;
+    EXPECT_EQ(keeps && order.moves.size() == 1, one_does) << spec::write_actions(table);
+    // Cells can be moved with one move, but not within the limit.
+    if (one_does || !keeps || least_more(table, table, map, 1) < 0) continue;
+    ++one_does_not;
+    EXPECT_EQ(order.fewest, order.moves.size() == 2) << spec::write_actions(table);
+  }
+  EXPECT_GT(one_does_not, 0);
 }
 
 // Cells that moved are out of place, and the others keep their order.
