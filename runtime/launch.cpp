@@ -219,7 +219,7 @@ class Launcher {
   // Chosen here and made by the guard: whichever of the two is left can remove it.
   const std::string folder_ = new_run_folder();
   int signals_ = -1;
-  RankOutput output_;
+  MergedOutput output_;
   Guard guard_;
   Stage stage_ = Stage::running;
   std::optional<Clock::time_point> deadline_;  // of the stage

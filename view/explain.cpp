@@ -11,12 +11,8 @@
 #include "view/chain_text.h"
 
 namespace ripeline::view {
-namespace {
-
 using core::Time;
 using Why = Reason::Why;
-
-}  // namespace
 
 std::string text_of(const Timeline& timeline, const Reason& reason) {
   switch (reason.why) {

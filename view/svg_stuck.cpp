@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPadding = 4;   // left and right of a task's name
 constexpr double kTrack = 8;     // between tracks
-constexpr double kChannel = 12;  // of a channel without tracks
+constexpr double kChannel = 12;  // the width of a channel without tracks
 constexpr double kAside = 3.5;   // how far from its middle an arrow meets a task
 
 // How high an arrow lies, for comparisons: the rows from top to bottom, and within each over its

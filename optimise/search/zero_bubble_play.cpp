@@ -24,7 +24,7 @@ class Pipeline {
  public:
   struct Rank {
     std::int64_t now = 0;                      // when it is free
-    std::int64_t begin = kNotStarted;          // of its first task
+    std::int64_t begin = kNotStarted;          // when its first task starts
     std::array<std::array<int, 2>, 2> next{};  // microbatch, by F and I, by chunk
     std::vector<Action> weights;               // put off, in the order of their I
     std::size_t weights_done = 0;

@@ -20,18 +20,18 @@ constexpr std::size_t kLongestLine = 65536;  // bytes; a longer one is shown in 
 
 }  // namespace
 
-RankOutput::RankOutput()
+MergedOutput::MergedOutput()
     : together_(same_reader(STDOUT_FILENO, STDERR_FILENO)),
       out_(STDOUT_FILENO),
       err_(STDERR_FILENO) {}
 
-RankOutput::~RankOutput() {
+MergedOutput::~MergedOutput() {
   for (const Stream& stream : streams_) {
     if (stream.from >= 0) close(stream.from);
   }
 }
 
-Status RankOutput::open(int ranks, Form form, std::vector<RankOutputs>& ends) {
+Status MergedOutput::open(int ranks, Form form, std::vector<RankOutputs>& ends) {
   form_ = form;
   for (int rank = 0; rank < ranks; ++rank) {
     ends.emplace_back();
@@ -52,9 +52,9 @@ Status RankOutput::open(int ranks, Form form, std::vector<RankOutputs>& ends) {
   return {};
 }
 
-void RankOutput::say(std::string_view line) { error_way().lines.add(line); }
+void MergedOutput::say(std::string_view line) { error_way().lines.add(line); }
 
-bool RankOutput::pass_on() {
+bool MergedOutput::pass_on() {
   bool moved = false;
   const bool all = !reading();  // nobody is left who might say the same
   for (Way* way : {&out_, &err_}) {
@@ -65,7 +65,7 @@ bool RankOutput::pass_on() {
   return moved;
 }
 
-bool RankOutput::wait(Clock::time_point limit, std::span<pollfd> others) {
+bool MergedOutput::wait(Clock::time_point limit, std::span<pollfd> others) {
   bool moved = pass_on();
   std::vector<pollfd> fds(others.begin(), others.end());
   const std::size_t sinks = fds.size();
@@ -94,7 +94,7 @@ bool RankOutput::wait(Clock::time_point limit, std::span<pollfd> others) {
   return moved;
 }
 
-void RankOutput::read_from(Stream& stream) {
+void MergedOutput::read_from(Stream& stream) {
   std::array<char, 16384> buffer;
   const ssize_t n = read(stream.from, buffer.data(), buffer.size());
   if (n < 0 && errno == EINTR) return;
@@ -108,7 +108,7 @@ void RankOutput::read_from(Stream& stream) {
 }
 
 // Hands on the complete lines of what it has, and the rest too if it is `last`.
-void RankOutput::show(Stream& stream, bool last) {
+void MergedOutput::show(Stream& stream, bool last) {
   Lines& to = stream.to->lines;
   std::size_t begin = 0;
   for (;;) {
@@ -128,11 +128,11 @@ void RankOutput::show(Stream& stream, bool last) {
   stream.line.erase(0, begin);
 }
 
-bool RankOutput::reading() const {
+bool MergedOutput::reading() const {
   return std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) { return s.from >= 0; });
 }
 
-std::size_t RankOutput::unwritten() const {
+std::size_t MergedOutput::unwritten() const {
   std::size_t bytes = 0;
   for (const Way* way : {&out_, &err_}) {
     bytes += way->sink.pending() + way->lines.bytes() + (way->lines.empty() ? 0 : 1);
@@ -140,7 +140,7 @@ std::size_t RankOutput::unwritten() const {
   return bytes;
 }
 
-void RankOutput::stop_reading() {
+void MergedOutput::stop_reading() {
   for (Stream& stream : streams_) {
     if (stream.from < 0) continue;
     int bytes = 0;
@@ -152,7 +152,7 @@ void RankOutput::stop_reading() {
   pass_on();
 }
 
-std::vector<std::string> RankOutput::left_out() const {
+std::vector<std::string> MergedOutput::left_out() const {
   std::vector<std::string> sentences;
   if (const std::size_t bytes = unread_ + unwritten(); bytes > 0) {
     sentences.push_back("nobody reads the output: its last " + std::to_string(bytes) +

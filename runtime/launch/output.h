@@ -26,14 +26,14 @@ struct RankOutputs {
   int err = -1;
 };
 
-class RankOutput {
+class MergedOutput {
  public:
   using Clock = std::chrono::steady_clock;
 
-  RankOutput();
-  RankOutput(const RankOutput&) = delete;
-  RankOutput& operator=(const RankOutput&) = delete;
-  ~RankOutput();
+  MergedOutput();
+  MergedOutput(const MergedOutput&) = delete;
+  MergedOutput& operator=(const MergedOutput&) = delete;
+  ~MergedOutput();
 
   // How lines come out.
   struct Form {
