@@ -9,7 +9,7 @@ usage: bench/gpu.sh [BUILD [REPORT]]
 Trains and measures for some minutes, three on an H100: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
 those of four, schedules under late tasks, what is left of a run whose rank is killed, and compute-sanitizer's memcheck. Processes share GPUs where there are fewer than four.
 Exit codes: 0 all parts passed, 1 some failed, 2 bad input, 77 there is no GPU.
-Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
+Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, SCHEDULES, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
 TEXT
 }
 case "${1:-}" in
@@ -20,6 +20,7 @@ build=$(cd "${1:-build/release}" 2>/dev/null && pwd) || { printf 'bench/gpu.sh: 
 schedules=$(cd "$(dirname "$0")/../examples/gpt/schedules" && pwd) || exit 2
 device=${DEVICE:-cuda} gpt=${GPT:-$build/examples/gpt/gpt} costs=${COSTS:-$build/bench/bench_device_costs}
 idle=${IDLE:-$build/bench/bench_device_idle} nccl=${NCCL:-$build/bench/bench_nccl} carriers=${CARRIERS:-staged ipc nccl}
+checked=${SCHEDULES:-bf_sequential bf bfw zb_v offload bf_tied bf_tp bf_dp}
 launch=$build/cli/ripeline-launch ripeline=$build/cli/ripeline
 for program in "$gpt" "$costs" "$idle" "$nccl" "$launch" "$ripeline"; do
   [ -x "$program" ] || { printf 'bench/gpu.sh: %s is not built: configure with -DRIPELINE_CUDA=ON (docs/gpu.md)\n' "$program" >&2; exit 2; }
@@ -68,7 +69,7 @@ correctness() {
   say "## Gradients beside those of one process"
   local schedule carrier
   part threads_bf 300 "$gpt" "${small[@]}" --ranks-as-threads --schedule bf --steps 3 --check 3
-  for schedule in bf_sequential bf bfw zb_v offload bf_tied bf_tp bf_dp; do
+  for schedule in $checked; do
     part "processes_$schedule" 300 "$launch" -n 4 -- "$gpt" "${small[@]}" --schedule "$schedule" --heads 2 --steps 3 --check 3 &&
       say "  $(grep -o 'check, .*' "$out/processes_$schedule.log" | head -1)$(grep -o 'collectives: .*' "$out/processes_$schedule.log" | head -1 | sed 's/^/; /')"
   done

@@ -104,15 +104,16 @@ TEST_F(Memory, that_optimise_reports_is_what_its_file_has) {
   EXPECT_THAT(said, HasSubstr(" of 4000 MB of activation\n"));
   EXPECT_THAT(program, HasSubstr("capacity 4000;"));
   EXPECT_THAT(program, HasSubstr("unit \"MB\";"));
-  const json optimised = object(ask);
-  EXPECT_EQ(optimised["peak"], object("simulate best.ripe")["peak"]);
-  const json peak = proved_peak(object("verify best.ripe"));
-  EXPECT_EQ(optimised["peak"], peak);
-  const std::vector<int> held = peak["activation"];
+  const json proved = proved_peak(object("verify best.ripe"));
+  const std::vector<int> held = proved["activation"];
   EXPECT_THAT(said, HasSubstr(fmt::format("a rank holds at most {} of 4000 MB of activation",
                                           *std::max_element(held.begin(), held.end()))));
   EXPECT_THAT(text("verify best.ripe"),
               HasSubstr(fmt::format("  peak activation: {} MB\n", fmt::join(held, " "))));
+  // Another search, which may find another order in its time.
+  const json optimised = object(ask);
+  EXPECT_EQ(optimised["peak"], object("simulate best.ripe")["peak"]);
+  EXPECT_EQ(optimised["peak"], proved_peak(object("verify best.ripe")));
 }
 
 TEST_F(Memory, in_the_program_s_amounts_is_also_told_as_the_flag_counts) {
