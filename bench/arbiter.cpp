@@ -1,4 +1,4 @@
-// What a decision costs while many tasks are ready.
+// The cost of a decision while many tasks are ready.
 //
 // The last rank of bf (F, then B of the same microbatch, one activation) with N microbatches of F
 // ready at all times. One cycle is two decisions, F then B, each
@@ -6,10 +6,11 @@
 // and one on_arrived() that makes another F ready. Arrivals come in a random order with a fixed
 // seed. The priority queue does the least that any dispatcher does: per decision it takes the best
 // of N ready tasks and gets one more; it checks no need, no room and no order between F and B.
-// `decision` is the time of one decision. `executor` is the generated arbiter behind an Executor,
-// whose dispatch checks what was proved: two poll(), two finished() and one arrived() a cycle.
-// `intersection`, `vote` and `leader` are that for each of 2 or 8 members, whose ballots take no
-// time on their way; `decision` is one member's.
+// `decision` is the time of one decision. `table` is the arbiter of a program that was never
+// compiled, `interpreted` asks spec::Machine. `executor` is the generated arbiter behind an
+// Executor, whose dispatch checks what was proved: two poll(), two finished() and one arrived() a
+// cycle. `intersection`, `vote` and `leader` are the same for each of 2 or 8 members, whose ballots
+// take no time on their way; `decision` is one member's.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "core/executor.h"
 #include "lower/facts.h"
 #include "simulate/interpreter.h"
+#include "simulate/table_arbiter.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
 
@@ -35,7 +37,7 @@ constexpr std::uint64_t kSeed = 1;
 constexpr int kRank = 3;
 constexpr core::LaneId kForward = 6;  // 3F
 constexpr core::EdgeId kArrival = 8;  // 2F to 3F
-constexpr int kDecisions = 2;         // of a cycle
+constexpr int kDecisions = 2;         // per cycle
 
 constexpr const char* kProgram = R"(
 pipeline bf {
@@ -240,6 +242,13 @@ void group(benchmark::State& state, core::Agree agree) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+void table(benchmark::State& state) {
+  const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
+  const core::OwnedFacts storage = lower::facts_of(program);
+  simulate::TableArbiter arbiter(program, storage.facts(), kRank);
+  run(state, arbiter, 8192);
+}
+
 void interpreted(benchmark::State& state) {
   const spec::Program program = spec::compile({"bf.ripe", kProgram}).value();
   const core::OwnedFacts storage = lower::facts_of(program);
@@ -280,6 +289,7 @@ BENCHMARK_CAPTURE(group, intersection, core::Agree::intersection)
     ->ArgsProduct({{64, 4096}, {2, 8}});
 BENCHMARK_CAPTURE(group, vote, core::Agree::vote)->ArgsProduct({{64, 4096}, {2, 8}});
 BENCHMARK_CAPTURE(group, leader, core::Agree::leader)->ArgsProduct({{64, 4096}, {2, 8}});
+BENCHMARK(table)->Arg(64)->Arg(4096);
 BENCHMARK(interpreted)->Arg(64)->Arg(4096);
 BENCHMARK(priority_queue)->Arg(64)->Arg(4096);
 

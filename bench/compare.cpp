@@ -36,7 +36,7 @@ double load() {
   return getloadavg(of_a_minute.data(), 1) == 1 ? of_a_minute[0] : -1;
 }
 
-// What is predicted, before anything is measured.
+// The predictions, made before anything is measured; sets plan.longest_step.
 Runs simulate_all(Plan& plan) {
   Runs runs;
   for (const Condition& condition : plan.conditions) {

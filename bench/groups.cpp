@@ -1,14 +1,14 @@
-// What agreeing costs: tensor-parallel groups on a virtual clock.
+// The cost of agreeing: tensor-parallel groups on a virtual clock.
 //
 // The executors of all members of all ranks run a chain of F = 1 and B = 2 with two forwards in
 // flight for each rank that follows, by bf. A task takes the same at all members of a rank, varied
 // by up to 10 % from microbatch to microbatch; it ends once all have started it, since its
-// collectives do. What differs from member to member is when a message arrives: after 0.05, or
+// collectives do. Members differ in when a message arrives: after 0.05, or
 // sometimes 20 times as late. A ballot takes as long as its column says.
 //
-// A cell is the time of a step over that of the members as one, who have each message when the last
-// of them does and need no ballots: as geometric mean over the seeds. `ballots` is how many a
-// member gives for each task, `again` how many of 1,000 are of a second or later attempt.
+// A cell is the time of a step over that of the members as one, which has each message when the
+// last of them does and needs no ballots; it is the geometric mean over the seeds. `ballots` is how
+// many a member casts for each task, `again` how many of 1,000 belong to a second or later attempt.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -116,7 +116,7 @@ class Step {
   };
   struct Due {
     Time at;
-    std::int64_t number;  // of those at one moment, the first that was put comes first
+    std::int64_t number;  // events at one moment happen in this order
     int to;
     std::function<core::Status()> happen;
     bool operator<(const Due& other) const {
@@ -134,7 +134,7 @@ class Step {
     agenda_.push({now_ + Time(std::llround(after * kUnit)), number_++, to, std::move(happen)});
   }
 
-  // Of one member; of all as one, the last of them.
+  // One member's latency; for all as one, that of the last of them.
   [[nodiscard]] double latency(core::Message message, int member) const {
     const auto of = [&](int i) {
       const bool late = draw({1, static_cast<std::uint64_t>(message.edge),

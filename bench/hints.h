@@ -18,13 +18,13 @@ namespace ripeline::bench {
 struct Size {
   int ranks = 8;
   int microbatches = 32;
-  double backward = 2;  // of a forward of 1; of a split backward, each half is half of it
-  int chunks = 1;       // stages on each rank, which share these times; of interleaved_1f1b
+  double backward = 2;  // where a forward takes 1; each half of a split backward takes half of it
+  int chunks = 1;       // stages on each rank, which share these times; for interleaved_1f1b
 };
 
 enum class Memory { p_minus_s, max, eager, eager_max, h1, h2 };
 
-// What a class may hold, and whose fixed order it is measured against.
+// A class's memory, and the fixed order that its hints are measured against.
 struct MemoryClass {
   Memory memory;
   const char* name;

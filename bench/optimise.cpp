@@ -269,7 +269,7 @@ void find_solver() {
 
 int run(Options options) {
   find_solver();
-  if (options.jitter) options.pytorch.clear();  // that the environment names
+  if (options.jitter) options.pytorch.clear();  // the environment may name it
   options.steps = options.steps || !options.pytorch.empty();
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;

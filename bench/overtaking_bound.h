@@ -1,16 +1,16 @@
-// What no rule can beat where messages are late and overtake, at the memory of ZB-H2.
+// A bound that no rule beats where messages are late and overtake, at the memory of ZB-H2.
 //
-// F = I = W = 1, a rank after the other. A message takes `latency`, and `tail` more with the
-// probability `share`, each by itself; nothing that is drawn is known before the message is here. A
-// rank holds at most `held` activations, from the start of an F to the end of its W. Then
+// F = I = W = 1, on a chain of ranks. A message takes `latency`, and `tail` more with the
+// probability `share`, independently; its draw is unknown until the message has arrived. A rank
+// holds at most `held` activations, from the start of an F to the end of its W. Then
 //   - the last rank starts when the first forward is there, the earliest of the `held` that rank 0
 //     can have started, and has three tasks for each microbatch to run;
 //   - before it starts its k-th last I it has run m - k forwards, m - 1 - k I and, to have room for
-//     the forwards, m - k - held W. What it then sends passes every rank, each time late or not,
+//     the forwards, m - k - held W. Its message then passes every rank, each time late or not,
 //     and a W remains;
 //   - before rank 0 starts its k-th last F it has run m - 1 - k F and, to have room, m - k - held I
-//     and as many W. What it sends passes every rank, and comes back.
-// A run takes as long as the latest of these, at least, for each k but those of the first `held`; a
+//     and as many W. Its message passes every rank, and comes back.
+// A run takes at least as long as the latest of these, for each k but those of the first `held`; a
 // rule may choose which microbatch is k-th last, and knows no more of its messages than of others'.
 #pragma once
 

@@ -29,10 +29,10 @@ namespace ripeline::bench {
 struct Racer {
   Memory memory = Memory::p_minus_s;
   std::string name;
-  std::string dispatch;  // of the class's hints; empty: its fixed order
-  bool learns = true;    // of hints that wait
+  std::string dispatch;  // by one of the class's hints; empty: its fixed order
+  bool learns = true;    // for hints that wait
   bool pyramid = false;  // the order of its inputs
-  // What an experiment changes of its program, and what that is called; nothing: as declared.
+  // The name of an experiment's change to the program, and the change; nothing: as declared.
   std::string variant = {};
   std::function<void(spec::Program&)> change = {};
 };
@@ -48,8 +48,8 @@ struct Racer {
 
 struct Result {
   simulate::Gain gain;
-  double worst = 1;    // of a single run
-  double fixed = 0;    // what the fixed order takes, as geometric mean
+  double worst = 1;    // in a single run
+  double fixed = 0;    // the fixed order's time, as geometric mean
   double notices = 0;  // for each task
   std::vector<std::int64_t> fixed_peaks;
   std::vector<std::int64_t> peaks;

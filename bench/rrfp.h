@@ -19,7 +19,7 @@ namespace ripeline::bench::rrfp {
 
 struct Entrant {
   const char* name;
-  const char* schedule;  // of the library, or `multimodal`
+  const char* schedule;  // in the library, or `multimodal`
   const char* dispatch;
   bool limit = false;  // 32 at every stage
 };
@@ -48,7 +48,7 @@ inline const std::vector<Entrant> kMultimodal = {
 struct Condition {
   const char* name;
   const char* jitter;
-  double median = 0;  // of a message's latency, with the measured spread; 0: it has none
+  double median = 0;  // a message's latency, with the measured spread; 0: no spread
 };
 inline const std::vector<Condition> kConditions = {
     {"J0", ""},

@@ -1,4 +1,4 @@
-// What the runtime costs per task: dispatch, and its message to the next rank.
+// The runtime's cost per task: dispatch, and its message to the next rank.
 //
 // bf (one backward if any is ready, then one forward) with empty tasks and messages of 64 bytes,
 // 256 microbatches per step, over Unix sockets between processes and between threads, with the

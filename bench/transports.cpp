@@ -1,10 +1,10 @@
-// What a message costs over each of the transports between two processes of this host.
+// The cost of a message over each of the transports between two processes of this host.
 //
 // Half a round trip of messages of one part each, of 64 bytes to 16 MiB, whose parts lie where they
-// came: what is sent back is another buffer, which is never written. Every round measures all
-// transports one after another, and the same bytes by plain calls of write() and read() on a Unix
-// socket with as large buffers; the table has the median of the rounds of those, and of each
-// transport the median of the rounds' ratios to them.
+// came: a reply is another buffer, which is never written. Every round measures all transports one
+// after another, and the same bytes by plain calls of write() and read() on a Unix socket with as
+// large buffers; the table has the median of these calls over the rounds, and for each transport
+// the median of the rounds' ratios to them.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,8 +41,8 @@ constexpr std::array kSizes = {Size{"64 B", 64, 2000}, Size{"64 KiB", 64 << 10, 
                                Size{"1 MiB", 1 << 20, 60}, Size{"16 MiB", 16 << 20, 8}};
 struct Way {
   const char* name;
-  const char* address;     // of the sockets; null: in the run's folder
-  const char* transports;  // of UCX; null: sockets alone
+  const char* address;     // for the sockets; null: in the run's folder
+  const char* transports;  // for UCX; null: sockets alone
   const char* devices = nullptr;
 };
 constexpr std::array kWays = {Way{"Unix sockets", nullptr, nullptr},
@@ -150,7 +150,7 @@ pid_t in_process(const std::function<void()>& act) {
   std::_Exit(0);
 }
 
-// Of two processes, of which the first one's times count.
+// The first process's times; the second one exchanges messages with it.
 Times measure(const std::function<Times(int rank)>& time) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) fail("cannot make a pipe");

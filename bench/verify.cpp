@@ -1,4 +1,4 @@
-// What a verdict costs: one core, wall time, beyond parsing.
+// The cost of a verdict: one core, wall time, beyond parsing.
 //
 //   fixed_order_512      1F1B in order, 128 ranks, exactly 512 microbatches        at most 0.1 s
 //   chain_every_count    1F1B's memory under `dispatch ready`, 64 ranks, any count at most 2 s

@@ -67,8 +67,8 @@ std::string slug(const std::string& name) {
   return text;
 }
 
-// What the program is made from: its tree, and the one file that is read of those that its orders
-// name.
+// Adds what the program is made from: its tree, and the one file that is read among those that its
+// orders name.
 void add_sources(const spec::Source& source, const spec::ElaborateOptions& options,
                  const Program& program, Files& files) {
   const auto tree = spec::parse(source);

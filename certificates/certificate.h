@@ -43,21 +43,21 @@ inline constexpr const char* kOrderFile = "order.csv";
                                    const spec::ElaborateOptions& options,
                                    const spec::Program& program, const Verdict& verdict,
                                    const std::string& tool);
-// Of every number of ranks. Asks Z3 the questions once more, as they are written.
+// For every number of ranks. Asks Z3 the questions once more, as they are written.
 [[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
                                    const spec::ElaborateOptions& options, const DepthVerdict& depth,
                                    const std::string& tool, std::uint64_t solver_steps);
 
 // --- what recheck shares ---
 
-// What is said of every number of ranks.
+// The claim about every number of ranks.
 struct EveryDepth {
   int least_ranks = 1;
   std::string answers{};                   // see DepthEvidence
-  std::vector<std::string> assumptions{};  // of the program with a few more ranks
+  std::vector<std::string> assumptions{};  // about the program with a few more ranks
 };
 
-// What a manifest says that cannot be derived.
+// The part of a manifest that cannot be derived.
 struct Statement {
   spec::ElaborateOptions options;
   std::vector<Claim> claims;

@@ -80,7 +80,7 @@ class EvidenceBuilder {
     std::string name;
     std::vector<Term> terms;
     bool satisfiable = false;
-    bool invariant = true;  // what is required includes the invariant
+    bool invariant = true;  // the required terms include the invariant
   };
 
   void gap(const std::string& sentence) { found_.gaps.push_back(sentence); }
@@ -215,7 +215,7 @@ class EvidenceBuilder {
     for (const int m : counts) found_.explorations.push_back({obligation, m, members});
   }
 
-  // What is left to the method of a claim of which states show some peaks.
+  // The part of a claim that is left to its method; peaks that states show become explorations.
   Claim without_states(const Claim& claim) {
     const bool any =
         std::find(claim.by_states.begin(), claim.by_states.end(), true) != claim.by_states.end();
@@ -292,7 +292,7 @@ class EvidenceBuilder {
         beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
       }
       const auto& peak = at(claim.peaks, p);
-      // Of `states` alone guards keep to the capacities: Machine does so itself (below).
+      // Only with method `states` do guards keep to the capacities: Machine does so itself (below).
       const bool guarded = claim.method == Method::states && peak == capacity;
       if (peak && !guarded) {
         above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
@@ -345,8 +345,8 @@ class EvidenceBuilder {
   const std::vector<Claim>& claims_;
   Evidence found_;
   std::unique_ptr<const ByClasses> classes_;
-  std::optional<CounterQueries> counters_;  // of these, if there are any
-  std::vector<AskedTerms> asked_;           // of counters_
+  std::optional<CounterQueries> counters_;  // over classes_, if there are any
+  std::vector<AskedTerms> asked_;           // in terms of counters_
   bool counters_needed_ = false;
   std::vector<Question> agreement_;  // among members of a group
   GroupConditions conditions_;

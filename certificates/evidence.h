@@ -21,11 +21,11 @@ struct Claim {
   ObligationKind obligation = ObligationKind::deadlock;
   Outcome outcome = Outcome::unknown;
   Method method = Method::none;
-  std::vector<int> counts{};  // of method states, see Obligation
+  std::vector<int> counts{};  // for method states, see Obligation
   // Per pool, of memory proved: never exceeded. Nothing: no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
   std::vector<bool> by_states{};  // per pool: states show its peak, and not the method
-  int microbatches = 0;           // of refuted: those of its run
+  int microbatches = 0;           // if refuted: its run's
 };
 [[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program, const Verdict& verdict);
 // The peaks that the claim's method shows: capacities in place of those that states show.
@@ -53,7 +53,7 @@ struct GraphEvidence {
 struct Exploration {
   ObligationKind obligation = ObligationKind::deadlock;
   int microbatches = 0;
-  int members = 1;  // of each rank; of method `members` those of the program
+  int members = 1;                                   // per rank; for method `members` the program's
   std::vector<std::optional<std::int64_t>> peaks{};  // per pool, of memory: never exceeded
 };
 

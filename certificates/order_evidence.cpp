@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostTasks = 4'000'000;
 // Counts whose states are visited.
 constexpr std::int64_t kMostCounts = 64;
-// What questions say of places, all counts of lanes that they list taken together.
+// The most counts that questions state: at each position of an order, one per lane of its rank.
 constexpr std::int64_t kMostPlaceCounts = 2'000'000;
 
 bool too_many_places(const Program& program, const PeriodicFamily& family) {
@@ -136,7 +136,7 @@ bool OrderEvidence::make_cuts() {
 void OrderEvidence::by_cuts(const Claim& claim) {
   if (!make_cuts()) return;
   for (Cuts& cuts : cuts_) ask_cuts(claim, cuts);
-  // Of an order with streams, the counts below are judged by themselves.
+  // With streams, each count below first_by_cuts_ is judged by itself, by its graph.
   if (first_by_cuts_ > program_.microbatches.min) by_graph_until(claim, first_by_cuts_);
 }
 

@@ -38,7 +38,7 @@ class OrderEvidence {
 
   // False: the claim's method is none of these.
   [[nodiscard]] bool proved(const Claim& claim);
-  // Of deadlock: there may be a cycle beside the run.
+  // For a refuted deadlock: adds the graph of its count if that has a cycle, beside the run.
   void refuted(const Claim& claim);
   // Writes the questions and the graphs. Once, after all claims.
   void finish();

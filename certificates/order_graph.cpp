@@ -186,7 +186,7 @@ class Links {
     return orders_[spec::engine_index(l.rank, l.engine)];
   }
 
-  // Of those that all tasks of a lane need, the first of these in its order.
+  // The task that frees the slot: if all tasks of a lane need the message, the first in its order.
   Task freeing(const spec::Edge& e, int taker) const {
     if (e.of != spec::Of::all) return {e.consumer, taker};
     const Run& order = order_of(e.consumer);

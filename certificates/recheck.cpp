@@ -175,7 +175,7 @@ class Recheck {
     if (spec::print(tree.value()) != source.text) {
       return reject(kProgramFile, "it is not in the canonical layout");
     }
-    // Of a program's orders at most one is read, whatever the file was called.
+    // A program reads the file of at most one of its orders, whatever that file was called.
     statement_.options.read_file = [this](const std::string&) -> spec::Result<std::string> {
       const auto order = files_.find(kOrderFile);
       if (order != files_.end()) return order->second;
@@ -199,8 +199,8 @@ class Recheck {
     checked("hash " + hash);
   }
 
-  // What follows for every number of ranks if each answer is as the certificate says; those that
-  // matter are asked for, in the last step.
+  // Derives what holds for every number of ranks if each answer is as the certificate says; the
+  // last step asks the questions whose answers matter.
   spec::Result<Program> derive_depth(const spec::ast::Pipeline& tree, const spec::Source& source) {
     EveryDepth& given = *statement_.depth;
     auto depth = depth_evidence(
@@ -243,7 +243,7 @@ class Recheck {
     return true;
   }
 
-  // Of a graph all but its witness is derived, of a run nothing is: each is judged by itself.
+  // A graph is derived but for its witness, a run not at all: steps of their own judge these.
   static bool is_derived(const std::string& path, const std::string& file,
                          const std::string& content) {
     if (path.starts_with("runs/")) return true;
@@ -396,7 +396,7 @@ class Recheck {
   Json given_;
   Statement statement_;
   std::optional<Program> program_;
-  std::optional<DepthEvidence> depth_;  // of every number of ranks
+  std::optional<DepthEvidence> depth_;  // for a claim about every number of ranks
   Evidence evidence_;
 };
 

@@ -46,21 +46,21 @@ struct RecheckReport {
   RecheckResult result = RecheckResult::rejected;
   std::string program;
   std::string hash;
-  Outcome verdict = Outcome::unknown;  // what is claimed
-  std::optional<int> every_rank_from;  // of every number of ranks from this up
+  Outcome verdict = Outcome::unknown;  // the claimed one
+  std::optional<int> every_rank_from;  // claimed for every number of ranks from this up
   std::vector<RecheckStep> steps;      // up to the first that failed
 };
 
 // A solver's answer to a whole SMT-LIB file.
 struct Reply {
   Answer answer = Answer::unknown;
-  std::string detail;  // of unknown: why
+  std::string detail;  // if unknown: why
 };
-// Of each text, in their order.
+// The replies to the texts, in their order.
 using AskAll = std::function<std::vector<Reply>(const std::vector<std::string>& texts)>;
 
 struct RecheckLimits {
-  std::uint64_t states = 1'000'000;  // of each count, for method `states`
+  std::uint64_t states = 1'000'000;  // per count, for method `states`
 };
 
 [[nodiscard]] RecheckReport recheck(const Files& files, const AskAll& ask,

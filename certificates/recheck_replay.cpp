@@ -21,7 +21,7 @@ using spec::Task;
 
 namespace {
 
-// Of each count: the order has a meaning, so that a Machine can be made.
+// Whether the order has a meaning for this count, so that a Machine can be made.
 bool has_meaning(const Program& program, int microbatches) {
   if (microbatches < 1 || !program.microbatches.contains(microbatches)) return false;
   if (program.dispatch.binding() < 0) return true;
@@ -146,7 +146,7 @@ Program without_bounded_links(Program program) {
   return program;
 }
 
-// What tells two states of a member apart: all else follows from it when any choice is open.
+// The key by which states of a member differ: all else follows from it when any choice is open.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());
@@ -159,15 +159,15 @@ std::string key_of(const Machine::State& state) {
   return key;
 }
 
-// Of a group also what was agreed on and not started everywhere, and the turns of hints, which
-// members vote by. Members are interchangeable, but for a leader.
+// The key of a group also has what was agreed on and not started everywhere, and the turns of
+// hints, which members vote by. Members are interchangeable, but for a leader.
 std::string key_of(const Program& program, const GroupMachine::State& state) {
   std::vector<std::string> members;
   for (const Machine::State& own : state.members) {
     members.push_back(key_of(own));
     if (state.members.size() == 1) return members.front();
     for (const int position : own.position) members.back() += std::to_string(position) + ",";
-    for (const auto& hint : own.hints) members.back() += std::to_string(hint.round) + ",";
+    for (const int round : own.rounds) members.back() += std::to_string(round) + ",";
   }
   const bool leads = program.tensor_parallel.agree == spec::Agree::leader;
   std::sort(members.begin() + (leads ? 1 : 0), members.end());

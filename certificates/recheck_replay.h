@@ -1,4 +1,4 @@
-// What spec::Machine says of a certificate's runs, orders and states.
+// Checks of a certificate's runs, orders and states by spec::Machine.
 //
 // It shares nothing with verify/states/search.cpp on purpose, although visit_states() walks breadth
 // first as that does: a certificate is to show a mistake in the search, and code of both would make

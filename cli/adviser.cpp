@@ -9,6 +9,7 @@
 #include "core/print.h"
 #include "simulate/table_arbiter.h"
 #include "spec/hint.h"
+#include "spec/priority.h"
 
 namespace ripeline::cli {
 namespace {
@@ -39,7 +40,7 @@ std::string turn_of(const spec::Program& program, const Places& places, int turn
   return same > 1 ? fmt::format("{}, place {} of {}", name, turn + 1, places.size()) : name;
 }
 
-// What the priority of the task was, if the hint lists it.
+// The task's priority, as `, which is 3`, if the hint lists the task; else empty.
 std::string priority_of(const spec::Program& program, int rank, int microbatches,
                         const simulate::TableArbiter& arbiter, const core::Task& task) {
   const spec::Hint& hint = program.dispatch.hint;
@@ -49,9 +50,10 @@ std::string priority_of(const spec::Program& program, int rank, int microbatches
         return place.lists(at(program.lanes, task.lane));
       });
   if (!listed) return "";
-  const spec::HintPolicy policy(program, rank, microbatches);
   const std::int64_t value =
-      policy.priority({task.lane, task.microbatch}, [&](int pool) { return arbiter.held(pool); });
+      spec::Priorities(program, rank).value(task, microbatches, [&](int pool) {
+        return arbiter.held(pool);
+      });
   return fmt::format(", which is {}", value);
 }
 
@@ -79,14 +81,14 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
           fmt::format("{} takes what is earliest in {}", name, at(program.orders, hint.order).name);
       break;
     case spec::Hint::Rule::rounds: {
-      const spec::HintPolicy policy(program, rank, microbatches);
-      spec::HintPolicy::State state = policy.initial();
+      const core::Hint rules = spec::hint_of(program, rank);
+      int round = 0;
       for (const view::SeenEvent& event : seen) {
-        if (event.what == What::started) policy.started(state, event.task.lane);
+        if (event.what == What::started) round = rules.next_round(round, event.task.lane);
       }
       text =
           fmt::format("{} goes round {} and is at {}", name, names_of(program, hint.places, rank),
-                      turn_of(program, hint.places, state.round, rank));
+                      turn_of(program, hint.places, round, rank));
       break;
     }
   }
@@ -95,7 +97,7 @@ std::string rule_of(const spec::Program& program, int rank, int microbatches,
   return text;
 }
 
-// What a hint waits for came to it by notices, of which a trace has only what they led to.
+// Whether the hint held the engine. The hint waited by notices; a trace has only their effects.
 bool held_at(const view::Timeline& timeline, int rank, core::Engine engine, core::Time now) {
   for (const view::Row& row : timeline.rows()) {
     if (row.rank != rank || row.engine != engine) continue;

@@ -1,6 +1,6 @@
-// What a program's dispatch takes on an idle engine, and why: what the debugger asks.
+// The debugger's adviser: the task that a program's dispatch takes on an idle engine, and why.
 //
-// The arbiter that simulates the program is led through what its rank has seen, and asked.
+// The arbiter that simulates the program is led through the events that its rank saw, and asked.
 #pragma once
 
 #include "cli/pictures.h"
@@ -8,7 +8,7 @@
 
 namespace ripeline::cli {
 
-// Of a run of a program, which must outlive it; a trace alone has no dispatch, and gets no adviser.
+// For a run of a program, which must outlive it. A trace alone has no dispatch, and no adviser.
 [[nodiscard]] view::Adviser adviser_of(const Run& run);
 
 }  // namespace ripeline::cli

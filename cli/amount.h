@@ -35,8 +35,8 @@ struct Amount {
 [[nodiscard]] spec::Result<double> time_in(const std::string& flag, const std::string& text,
                                            const std::optional<trace::Unit>& unit);
 
-// Of a flag for a number of bytes, or of bytes in a second: 4.7MB, 25GB/s, 2.5e10. What CLI11 then
-// reads is a number of bytes.
+// Validators of flags for bytes, or for bytes in a second: 4.7MB, 25GB/s, 2.5e10. They rewrite the
+// text, so that CLI11 reads a number of bytes.
 [[nodiscard]] CLI::Validator bytes_from_zero();
 [[nodiscard]] CLI::Validator bytes_per_second();
 

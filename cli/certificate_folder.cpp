@@ -31,7 +31,7 @@ spec::Diagnostic failed(const fs::path& folder, const std::error_code& code) {
   return failure(fmt::format("{}: {}", folder.string(), code.message()));
 }
 
-// That the folder is not there, is empty, or holds a certificate and nothing else.
+// Fails unless the folder is not there, is empty, or holds a certificate and nothing else.
 spec::Result<void> check_folder(const fs::path& folder) {
   std::error_code code;
   if (!fs::exists(folder, code)) return {};

@@ -37,7 +37,7 @@ struct CheckCommand {
   std::string format = "text";
 };
 
-// What was done is no part of the verdict: it goes to standard error.
+// Reports on the repair go to standard error, since they are no part of the verdict.
 int write_repair(const CheckCommand& command, const spec::ReadActions& read,
                  const verify::CheckReport& report) {
   if (report.verdict == verify::Outcome::proved) {
@@ -60,7 +60,7 @@ int write_repair(const CheckCommand& command, const spec::ReadActions& read,
   return ok;
 }
 
-// What was found, in the form that was asked for.
+// The verdicts on all files, in the format that was asked for.
 class Checks {
  public:
   explicit Checks(const CheckCommand& command)

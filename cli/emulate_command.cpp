@@ -70,7 +70,7 @@ Orders orders_of(const core::ProgramFacts& facts, const trace::Record& record) {
   return orders;
 }
 
-// What the same times give on the virtual clock.
+// The run with the same times on the virtual clock.
 struct ClockRun {
   simulate::RunReport run;
   trace::Record record;
@@ -123,8 +123,8 @@ std::string more_json(const simulate::ReportedRun& r, const emulate::EmulatedRun
       .dump();
 }
 
-// What the program does wrong has the codes of all commands; what a rank cannot do has that of any
-// rank. A rank that lost another leaves it to that one to say why.
+// A fault of the program has the exit codes of all commands; what a rank cannot do has that of any
+// rank. A rank that lost another leaves it to that one to give the cause.
 int say_ended(const Status& status) {
   say_failed(status.message());
   switch (status.code()) {
@@ -227,8 +227,7 @@ int run(EmulateCommand& command) {
   }
   // Nothing happens for longer than the whole run only if it sticks.
   emulate::EmulateOptions options{.silence = 2 * expected.run.makespan + std::chrono::seconds(2),
-                                  .causes = true,
-                                  .sequential_ops = simulate::sequential_ops(program)};
+                                  .causes = true};
   if (command.processes) return run_rank(command, prepared, expected, options);
   const core::ProgramFacts& facts = prepared.facts->facts();
   const emulate::EmulatedRun emulated = [&] {

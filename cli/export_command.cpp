@@ -45,7 +45,7 @@ bool splits_backward(const spec::ActionTable& table) {
   return false;
 }
 
-// What the file does not say and the launch must.
+// The settings that the launch needs and the file does not have.
 std::string companion(const ExportCommand& command, const spec::ExportedActions& exported,
                       int microbatches) {
   const char* name = schedule_class(exported.placement);

@@ -1,8 +1,8 @@
 // How the commands fail, and the exit codes that say so.
 //
-// What a command reads, writes or is told by flags comes as a spec::Result. Its errors are
-// sentences that name the file or the flag and have no place in a program's text; say_failed()
-// prints them. Mistakes that do have a place are printed where the text is at hand, by
+// All that a command reads, writes or gets by flags comes as a spec::Result. Its errors are
+// sentences that name the file or the flag and have no position in a program's text; say_failed()
+// prints them. Mistakes that do have a position are printed where the text is at hand, by
 // spec::render().
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace ripeline::cli {
 
-// Of every command; several inputs give the worst, in the order bad_input, refuted, unknown, ok.
-// Where memory runs out, the command ends at once.
+// The exit codes of every command; several inputs give the worst, in the order bad_input, refuted,
+// unknown, ok. Where memory runs out, the command ends at once.
 enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3, no_memory = 4 };
 [[nodiscard]] int worse(int a, int b);
 [[nodiscard]] int exit_code_of(verify::Outcome outcome);

@@ -51,17 +51,15 @@ std::string regenerate(const GenerateCommand& command) {
 }
 
 // The exit code.
-int write_both(const GenerateCommand& command, const spec::Program& program,
-               const std::string& header) {
+int write_both(const GenerateCommand& command, const std::string& header) {
   auto written = write_file(command.output, header);
   if (written.ok() && !command.probe.empty()) {
-    written =
-        write_file(command.probe, codegen::probe(program, command.name, base_name(command.output)));
+    written = write_file(command.probe, codegen::probe(command.name, base_name(command.output)));
   }
   return written.ok() ? ok : say_failed(written.errors());
 }
 
-// What of the program LibTorch stages cannot train with: each op once.
+// One error per op that LibTorch stages cannot train.
 spec::Diagnostics untrained(const spec::Program& program) {
   const core::OwnedFacts owned = lower::facts_of(program);
   const runtime::TrainRules rules(owned.facts());
@@ -113,7 +111,7 @@ int run(const GenerateCommand& command) {
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
     const std::string header = codegen::generate_unproved(loaded.program, options);
-    return write_both(command, loaded.program, header);
+    return write_both(command, header);
   }
   const verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded.source.name);
@@ -124,7 +122,7 @@ int run(const GenerateCommand& command) {
     return verdict.outcome == verify::Outcome::refuted ? refuted : unknown;
   }
   const std::string header = codegen::generate(*verdict.proved, options);
-  return write_both(command, loaded.program, header);
+  return write_both(command, header);
 }
 
 }  // namespace

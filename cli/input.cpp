@@ -34,7 +34,7 @@ bool is_csv(const std::filesystem::path& path) {
   return ending == ".csv";
 }
 
-// What was looked for and where, and what is called nearly so.
+// The error for a missing file: what was looked for and where, and the nearest name.
 std::string not_found(const std::string& file, Names wanted) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -67,7 +67,7 @@ constexpr std::string_view kBlanks = " \t\r\n";
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(kBlanks) == text.npos; }
 
-// Of a program, what follows its comments is `pipeline`.
+// Whether the text begins, after comments, with `pipeline`, as a program does.
 bool begins_as_program(std::string_view text) {
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -92,8 +92,8 @@ bool is_schedule_file(const std::string& path) {
 }
 
 // Why a file below a folder is skipped, after `file` or `files`.
-constexpr const char* kNoAction = "without an action of PyTorch in any cell";
-constexpr const char* kProgram = "in the language, which `ripeline verify` judges";
+constexpr std::string_view kNoAction = "without an action of PyTorch in any cell";
+constexpr std::string_view kProgram = "in the language, which `ripeline verify` judges";
 
 std::string files_text(std::size_t count) {
   return fmt::format("{} file{}", count, count == 1 ? "" : "s");
@@ -152,7 +152,7 @@ ProgramsBelow programs_below(const std::string& folder, Below wanted) {
 
 void note_skipped(const ProgramsBelow& below) {
   constexpr std::size_t kMostNamed = 20;
-  for (const char* const why : {kNoAction, kProgram}) {
+  for (const std::string_view why : {kNoAction, kProgram}) {
     std::vector<std::string> files;
     for (const Skipped& one : below.skipped) {
       if (one.why == why) files.push_back(one.file);
@@ -281,7 +281,7 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
 
 namespace {
 
-// What a program names lies beside it; beside what standard input or the library gives, here.
+// Reads files beside the program; for standard input or the library, in the working folder.
 spec::ReadFile reader_beside(const std::string& file) {
   return [folder = std::filesystem::path(file).parent_path()](
              const std::string& path) -> spec::Result<std::string> {
@@ -350,7 +350,7 @@ void keep_own_defines(Read& read) {
   });
 }
 
-// What has a place in the text is shown there.
+// Prints the errors; one with a position in the text is shown there.
 void say_unmade(const spec::Source& source, const spec::Diagnostics& errors) {
   for (const spec::Diagnostic& error : errors) {
     if (error.span == spec::Span{} && error.option.empty()) {

@@ -1,13 +1,14 @@
-// What the commands read: a file, a library schedule's name, or `-` for standard input; and -D,
+// The commands' input: a file, a library schedule's name, or `-` for standard input; and -D,
 // --dispatch and --placement, which every command takes that runs or judges a program.
 //
-// What a file is, a program of the language or a schedule of PyTorch, is decided here alone, by
+// Whether a file is a program of the language or a schedule of PyTorch is decided here alone, by
 // what is in it. load() makes a Program of either.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -23,7 +24,7 @@ namespace ripeline::cli {
 struct ProgramOptions {
   std::vector<std::string> defines;  // k=v
   std::string dispatch;
-  std::optional<spec::Placement> placement;  // of a schedule of PyTorch
+  std::optional<spec::Placement> placement;  // for a schedule of PyTorch
   // A program is judged, generated or run for these alone.
   std::optional<Counts> microbatches;
   bool one_step = false;  // the command runs one step: `microbatches` is one count
@@ -36,7 +37,7 @@ void add_judged_options(CLI::App& command, ProgramOptions& options);
 // asked by a run, and the run is the program's.
 [[nodiscard]] ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts);
 
-// What FILE means everywhere, for --help.
+// The meaning of FILE everywhere, for --help.
 inline constexpr const char* kFileHelp =
     "a .ripe file, a schedule of PyTorch (CSV), the name of a library schedule (see `ripeline "
     "library`), or - for standard input";
@@ -55,7 +56,7 @@ enum class Names : std::uint8_t { files_and_library, files };
 
 enum class InputForm : std::uint8_t {
   program,   // in the language: it begins with `pipeline`
-  schedule,  // of PyTorch: a cell of it is an action
+  schedule,  // PyTorch's: a cell of it is an action
 };
 struct Input {
   spec::Source source;
@@ -71,10 +72,10 @@ void add_placement(CLI::App& command, std::optional<spec::Placement>& placement)
 
 [[nodiscard]] spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options);
 
-// Reads and compiles. What fails is on standard error already, since only here the text is at hand
-// in which to show the place. `read` gets what could be read.
+// Reads and compiles. Errors are on standard error already, since only here the text is at hand in
+// which to show the position. `read` gets what could be read.
 struct LoadedProgram {
-  spec::Source source;  // of a schedule of PyTorch: the program that it stands for
+  spec::Source source;  // for a schedule of PyTorch, the program that it stands for
   spec::Program program;
   spec::ElaborateOptions options;  // with which it was made of the source
   InputForm form = InputForm::program;
@@ -89,7 +90,7 @@ struct LoadedProgram {
 enum class Below : std::uint8_t { programs_and_schedules, schedules };
 struct Skipped {
   std::string file;
-  const char* why;  // for people
+  std::string_view why;  // for people; a constant
 };
 struct ProgramsBelow {
   std::vector<std::string> files;  // those that were found, whatever failed then

@@ -40,8 +40,8 @@ struct Shape {
   std::int64_t group = 1;
   std::int64_t layers = 1;
   std::int64_t first = 1;   // layers of the first rank
-  std::int64_t middle = 0;  // of each rank between
-  std::int64_t last = 1;    // of the last rank
+  std::int64_t middle = 0;  // layers of each rank between
+  std::int64_t last = 1;    // layers of the last rank
 };
 
 spec::Result<Shape> refused(std::string sentence) { return failure(std::move(sentence)); }

@@ -64,7 +64,7 @@ struct Point {
   }
 };
 
-// What a schedule of the library takes, and holds of a rank's layers.
+// A library schedule's times, and the microbatches that it holds in all of a rank's layers.
 struct Known {
   std::string name;
   double memory = 0;
@@ -173,7 +173,7 @@ std::optional<Point> point_of(OptimisedFlags flags, const std::string& memory,
   return point;
 }
 
-// What the library's schedules take with these costs, each with the memory that it holds.
+// The library's schedules with these costs, each with its times and the memory that it holds.
 std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& optimised) {
   const Problem& problem = *optimised.forms.front().problem;
   std::vector<std::string> costs = flags.costs;
@@ -204,7 +204,7 @@ std::vector<Known> library_points(const OptimisedFlags& flags, const Optimised& 
     };
     const std::vector<spec::Op>& ops = program.value().ops;
     if (even.value().whole_backward && std::any_of(ops.begin(), ops.end(), splits)) continue;
-    // Of two copies of the model a rank holds twice the weights.
+    // Skips schedules with two copies of the model: a rank holds twice the weights.
     if (std::any_of(lanes.begin(), lanes.end(), is_partial)) continue;
     simulate::Timing timing;
     if (!simulate::Timing::make(program.value(), problem.microbatches(), times, timing).ok()) {

@@ -9,7 +9,7 @@
 namespace ripeline::cli {
 
 // Whether the flag names a range: memories in steps of what a microbatch holds in all of a rank's
-// layers. What fits less fits more, so no time is above that of a smaller memory.
+// layers. An order that fits less fits more, so no time is above that of a smaller memory.
 [[nodiscard]] bool is_memory_range(const std::string& memory);
 
 // Each memory is searched for so many seconds, on each form that the flags ask for, and what is

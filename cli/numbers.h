@@ -1,4 +1,4 @@
-// What a flag that takes a number checks: its error names the flag and says what was expected, as
+// Checks of flags that take a number: an error names the flag and says what was expected, as
 // `--memory: expected an integer of 1 or more, and found '0'`. CLI11's own checks print the
 // largest double there, in 309 digits.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace ripeline::cli {
 
-// Of a text that is an integer of 64 bits.
+// The integer of 64 bits that the text is; nothing: it is none.
 [[nodiscard]] std::optional<std::int64_t> integer_in(const std::string& text);
 
 // The largest value of a flag that is an `int`.

@@ -1,5 +1,5 @@
 // From a FILE to a run in two steps, between which those that stand side by side agree on their
-// numbers of ranks and microbatches. What fails is on standard error already.
+// numbers of ranks and microbatches. Errors are on standard error already.
 #pragma once
 
 #include <string>

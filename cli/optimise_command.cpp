@@ -124,7 +124,7 @@ std::string text_of_cut(const Optimised& optimised, const FormSearch& search) {
                      name_of(problem.objective()), text_of(problem, bound.value), bound.by);
 }
 
-// What was found, in a few sentences.
+// The search's result, in a few sentences.
 std::vector<std::string> summary(const Optimised& optimised, const FormSearch& search) {
   const optimise::Form& form = *search.best()->form;
   const Problem& problem = *form.problem;
@@ -327,7 +327,7 @@ std::vector<std::string> comments_of(const OptimiseFlags& command, const Optimis
   return comments;
 }
 
-// Of a program as it is: the dispatches that it and hints that follow its orders give.
+// Races the dispatches of a program as it is: its own, and those of hints that follow its orders.
 int run_given(const OptimiseFlags& command) {
   if (!command.output.empty() || command.picture.wanted()) {
     return say_failed(
@@ -428,7 +428,7 @@ int run(const OptimiseFlags& command) {
   if (file && !file->status().ok()) return say_failed(file->status().message());
   const Problem& first = *optimised.forms.front().problem;
   const Interrupts interrupts;
-  constexpr double kRaced = .4;  // of the time, for an order that is good where times vary
+  constexpr double kRaced = .4;  // the part of the time for an order that is good where times vary
   const double for_race = races ? kRaced * command.seconds : 0;
   budget.keep(for_race);
   bool is_first = true;

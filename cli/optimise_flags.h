@@ -28,7 +28,7 @@ struct OptimiseFlags {
 // `flags` are the command's and outlive it.
 void add_optimise_flags(CLI::App& command, OptimiseFlags& flags);
 
-// What they say of a race, but for its judge and who stops it.
+// The options of a race that the flags give: all but its judge and its stop.
 [[nodiscard]] simulate::RaceOptions race_options(const OptimiseFlags& flags);
 
 }  // namespace ripeline::cli

@@ -118,7 +118,7 @@ std::string bandwidth_flags(const simulate::TimingOptions& times) {
          number_flag("--bytes", times.message_bytes) + number_flag("--control", times.control);
 }
 
-// Of a model that flags describe: they are at fault, since the text is not the user's.
+// Compiles a model that flags describe. Errors are the flags', since the text is not the user's.
 spec::Result<spec::Program> compiled(const spec::Source& source) {
   auto program = spec::compile(source);
   if (!program.ok())
@@ -322,7 +322,7 @@ class PlacedModels {
 
   const OptimisedFlags& flags_;
   PlacedModel model_;
-  PlacedModel::Costs of_rank_;              // of layers that are all alike
+  PlacedModel::Costs of_rank_;              // for layers that are all alike
   std::vector<PlacedModel::Costs> layers_;  // else
   simulate::TimingOptions times_;
   Optimised optimised_;

@@ -1,4 +1,4 @@
-// What `ripeline optimise` optimises: a program, or a model of layers on one placement or several.
+// The input of `ripeline optimise`: a program, or a model of layers on one placement or several.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ struct OptimisedFlags {
   TimeFlags times;
   optimise::Objective objective = optimise::Objective::wall;
 
-  // Of such a model; nothing: not given.
+  // The flags of such a model; nothing: not given.
   std::optional<int> ranks;
   std::vector<std::string> costs;
   std::string memory;
   std::vector<std::string> activation;
-  std::optional<Placements> placement;  // also of a schedule of PyTorch
+  std::optional<Placements> placement;  // also for a schedule of PyTorch
   std::optional<int> chunks;
 };
 void add_optimised(CLI::App& command, OptimisedFlags& flags);
 
 struct Optimised {
   std::vector<optimise::Form> forms;  // not empty
-  std::vector<double> parts;          // per form, as of optimise::parts_of(); of a FILE 1
+  std::vector<double> parts;          // per form, by optimise::parts_of(); for a FILE 1
   spec::ReadFile read_file;
   simulate::TimingOptions times;  // also what is drawn, of which the problems have the means
   std::string model;              // without a FILE: `costs 24,23,12,1`, for people
-  std::string command;            // that gives this again
-  std::string flags;              // with which `simulate` times it so
+  std::string command;            // the arguments that give this again
+  std::string flags;              // the flags with which `simulate` times it so
 
   std::vector<std::string> notes;  // for people: what is not as they may think
-  // Of a profile of layers, per form: the first one of each stage. Otherwise empty.
+  // For a profile of layers, per form: the first layer of each stage. Otherwise empty.
   std::vector<std::vector<int>> first_layers;
   bool is_cut = false;         // a stage has more than one layer, so that there are several cuts
   optimise::Bound other_cuts;  // no order of a cut that is not among the forms is below it
@@ -57,8 +57,8 @@ struct Optimised {
     return static_cast<std::size_t>(&form - forms.data());
   }
 };
-// A program and its step, for `--orders given`. What fails is on standard error already, as of the
-// next one.
+// A program and its step, for `--orders given`. Errors are on standard error already, also those of
+// the next one.
 struct GivenProgram {
   spec::Program program;  // for this count alone
   int microbatches = 1;

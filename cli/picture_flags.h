@@ -24,7 +24,7 @@ struct PictureFlags {
   [[nodiscard]] bool wanted() const { return !file.empty(); }
 };
 
-// What else is drawn of the run, for which --begin and --end hold too.
+// A drawing of the run beside the picture, for which --begin and --end hold too.
 enum class Beside : unsigned char { nothing, text };
 
 // --picture, --picture-width, --begin and --end. Flags that do not fit together are a usage error,
@@ -40,7 +40,7 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside = Beside:
 [[nodiscard]] spec::Result<void> write_picture(const PictureFlags& flags,
                                                const std::vector<view::Panel>& panels);
 
-// What is not a timeline, where the flags ask for .svg or .pdf.
+// Writes a drawing that need not be a timeline, where the flags ask for .svg or .pdf.
 [[nodiscard]] spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg);
 
 }  // namespace ripeline::cli

@@ -20,7 +20,7 @@
 namespace ripeline::cli {
 namespace {
 
-// Of a committed order, the first task of each engine that has not run.
+// The first task that has not run, per rank and engine, in a committed order; else none.
 std::vector<core::Task> next_in_orders(const spec::Program& program,
                                        const view::Timeline& timeline) {
   std::vector<core::Task> next;
@@ -42,7 +42,7 @@ std::vector<core::Task> next_in_orders(const spec::Program& program,
   return next;
 }
 
-// Of the steps that `steps` says, or else of one.
+// Finishes the run with the steps that `steps` names, or else with one.
 spec::Result<void> finish(Run& run, trace::File file, bool stuck,
                           const std::optional<trace::StepRange>& steps) {
   const auto chosen = choose_steps(file, steps, run.title);
@@ -69,7 +69,7 @@ int usual_count(const spec::Program& program) {
   return std::clamp(2 * program.ranks, program.microbatches.min, most);
 }
 
-// What the rank with the most work has on its compute engine, in the unit.
+// The most work that any rank has on its compute engine, in the unit.
 double most_work(const spec::Program& program, int microbatches, const simulate::Timing& timing) {
   std::vector<core::Time> work(static_cast<std::size_t>(program.ranks), core::Time{0});
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -108,10 +108,7 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
     simulate::Simulator simulator(facts, [&](int rank) {
       return std::make_unique<simulate::TableArbiter>(program, facts, rank);
     });
-    return simulator.run(microbatches, timing,
-                         {.record = &file.record,
-                          .causes = true,
-                          .sequential_ops = simulate::sequential_ops(program)});
+    return simulator.run(microbatches, timing, {.record = &file.record, .causes = true});
   }();
   if (!report.status.ok()) return failure(report.status.message());
   return finish(run, std::move(file), report.stuck, flags.steps);
@@ -129,7 +126,7 @@ spec::Result<Run> run_of_trace(const std::string& path,
   if (auto made = finish(run, std::move(trace), true, steps); !made.ok()) {
     return made.errors();
   }
-  // Of a training run the last step may have been cut off by the end of the recording.
+  // The last step of a training run may have been cut off by the end of the recording.
   if (all && !run.stuck.circle) run.stuck = {};
   return run;
 }
@@ -232,7 +229,7 @@ class CostClock {
     for (const spec::Event& event : events) take(event);
     core::Time last{0};
     for (const core::Time at : ranks_) last = std::max(last, at);
-    for (const auto& [task, start] : running_) {  // what was running when the run broke off
+    for (const auto& [task, start] : running_) {  // tasks that ran when the run broke off
       record_.task(0, {task.first, task.second}, start, std::max(last, start + core::Time{1}));
     }
     return std::move(record_);

@@ -1,4 +1,4 @@
-// What is drawn and walked: a trace, a program that is simulated, or a run that refutes it.
+// The runs that are drawn and walked: a trace, a simulated program, or a run that refutes one.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ namespace ripeline::cli {
 // How a FILE becomes a run.
 struct RunFlags {
   ProgramOptions program;
-  std::optional<Counts> microbatches;     // of a program
-  TimeFlags times;                        // of a program
-  std::optional<trace::StepRange> steps;  // of a trace
-  // Instead of `steps` where runs stand side by side: of each trace, a run for each.
+  std::optional<Counts> microbatches;     // for a program
+  TimeFlags times;                        // for a program
+  std::optional<trace::StepRange> steps;  // for a trace
+  // Instead of `steps` where runs stand side by side: each trace gives a run for each of these.
   std::vector<trace::StepRange> each_of_steps;
   std::string from;  // JSON of `ripeline verify`: its run instead of a simulated one
 };
-// `side_by_side`: of several runs.
+// `side_by_side`: there are several runs.
 void add_run_flags(CLI::App& command, RunFlags& flags, bool side_by_side = false);
 inline constexpr const char* kRunHelp =
     "a trace (.json, or the folder of a run that was killed), or what is simulated: a .ripe file, "
     "a schedule of PyTorch (CSV), the name of a library schedule, or - for standard input";
-// What is missing of a trace, on standard error.
+// Reports what a trace lacks, on standard error.
 void say_missing(const std::vector<std::string>& notes);
 
 // Where it stays: the timeline refers to nothing else.
@@ -48,13 +48,13 @@ struct Run {
   std::string title;
   view::Timeline timeline;
   view::Stuck stuck;
-  // Of a simulated program, in its unit: what the rank with the most work has, by mean costs.
+  // For a simulated program, in its unit: the most compute work of any rank, by mean costs.
   std::optional<double> work;
-  std::unique_ptr<LoadedProgram> loaded;  // of a program
+  std::unique_ptr<LoadedProgram> loaded;  // for a program
   std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
-// What fails is on standard error already, as with load(); also of the next.
+// Errors are on standard error already, as with load(); also those of the next one.
 [[nodiscard]] spec::Result<Run> load_run(const std::string& file, const RunFlags& flags);
 // The program of `run` once more, with another seed.
 [[nodiscard]] spec::Result<Run> run_again(const Run& run, const RunFlags& flags,

@@ -51,7 +51,7 @@ pid_t start(const Process& process, int in, int out, int& error) {
   return error == 0 ? child : 0;
 }
 
-// False: the time was over first. What is too much is read all the same, so that the child goes on.
+// False: the time was over first. Output beyond `most` is read all the same: the child goes on.
 bool read_to_end(int fd, Clock::time_point deadline, std::size_t most, std::string& out) {
   std::array<char, 1 << 16> buffer;
   for (;;) {

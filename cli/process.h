@@ -12,7 +12,7 @@ namespace ripeline::cli {
 struct Process {
   std::vector<std::string> command;   // first a path, or a name to look for in PATH
   std::chrono::milliseconds limit;    // from its start until it has ended
-  std::string_view input = {};        // what it reads from standard input
+  std::string_view input = {};        // its standard input
   bool shows_errors = false;          // its standard error is this program's; else it is dropped
   std::size_t most_output = 1 << 20;  // bytes that are kept; what it writes beyond them is dropped
 };

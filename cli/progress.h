@@ -1,6 +1,6 @@
-// What work that takes its time says on standard error: after two seconds, on a terminal, a line
-// that is gone when it ends; after five, wherever that goes, once what it does and what would be
-// quicker.
+// The progress of slow work on standard error: after two seconds, on a terminal, a line that is
+// gone when the work ends; after five, terminal or not, one line with the work and what would be
+// quicker, if that is known.
 #pragma once
 
 #include <condition_variable>

@@ -4,8 +4,8 @@
 
 namespace ripeline::cli {
 
-// A committed order of one count is one graph. What starts when it is ready takes as long whatever
-// the counts; there the number of ranks matters, and a proof for all of them does not look at each.
+// A committed order of one count is one graph. A ready dispatch takes as long for any counts;
+// there the number of ranks matters, and a proof for all of them does not look at each.
 std::string quicker_than(const spec::Program& program) {
   const bool one_count = program.microbatches.max == program.microbatches.min;
   if (program.dispatch.in_order) {

@@ -1,4 +1,4 @@
-// What a user whose proof takes long may ask instead, as a sentence for Progress.
+// Advice for a user whose proof takes long: what to ask instead, as a sentence for Progress.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ std::string by_measure(const RaceResult& result) {
   return result.measure.percentile ? " by the " + name_of(result.measure) : "";
 }
 
-// Of each resource, what it held: 8 7 6 5 activation.
+// The peaks of each resource's pools: activation 8 7 6 5.
 std::string held(const spec::Program& program, const std::vector<std::int64_t>& peaks) {
   std::string text;
   for (std::size_t resource = 0; resource < program.resources.size(); ++resource) {
@@ -66,8 +66,17 @@ std::string in_short(const Trial& trial) {
 }
 
 std::string name_of(simulate::End end) {
-  constexpr const char* kNames[] = {"ended", "stuck", "breach", "refused"};
-  return kNames[static_cast<std::size_t>(end)];
+  switch (end) {
+    case simulate::End::ended:
+      return "ended";
+    case simulate::End::stuck:
+      return "stuck";
+    case simulate::End::breach:
+      return "breach";
+    case simulate::End::refused:
+      return "refused";
+  }
+  return "";
 }
 
 json object_of(const Gain& gain) {

@@ -27,7 +27,8 @@ namespace ripeline::cli {
 [[nodiscard]] nlohmann::json race_json(const spec::Program& program,
                                        const simulate::RaceResult& result);
 
-// What a search has found, one that was improved on drawn times, and hints that follow them.
+// A race of the order that a search found, one that was improved on drawn times, and hints that
+// follow them.
 struct OrderRace {
   spec::Program program;  // with both orders
   simulate::RaceResult result;

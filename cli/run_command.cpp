@@ -118,9 +118,7 @@ simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& re
   simulate::Simulator simulator(facts, [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(program, facts, rank);
   });
-  return simulator.run(
-      prepared.microbatches, prepared.timing,
-      {.record = &record, .causes = true, .sequential_ops = simulate::sequential_ops(program)});
+  return simulator.run(prepared.microbatches, prepared.timing, {.record = &record, .causes = true});
 }
 
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help) {

@@ -1,5 +1,5 @@
-// What `simulate` and `emulate` share: their flags, the program with its times, and what is written
-// of a run.
+// The common parts of `simulate` and `emulate`: their flags, the program with its times, and the
+// output of a run.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,15 @@ struct PreparedRun {
   std::optional<verify::Verdict> verdict;
   std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;
-  int microbatches = 0;  // of the step
+  int microbatches = 0;  // in the step
   [[nodiscard]] const spec::Program& program() const { return loaded.program; }
 };
-// What fails is on standard error already, as with load().
+// Errors are on standard error already, as with load().
 [[nodiscard]] spec::Result<PreparedRun> prepare(const RunCommand& command);
 // One run on the virtual clock.
 [[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record);
 
-// What standard error says of a run before its output.
+// How members and replicas run; notes_of() has the notes for standard error before the output.
 enum class Groups : std::uint8_t {
   as_one,   // one member of one replica runs for all
   all_run,  // and one is shown

@@ -54,8 +54,8 @@ std::pair<int, int> line_and_character(const spec::Source& source, std::size_t o
   return {at.line, at.column - static_cast<int>(skipped)};
 }
 
-// A file and, if the span is not empty, a region of it. What is no file, as a library schedule, has
-// a name alone.
+// A file and, if the span is not empty, a region of it. Input that is no file, as a library
+// schedule, has a name alone.
 Json location_of(const std::string& file, const std::optional<spec::Source>& source,
                  spec::Span span) {
   std::error_code ignored;

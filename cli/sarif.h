@@ -34,7 +34,7 @@ class SarifLog {
                      const spec::Diagnostics& errors);
   void add_verdict(const std::string& file, const LoadedProgram& loaded,
                    const verify::Verdict& verdict);
-  // Of spec/lint.h.
+  // The warnings are those of spec/lint.h.
   void add_warnings(const std::string& file, const LoadedProgram& loaded,
                     const spec::Diagnostics& warnings);
   // At the cell of each finding, or at its row.

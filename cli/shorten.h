@@ -1,4 +1,4 @@
-// What a user typed, short enough to be repeated in a message.
+// The user's text, short enough to be repeated in a message.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ void add_step_flag(CLI::App& command, std::optional<trace::StepRange>& steps);
 // Which may be given several times.
 void add_step_flag(CLI::App& command, std::vector<trace::StepRange>& steps);
 
-// Of a text that is the number of a step.
+// The step's number that the text is; nothing: it is none.
 [[nodiscard]] std::optional<std::int64_t> step_number(std::string_view text);
 
 struct ChosenSteps {

@@ -1,4 +1,4 @@
-// What tasks and messages take: the flags of every command that simulates.
+// The times of tasks and messages: the flags of every command that simulates.
 #pragma once
 
 #include <optional>
@@ -26,10 +26,10 @@ inline constexpr const char* kUnitHelp =
     "what a cost of 1 is: ns, us, ms or s; without it an abstract unit";
 void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_help = kUnitHelp);
 
-// What the flags say. Errors: they do not fit together, or what one of them says cannot be read.
+// The timing that the flags give. Errors: they do not fit together, or one of them cannot be read.
 [[nodiscard]] spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags);
 
-// What a trace says of a run with these times.
+// A trace's description of a run with these times.
 [[nodiscard]] trace::Run run_of(const spec::Program& program, const simulate::Timing& timing,
                                 int microbatches, trace::Source source = trace::Source::simulated);
 // Fails if the program uses what a simulated run does not do.

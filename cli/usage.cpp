@@ -112,8 +112,8 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
       meant.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : meant);
 }
 
-// Of a value that is not of its flag's type, which CLI11 names in --help alone. Ranges are checked
-// where the flags are added (cli/numbers.h).
+// The error for a value that is not of its flag's type, which CLI11 names in --help alone. Ranges
+// are checked where the flags are added (cli/numbers.h).
 std::optional<std::string> unconverted(const CLI::App& command, const CLI::ParseError& error) {
   const std::string what = error.what();
   for (const CLI::Option* option : command.get_options()) {
@@ -148,7 +148,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
 }
 
 std::optional<std::string> too_large(int argc, const char* const* argv) {
-  constexpr std::size_t kMostDigits = 20;  // of a number of 64 bits
+  constexpr std::size_t kMostDigits = 20;  // in a number of 64 bits
   for (int i = 2; i < argc; ++i) {
     const std::string flag = argv[i - 1];
     if (flag == "--") return std::nullopt;

@@ -1,4 +1,4 @@
-// What is said of a command line that does not parse.
+// The errors for a command line that does not parse.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace ripeline::cli {
 
 // A sentence that names the command or the flag, and what was meant if that is near enough; long
-// words are cut. Of an error that `app` threw while it parsed `argc`, `argv`, those of main().
+// words are cut. `app` threw `error` while it parsed `argc`, `argv`, those of main().
 [[nodiscard]] std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
                                       const char* const* argv);
 

@@ -24,13 +24,13 @@ struct ValidateCommand {
   int seconds = 300;
 };
 
-// What the probe answers to the script; nothing, after a message, if it does not.
-std::optional<std::string> ask(const ValidateCommand& command, const std::string& script) {
+// The probe's answers; nothing, after a message, if it fails.
+std::optional<std::string> ask(const ValidateCommand& command, const std::string& questions) {
   // A name without a folder is a file here, not one to look for in PATH.
   const bool is_name = command.probe.find('/') == std::string::npos;
   const Process probe{.command = {(is_name ? "./" : "") + command.probe},
                       .limit = std::chrono::seconds(command.seconds),
-                      .input = script,
+                      .input = questions,
                       .shows_errors = true,
                       .most_output = std::numeric_limits<std::size_t>::max()};
   ProcessResult finished = run_process(probe);
@@ -47,7 +47,7 @@ int run(const ValidateCommand& command) {
   const LoadedProgram& loaded = compiled.value();
   const Progress progress("validating " + loaded.source.name);
   const simulate::Validator validator(loaded.program);
-  const std::optional<std::string> answers = ask(command, validator.script());
+  const std::optional<std::string> answers = ask(command, validator.questions());
   if (!answers) return bad_input;
   const simulate::Validation validation = validator.judge(*answers);
   if (validation.differences.empty()) {
@@ -70,7 +70,8 @@ int run(const ValidateCommand& command) {
 
 void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "validate", "compare a generated header with its program, in formulas and state by state");
+      "validate",
+      "compare a generated header with its program: tables, formulas, orders, priorities");
   auto options = std::make_shared<ValidateCommand>();
   command->add_option("FILE", options->file, kFileHelp)->required();
   add_judged_options(*command, options->program);

@@ -35,9 +35,9 @@ struct VerifyCommand {
   bool deny_warnings = false;
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool layouts = false;
-  std::string least;        // of what the least is asked for; empty: of nothing
+  std::string least;        // the resource, channel or `sends` to find the least of; empty: none
   std::string certificate;  // the folder; empty: none
-  PictureFlags picture;     // of the run that refutes
+  PictureFlags picture;     // the refuting run's
 };
 
 nlohmann::json diagnostics_json(const std::optional<spec::Source>& source,
@@ -65,7 +65,7 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
           {"errors", diagnostics_json(source, errors)}};
 }
 
-// Of every verdict: unknown as well, which says so.
+// Writes the certificate of any verdict; that of `unknown` says so.
 spec::Result<void> write_evidence(const LoadedProgram& loaded, const VerifyCommand& command,
                                   const verify::Verdict& verdict) {
   return write_certificate(command.certificate,
@@ -79,7 +79,7 @@ bool asks_for_sends(const spec::Program& program, const VerifyCommand& command) 
   return command.least == "sends" && std::find(names.begin(), names.end(), "sends") == names.end();
 }
 
-// What is asked beside the verdict; it changes no exit code. JSON fields, or text as it is printed.
+// The answers to --layouts and --least, which change no exit code: JSON fields, or printed text.
 nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& command) {
   const bool text = command.format == "text";
   nlohmann::json json = nlohmann::json::object();
@@ -103,7 +103,7 @@ nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& comman
   return json;
 }
 
-// What was found, in the form that was asked for.
+// The findings on all programs, in the format that was asked for.
 class Findings {
  public:
   explicit Findings(const VerifyCommand& command) : command_(command) {}
@@ -253,7 +253,7 @@ void search_repairs(const LoadedProgram& loaded, verify::Verdict& verdict) {
                       verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
-// What fails is on standard error already. That no run refutes is no failure.
+// Errors are on standard error already. A program that no run refutes is no failure.
 spec::Result<void> draw_refutation(const PictureFlags& picture, const LoadedProgram& loaded,
                                    const verify::Verdict& verdict) {
   for (const verify::Obligation& o : verdict.obligations) {
@@ -267,8 +267,8 @@ spec::Result<void> draw_refutation(const PictureFlags& picture, const LoadedProg
   return {};
 }
 
-// Of a schedule of PyTorch the places are those of a text that nobody wrote, and its repairs are
-// those of `check`.
+// The positions in the program of a schedule of PyTorch are dropped, since nobody wrote its text;
+// its repairs are those of `check`.
 void speak_of_schedule(const std::string& file, verify::Verdict& verdict) {
   if (verdict.outcome == verify::Outcome::proved) {
     std::cerr << fmt::format(

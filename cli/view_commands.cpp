@@ -149,7 +149,7 @@ class Walk {
 
   StepCommand command_;
   std::unique_ptr<Run> run_;
-  std::optional<view::Debugger> debugger_;  // of the run
+  std::optional<view::Debugger> debugger_;  // the run's
 };
 
 int step(const StepCommand& command) {

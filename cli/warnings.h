@@ -1,4 +1,4 @@
-// What `verify` and `generate` warn of: hardly what was meant, though it has a meaning.
+// The warnings of `verify` and `generate`: text that has a meaning, but hardly the one meant.
 #pragma once
 
 #include "cli/input.h"

@@ -7,8 +7,8 @@
 # build, too (`ripeline generate --for torch`).
 #
 # VALIDATE compares what was written with the schedule, each time that it is written: a program made of the header (target_name_probe)
-# tells its guards as formulas, which are proved equal to the schedule's for all values, and its arbiter is walked through every state
-# of each rank at small sizes beside the interpreter. A difference fails the build. It costs a compilation and up to a few seconds.
+# tells its tables, its guards as formulas, which are proved equal to the schedule's for all values, and its orders and priorities for
+# small numbers of microbatches. A difference fails the build. It costs a compilation and up to a few seconds.
 #
 # This file is installed too: the program is Ripeline::ripeline, built here or imported.
 function(ripeline_add_schedule target)

@@ -121,83 +121,30 @@ std::string has_room(const Outline& outline) {
     }
     body += "  default:\n    return true;\n}";
   }
-  return fill(R"(
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  return fill(
+      R"(// Whether a task of `id` finds what it acquires, when so much of each pool is held.
 template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
   const core::LaneFacts& lane = kLanes[id];
   $body$
-}
-)",
-              {{"body", body}});
+})",
+      {{"body", body}});
 }
 
 std::string number_or_table(std::optional<std::int64_t> number, const std::string& table) {
   return number ? std::to_string(*number) : table;
 }
 
-std::string effect(const Outline& outline, const char* name, const char* comment,
-                   const ByOp& statements) {
-  const std::string body = by_op(outline.program, "id", statements);
-  // A resource may be acquired and never released.
-  const bool none = body.empty();
-  return fill(R"(
-// $comment$
-template <class Number>
-constexpr void $name$(core::LaneId $id$, Number* $held$) {
-  $body$
-}
-)",
-              {{"comment", comment},
-               {"name", name},
-               {"id", none ? "/*id*/" : "id"},
-               {"held", none ? "/*held*/" : "held"},
-               {"body", body}});
-}
+// Statements to run for the tasks of some ops only, `id` being the task's lane.
+using ByOp = std::vector<std::vector<std::string>>;
 
-std::string acquire(const Outline& outline) {
-  ByOp statements(outline.program.ops.size());
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const int op = static_cast<int>(i);
-    for (const Room& room : outline.rooms[i]) {
-      statements[i].push_back(
-          fmt::format("{} += {};", held(outline, room.resource),
-                      number_or_table(same_at(outline, op, room.amount),
-                                      from_table(outline, "kAmount", op, room.resource))));
-    }
-  }
-  return effect(outline, "acquire", "What a task of `id` acquires at its start.", statements);
-}
-
-std::string release(const Outline& outline) {
-  ByOp statements(outline.program.ops.size());
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const int op = static_cast<int>(i);
-    for (const ReleaseTable& giving : outline.givings[i]) {
-      statements[i].push_back(
-          fmt::format("{} -= {};", held(outline, giving.resource),
-                      number_or_table(same_at(outline, op, giving.amount),
-                                      from_table(outline, "kRelease", op, giving.resource))));
-    }
-  }
-  return effect(outline, "release", "What it releases at its end.", statements);
-}
-
-}  // namespace
-
-bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
-
-bool has_kept_order(const Outline& outline) {
-  return outline.program.dispatch.keeps >= 0 && has_guards(outline);
-}
-
-std::string by_op(const Program& program, const char* id, const ByOp& statements) {
+std::string by_op(const Program& program, const ByOp& statements) {
   std::vector<int> ops;
   for (int op = 0; op < static_cast<int>(statements.size()); ++op) {
     if (!at(statements, op).empty()) ops.push_back(op);
   }
   if (ops.empty()) return "";
-  std::string text = fmt::format("const core::LaneFacts& lane = kLanes[{}];\n", id);
+  std::string text = "const core::LaneFacts& lane = kLanes[id];\n";
   if (ops.size() == 1 && at(statements, ops[0]).size() == 1) {
     return text + fmt::format("if (lane.op == {}) {}", op_constant(program, ops[0]),
                               at(statements, ops[0])[0]);
@@ -216,13 +163,66 @@ std::string by_op(const Program& program, const char* id, const ByOp& statements
   return text + "}";
 }
 
+std::string effect(const Outline& outline, const char* name, const char* comment,
+                   const ByOp& statements) {
+  const std::string body = by_op(outline.program, statements);
+  // A resource may be acquired and never released.
+  const bool none = body.empty();
+  return fill(R"(// $comment$
+template <class Number>
+static constexpr void $name$(core::LaneId $id$, Number* $held$) {
+  $body$
+})",
+              {{"comment", comment},
+               {"name", name},
+               {"id", none ? "/*id*/" : "id"},
+               {"held", none ? "/*held*/" : "held"},
+               {"body", body}});
+}
+
+std::string acquire(const Outline& outline) {
+  ByOp statements(outline.program.ops.size());
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const int op = static_cast<int>(i);
+    for (const Room& room : outline.rooms[i]) {
+      statements[i].push_back(
+          fmt::format("{} += {};", held(outline, room.resource),
+                      number_or_table(same_at(outline, op, room.amount),
+                                      from_table(outline, "kAmount", op, room.resource))));
+    }
+  }
+  return effect(outline, "acquire", "Takes what a task of `id` acquires at its start.", statements);
+}
+
+std::string release(const Outline& outline) {
+  ByOp statements(outline.program.ops.size());
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const int op = static_cast<int>(i);
+    for (const ReleaseTable& giving : outline.givings[i]) {
+      statements[i].push_back(
+          fmt::format("{} -= {};", held(outline, giving.resource),
+                      number_or_table(same_at(outline, op, giving.amount),
+                                      from_table(outline, "kRelease", op, giving.resource))));
+    }
+  }
+  return effect(outline, "release", "Gives back what it releases at its end.", statements);
+}
+
+}  // namespace
+
+bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
+
 std::string guards(const Outline& outline) {
   if (!has_guards(outline)) return "";
   std::string text;
   for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
     if (!at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
   }
-  return text + has_room(outline) + acquire(outline) + release(outline);
+  return text;
+}
+
+std::string room_rules(const Outline& outline) {
+  return has_room(outline) + "\n" + acquire(outline) + "\n" + release(outline);
 }
 
 }  // namespace ripeline::codegen

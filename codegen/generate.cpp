@@ -1,4 +1,4 @@
-// The whole generator, top to bottom: banner, facts, numbers, guards, order, arbiter.
+// The whole generator, top to bottom: banner, facts, numbers, guards, order, priority, rules.
 #include "codegen/generate.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "codegen/admission.h"
-#include "codegen/arbiter_class.h"
 #include "codegen/order_text.h"
 #include "codegen/outline.h"
 #include "codegen/printer.h"
@@ -27,10 +26,18 @@ $includes$
 namespace $name$ {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == $version$,
               "this file is for another version of Ripeline: generate it again");
 
-$tables$$numbers$$guards$$order$$arbiter$
+$tables$$numbers$$guards$$order$$chunks$
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = $name$::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return $name$::facts; }
+  $rules$
+};
+using Arbiter = core::RuleArbiter<Rules>;
+
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);
 }
@@ -44,13 +51,8 @@ $includes$
 
 int main() {
   using namespace ripeline::core;
-  const std::string script{std::istreambuf_iterator<char>(std::cin), {}};
-  const Probe probe = {
-      .facts = $name$::facts,
-      .make_arbiter = $name$::make_arbiter,
-      $functions$
-  };
-  std::cout << answers(probe, script) << std::flush;
+  const std::string questions{std::istreambuf_iterator<char>(std::cin), {}};
+  std::cout << answers(probe_of<::$name$::Rules>(::$name$::make_arbiter), questions) << std::flush;
   return std::cout ? 0 : 1;
 }
 )";
@@ -63,7 +65,7 @@ std::string range_text(const spec::MicrobatchRange& range) {
   return fmt::format("{} .. {} microbatches", range.min, *range.max);
 }
 
-// What a user names may have line ends in it, which would end the comment.
+// A name that a user gave may have line ends in it, which would end the comment.
 std::string on_one_line(std::string text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
   std::replace_if(text.begin(), text.end(), is_control, ' ');
@@ -94,46 +96,46 @@ std::string proof_text(const verify::ProvedProgram& proved) {
   return lines(texts);
 }
 
-std::string includes(const Outline& outline, const std::string& order, const std::string& arbiter) {
-  std::vector<std::string> texts = {"#include <cstdint>", "#include <memory>", "",
-                                    "#include \"core/arbiter.h\""};
-  const bool by_priority = has_priorities(outline.program);
-  if (order.find("std::m") != std::string::npos ||
-      (by_priority && arbiter.find("std::m") != std::string::npos)) {
-    texts.insert(texts.begin(), "#include <algorithm>");
-  }
-  if (outline.engines) texts.push_back("#include \"core/engines.h\"");
-  if (has_fractions(outline)) texts.push_back("#include \"core/fraction.h\"");
-  if (has_kept_order(outline)) texts.push_back("#include \"core/kept_order.h\"");
-  if (!order.empty() || by_priority) texts.push_back("#include \"core/order.h\"");
-  if (has_patience(outline.program)) texts.push_back("#include \"core/patience.h\"");
-  if (by_priority) texts.push_back("#include \"core/priority.h\"");
-  texts.push_back("#include \"core/ready_rows.h\"");
-  if (arbiter.find("core::turn_after") != std::string::npos) {
-    texts.push_back("#include \"core/vocabulary/turn.h\"");
-  }
+std::string includes(const Outline& outline) {
+  const bool has_order = dispatched_order(outline.program) >= 0;
+  const bool has_expressions = has_order || has_priorities(outline.program);
+  std::vector<std::string> texts;
+  if (has_expressions) texts.emplace_back("#include <algorithm>");
+  texts.insert(texts.end(), {"#include <cstdint>", "#include <memory>", ""});
+  if (has_fractions(outline)) texts.emplace_back("#include \"core/fraction.h\"");
+  texts.emplace_back("#include \"core/rule_arbiter.h\"");
   return lines(texts);
+}
+
+std::string rules(const Outline& outline) {
+  std::vector<std::string> texts;
+  if (has_guards(outline)) texts.push_back(room_rules(outline));
+  if (dispatched_order(outline.program) >= 0) texts.push_back(write_order(outline));
+  if (has_priorities(outline.program)) texts.push_back(priority_rule(outline));
+  return paragraphs(texts);
 }
 
 std::string header(const spec::Program& program, const GenerateOptions& options,
                    const std::string& proof, const core::ProgramFacts& facts) {
   const Outline outline = outline_of(program);
-  const std::string order = dispatched_order(program) >= 0 ? "\n" + order_function(outline) : "";
-  const std::string arbiter_text = arbiter(outline, options.name);
+  const bool has_order = dispatched_order(program) >= 0;
   return fill(kFile, {{"banner", banner(program, options) + "\n" + proof},
-                      {"includes", includes(outline, order, arbiter_text)},
+                      {"includes", includes(outline)},
                       {"name", options.name},
+                      {"version", std::to_string(core::kCoreVersion)},
                       {"tables", tables(outline, facts)},
                       {"numbers", number_tables(outline)},
                       {"guards", guards(outline)},
-                      {"order", order},
-                      {"arbiter", arbiter_text}});
+                      {"order", has_order ? "\n" + order_function(outline) : ""},
+                      {"chunks", has_priorities(program) ? priority_table(outline) : ""},
+                      {"rules", rules(outline)}});
 }
 
 }  // namespace
 
 bool is_namespace(const std::string& name) {
-  constexpr std::array<std::string_view, 3> kTaken = {"core", "ops", "Arbiter"};
+  constexpr std::array<std::string_view, 5> kTaken = {"core", "ops", "Arbiter", "Rules",
+                                                      "FreeRules"};
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto may_follow = [&](char c) {
     return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
@@ -158,22 +160,12 @@ std::string generate_unproved(const spec::Program& program, const GenerateOption
                 lower::facts_of(program).facts());
 }
 
-std::string probe(const spec::Program& program, const std::string& name,
-                  const std::string& header) {
-  std::vector<std::string> functions;
-  if (has_guards(outline_of(program))) {
-    for (const char* function : {"has_room", "acquire", "release"}) {
-      functions.push_back(fmt::format(".{0} = {1}::{0}<Formula>,", function, name));
-    }
-  }
+std::string probe(const std::string& name, const std::string& header) {
   const std::vector<std::string> included = {
       "#include <iostream>",         "#include <iterator>",
       "#include <string>",           "",
       "#include \"" + header + "\"", "#include \"validate/probe/probe.h\""};
-  return fill(kProbe, {{"header", header},
-                       {"includes", lines(included)},
-                       {"name", name},
-                       {"functions", lines(functions)}});
+  return fill(kProbe, {{"header", header}, {"includes", lines(included)}, {"name", name}});
 }
 
 }  // namespace ripeline::codegen

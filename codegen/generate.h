@@ -13,7 +13,7 @@
 namespace ripeline::codegen {
 
 struct GenerateOptions {
-  std::string name;     // of the namespace and file, as is_namespace() wants it
+  std::string name;     // the namespace's and the file's, as is_namespace() wants it
   std::string file;     // base name of the source, for the banner
   std::string command;  // how to regenerate, for the banner
 };
@@ -22,7 +22,7 @@ struct GenerateOptions {
 // none that means something else in there.
 [[nodiscard]] bool is_namespace(const std::string& name);
 
-// What the program uses and generated code cannot do yet; generate nothing then.
+// The constructs that the program uses and generated code cannot do; generate nothing then.
 [[nodiscard]] std::vector<std::string> not_generated(const spec::Program& program);
 
 [[nodiscard]] std::string generate(const verify::ProvedProgram& proved,
@@ -34,8 +34,7 @@ struct GenerateOptions {
                                             const GenerateOptions& options);
 
 // A C++ program that includes the header, of this namespace, and answers `ripeline validate`: its
-// formulas and its arbiter's choices (validate/probe/probe.h).
-[[nodiscard]] std::string probe(const spec::Program& program, const std::string& name,
-                                const std::string& header);
+// tables, and what its rules say (validate/probe/probe.h).
+[[nodiscard]] std::string probe(const std::string& name, const std::string& header);
 
 }  // namespace ripeline::codegen

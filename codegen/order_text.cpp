@@ -1,8 +1,6 @@
 #include "codegen/order_text.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,11 +16,12 @@ namespace {
 using spec::Expr;
 using spec::Program;
 
-constexpr std::size_t kWidth = 97;  // of a function's lines, without their indent
+constexpr std::size_t kWidth = 97;  // columns of a function's lines, without their indent
 // A let's name must not be one that the function uses for something else.
 std::string local(const std::string& name) {
-  static const std::set<std::string> kTaken = {"then", "left", "place", "facts"};
-  return kTaken.contains(name) ? name + "_" : identifier(name);
+  static const std::set<std::string> kTaken = {"order", "place", "facts"};
+  const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
+  return kTaken.contains(word) ? name + "_" : identifier(name);
 }
 
 struct OrderText {
@@ -168,10 +167,10 @@ struct OrderText {
     for (const spec::OrderStep& step : repeat.steps) {
       if (step.stream >= 0) {
         const std::string& name = at(order.streams, step.stream).name;
-        steps.push_back(local(name) + ".take(then, left);");
+        steps.push_back(local(name) + ".take(order);");
         continue;
       }
-      steps.push_back(fmt::format("then({}, {});", op_constant(outline.program, step.op),
+      steps.push_back(fmt::format("order.add({}, {});", op_constant(outline.program, step.op),
                                   step.chunk ? expressions.whole(*step.chunk) : "0"));
     }
     if (repeat.count.kind == Expr::Kind::number) {
@@ -245,17 +244,18 @@ inline constexpr int kBegin_$order$[] = {
 std::string order_function(const Outline& outline) {
   if (order_of(outline).file) return order_table(outline);
   const OrderText text(outline);
-  const bool streams = !text.order.streams.empty();
   const std::set<std::string> used = text.used();
   std::vector<std::string> parameters;
   for (const char* name : {"r", "chunks", "microbatches"}) {
     if (used.contains(name))
       parameters.push_back(fmt::format("{} {}", text.expressions.type(), name));
   }
-  parameters.push_back("const Then& then");
-  if (streams) parameters.push_back("const Left& left");
+  const std::vector<std::string> repeats = text.repeat_texts();
+  parameters.push_back(repeats.empty() ? "core::OrderWriter& /*order*/"
+                                       : "core::OrderWriter& order");
   std::string list = fmt::format("{}", fmt::join(parameters, ", "));
-  const std::size_t head = text.order.name.size() + sizeof "void order_";  // with the parenthesis
+  const std::size_t head =
+      text.order.name.size() + sizeof "inline void order_";  // with the parenthesis
   if (head + list.size() > kWidth) {
     list = fmt::format("{}", fmt::join(parameters, ",\n" + std::string(head, ' ')));
   }
@@ -268,7 +268,7 @@ std::string order_function(const Outline& outline) {
   for (const spec::OrderStream& stream : text.order.streams) {
     body.push_back(text.stream_text(stream));
   }
-  for (std::string& repeats : text.repeat_texts()) body.push_back(std::move(repeats));
+  body.insert(body.end(), repeats.begin(), repeats.end());
   std::string chunks;
   if (used.contains("chunks")) {
     std::vector<std::string> counts;
@@ -278,22 +278,15 @@ std::string order_function(const Outline& outline) {
     chunks = fmt::format("// Stages, by rank.\ninline constexpr int kChunks[] = {{{}}};\n\n",
                          fmt::join(counts, ", "));
   }
-  return chunks +
-         fill(R"(// Order $order$: calls `then(op, chunk)` for each of its places$rank$, in order.
-$left$
-template <$types$>
-void order_$order$($parameters$) {
+  return chunks + fill(R"(// Order $order$: its places$rank$.
+inline void order_$order$($parameters$) {
   $body$
 }
 )",
-              {{"order", text.order.name},
-               {"rank", used.contains("r") ? " on rank r" : ""},
-               {"left", !streams ? ""
-                                 : "// `left(op, chunk)` says whether that lane has a microbatch "
-                                   "left: a stream leaves out others."},
-               {"types", streams ? "class Then, class Left" : "class Then"},
-               {"parameters", list},
-               {"body", lines(body)}});
+                       {{"order", text.order.name},
+                        {"rank", used.contains("r") ? " on rank r" : ""},
+                        {"parameters", list},
+                        {"body", lines(body)}});
 }
 
 bool has_fractions(const Outline& outline) {
@@ -301,37 +294,31 @@ bool has_fractions(const Outline& outline) {
          OrderText::uses_fractions(OrderText::folded(outline));
 }
 
-std::string order_call(const Outline& outline) {
+std::string write_order(const Outline& outline) {
+  constexpr const char* kFunction =
+      R"(static core::Status write_order(int $rank$, int $microbatches$,
+                                core::OrderWriter& order) {
+  $body$
+  return {};
+})";
   const std::string& name = order_of(outline).name;
   if (order_of(outline).file) {
-    return fill(R"(const int end = kBegin_$order$[rows_.rank() + 1];
-for (int place = kBegin_$order$[rows_.rank()]; place < end; ++place) {
-  order_.add(kOrder_$order$[place]);
-})",
-                {{"order", name}});
+    const std::string body = fill(R"(const int end = kBegin_$order$[rank + 1];
+for (int place = kBegin_$order$[rank]; place < end; ++place) order.add(kOrder_$order$[place]);)",
+                                  {{"order", name}});
+    return fill(kFunction,
+                {{"rank", "rank"}, {"microbatches", "/*microbatches*/"}, {"body", body}});
   }
-  const OrderText text(outline);
-  const std::set<std::string> used = text.used();
-  std::string then = "[this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); }";
+  const std::set<std::string> used = OrderText(outline).used();
   std::string arguments;
-  if (used.contains("r")) arguments += "rows_.rank(), ";
-  if (used.contains("chunks")) arguments += "kChunks[rows_.rank()], ";
+  if (used.contains("r")) arguments += "rank, ";
+  if (used.contains("chunks")) arguments += "kChunks[rank], ";
   if (used.contains("microbatches")) arguments += "microbatches, ";
-  const std::string indent(sizeof "order_" + name.size(), ' ');
-  if (!text.order.streams.empty()) {
-    const char* left = outline.uneven
-                           ? "const core::LaneId lane = rows_.lane(op, chunk);\n"
-                             "return lane >= 0 && "
-                             "order_.has_left(lane, facts().tasks_of(lane, microbatches));"
-                           : "return order_.has_left(rows_.lane(op, chunk), microbatches);";
-    then += fill(
-        ",\n$indent$[this, microbatches](int op, std::int64_t chunk) {\n"
-        "$indent$  $left$\n$indent$}",
-        {{"indent", indent}, {"left", left}});
-  }
-  if (arguments.empty()) return fmt::format("order_{}({});", name, then);
-  arguments.pop_back();  // the space
-  return fmt::format("order_{}({}\n{}{});", name, arguments, indent, then);
+  const bool by_rank = used.contains("r") || used.contains("chunks");
+  return fill(kFunction, {{"rank", by_rank ? "rank" : "/*rank*/"},
+                          {"microbatches",
+                           used.contains("microbatches") ? "microbatches" : "/*microbatches*/"},
+                          {"body", fmt::format("order_{}({}order);", name, arguments)}});
 }
 
 }  // namespace ripeline::codegen

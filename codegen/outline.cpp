@@ -103,29 +103,7 @@ void add_pair_names(Outline& outline) {
 
 Outline outline_of(const Program& program) {
   check_pools(program);
-  Outline outline{.program = program,
-                  .chunks = 1,
-                  .gaps = false,
-                  .uneven = false,
-                  .rendezvous = false,
-                  .engines = false,
-                  .bounded = {},
-                  .rooms = {},
-                  .givings = {},
-                  .pair_names = {}};
-  for (const spec::Stage& stage : program.stages) {
-    outline.chunks = std::max(outline.chunks, stage.chunk + 1);
-  }
-  const std::size_t places = index(program.ranks) * index(outline.chunks) * program.ops.size();
-  outline.gaps = program.lanes.size() != places;
-  for (const spec::Edge& edge : program.edges) {
-    outline.rendezvous = outline.rendezvous || edge.rendezvous;
-  }
-  outline.engines = outline.rendezvous || !program.pairs.empty();
-  for (const spec::Lane& lane : program.lanes) {
-    outline.uneven = outline.uneven || lane.once || !lane.share.is_all();
-    outline.engines = outline.engines || lane.engine != spec::Engine::compute;
-  }
+  Outline outline{.program = program, .bounded = {}, .rooms = {}, .givings = {}, .pair_names = {}};
   outline.bounded = bounded_of(program);
   outline.rooms.resize(program.ops.size());
   outline.givings.resize(program.ops.size());
@@ -162,22 +140,9 @@ std::optional<std::int64_t> same_at(const Outline& outline, int op,
 }
 
 int dispatched_order(const Program& program) {
-  if (program.dispatch.in_order) return program.dispatch.order;
-  const bool bounded = std::any_of(program.pools.begin(), program.pools.end(),
-                                   [](const spec::Pool& p) { return p.capacity.has_value(); });
-  if (program.dispatch.keeps >= 0 && bounded) return program.dispatch.keeps;
-  const spec::Hint& hint = program.dispatch.hint;
-  return hint.rule == spec::Hint::Rule::order ? hint.order : -1;
-}
-
-bool has_rounds(const Program& program) {
-  const spec::Hint& hint = program.dispatch.hint;
-  return !program.dispatch.in_order && hint.rule == spec::Hint::Rule::rounds &&
-         hint.places.size() > 1;
-}
-
-bool has_patience(const Program& program) {
-  return !program.dispatch.in_order && program.dispatch.hint.patience.has_value();
+  const spec::Dispatch& dispatch = program.dispatch;
+  if (dispatch.binding() >= 0) return dispatch.binding();
+  return dispatch.hint.rule == spec::Hint::Rule::order ? dispatch.hint.order : -1;
 }
 
 std::string op_constant(const Program& program, int op) {

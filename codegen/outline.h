@@ -1,8 +1,8 @@
 // The outline of a generated header: what the program uses, so that nothing else is written.
 //
-// The parts of the header are made of it, each by a source of its own: tables.h, admission.h,
-// order_text.h, rules.h and arbiter_class.h. generate.cpp says how they follow one another. Private
-// to codegen/. The program must outlive its outline. Pure functions.
+// The parts of the header are made of it, each by a source of its own: tables.h, dispatch_text.h,
+// admission.h, order_text.h and priority_text.h. generate.cpp says how they follow one another.
+// Private to codegen/. The program must outlive its outline. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace ripeline::codegen {
 
-// What an op acquires of a resource that has a capacity. The numbers are by stage; those that are
-// the same wherever the op is are written into the guard, the others into tables.
+// The room that an op needs in a resource that has a capacity. The numbers are by stage; those that
+// are the same wherever the op is are written into the guard, the others into tables.
 struct Room {
   int resource = 0;
   std::vector<std::int64_t> amount;
   std::vector<std::int64_t> leaving;
 };
 
-// What an op releases of a bounded resource, by stage.
+// The amounts of a bounded resource that an op releases, by stage.
 struct ReleaseTable {
   int resource = 0;
   std::vector<std::int64_t> amount;
@@ -39,11 +39,6 @@ struct BoundedResource {
 
 struct Outline {
   const spec::Program& program;
-  int chunks = 1;       // the most stages on one rank
-  bool gaps = false;    // some rank lacks an op at some chunk
-  bool uneven = false;  // some lane has not one task for each microbatch
-  bool rendezvous = false;
-  bool engines = false;  // core::Engines is needed: for a copy engine, a rendezvous or a pair
   std::vector<BoundedResource> bounded;
   std::vector<std::vector<Room>> rooms;            // per op
   std::vector<std::vector<ReleaseTable>> givings;  // per op
@@ -63,10 +58,6 @@ struct Outline {
 
 // The order that the dispatch commits to, follows or keeps room for; -1: none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
-// Whether choosing needs to know what was taken last.
-[[nodiscard]] bool has_rounds(const spec::Program& program);
-[[nodiscard]] bool has_patience(const spec::Program& program);
-
 // ops::kF: no user's name stands alone, since it may be a macro of any header.
 [[nodiscard]] std::string op_constant(const spec::Program& program, int op);
 

@@ -7,6 +7,7 @@
 // mistakes of the generator: the program aborts and says which.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace ripeline::codegen {
 using Holes = std::map<std::string_view, std::string>;
 
 [[nodiscard]] std::string fill(std::string_view text, const Holes& holes);
+
+inline constexpr std::size_t kTableWidth = 96;  // columns of a table's lines, without their indent
 
 // The items with commas between them, on lines of at most `width` columns, each with a comma at its
 // end.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/dispatch_text.h"
 #include "codegen/outline.h"
 #include "codegen/printer.h"
 
@@ -11,8 +12,6 @@ namespace ripeline::codegen {
 namespace {
 
 using spec::Program;
-
-constexpr std::size_t kWidth = 96;  // of a table's lines, without their indent
 
 std::string array(const std::string& type, const std::string& name, const std::string& comment,
                   const std::string& rows) {
@@ -32,7 +31,7 @@ inline constexpr $type$ $name$[] = {
 std::string grouped(const std::vector<std::vector<std::string>>& groups) {
   std::vector<std::string> texts;
   for (const auto& group : groups) {
-    if (!group.empty()) texts.push_back(wrap(group, kWidth));
+    if (!group.empty()) texts.push_back(wrap(group, kTableWidth));
   }
   return lines(texts);
 }
@@ -42,15 +41,21 @@ std::string op_tables(const core::ProgramFacts& facts) {
   std::vector<std::string> rows;
   for (const core::OpFacts& op : facts.ops) {
     constants.push_back(fmt::format("inline constexpr int k{} = {};", op.name, constants.size()));
-    rows.push_back(fmt::format("{{{}, core::OpKind::{}}}", quoted(op.name), name_of(op.kind)));
+    rows.push_back(fmt::format("{{{}, core::OpKind::{}{}}}", quoted(op.name), name_of(op.kind),
+                               op.sequential ? ", true" : ""));
   }
+  const bool sequential = std::any_of(facts.ops.begin(), facts.ops.end(),
+                                      [](const core::OpFacts& op) { return op.sequential; });
   return fill(R"(namespace ops {
 $constants$
 }  // namespace ops
 
 )",
               {{"constants", lines(constants)}}) +
-         array("core::OpFacts", "kOps", "Name, kind.", wrap(rows, kWidth));
+         array("core::OpFacts", "kOps",
+               sequential ? "Name, kind, whether its tasks start one after another (if so)."
+                          : "Name, kind.",
+               wrap(rows, kTableWidth));
 }
 
 // Shares of long periods, each once, by the number of the first lane that has it.
@@ -72,7 +77,7 @@ std::string share_tables(const core::ProgramFacts& facts) {
     }
     text += array("core::ShareWord", name,
                   "64 microbatches: a bit for each that the lane has, and how many come before.",
-                  wrap(rows, kWidth));
+                  wrap(rows, kTableWidth));
   }
   return text;
 }
@@ -102,7 +107,7 @@ std::string lane_table(const Program& program, const core::ProgramFacts& facts) 
                                  op_constant(program, l.op), l.stage, l.rank, l.chunk,
                                  name_of(l.engine), tasks_text(facts, l)));
     }
-    ranks.push_back(names + "\n" + wrap(rows, kWidth));
+    ranks.push_back(names + "\n" + wrap(rows, kTableWidth));
   }
   const bool once = std::any_of(facts.lanes.begin(), facts.lanes.end(),
                                 [](const core::LaneFacts& lane) { return lane.once; });
@@ -162,7 +167,7 @@ std::string inbox_table(const core::ProgramFacts& facts) {
   }
   return array("core::InboxFacts", "kInboxes",
                "Channel (empty: of one edge), rank, stage (-1: of the rank), slots.",
-               wrap(rows, kWidth));
+               wrap(rows, kTableWidth));
 }
 
 std::string pair_table(const Program& program, const core::ProgramFacts& facts) {
@@ -172,14 +177,14 @@ std::string pair_table(const Program& program, const core::ProgramFacts& facts) 
                                op_constant(program, pair.second)));
   }
   return array("core::PairFacts", "kPairs", "Ops whose tasks run beside each other.",
-               wrap(rows, kWidth));
+               wrap(rows, kTableWidth));
 }
 
 std::string lane_ids(const std::string& name, const std::string& comment,
                      std::span<const core::LaneId> lanes) {
   std::vector<std::string> rows;
   for (const core::LaneId lane : lanes) rows.push_back(std::to_string(lane));
-  return array("core::LaneId", name, comment, wrap(rows, kWidth));
+  return array("core::LaneId", name, comment, wrap(rows, kTableWidth));
 }
 
 std::string pool_table(const core::ProgramFacts& facts) {
@@ -190,7 +195,7 @@ std::string pool_table(const core::ProgramFacts& facts) {
   }
   return array("core::PoolFacts", "kPools",
                "Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).",
-               wrap(rows, kWidth));
+               wrap(rows, kTableWidth));
 }
 
 std::string use_table(const core::ProgramFacts& facts) {
@@ -224,7 +229,7 @@ std::string numbers(const std::string& name, const std::string& comment,
                     const std::vector<std::int64_t>& values) {
   std::vector<std::string> rows;
   for (const std::int64_t value : values) rows.push_back(std::to_string(value));
-  return array("std::int64_t", name, comment, wrap(rows, kWidth));
+  return array("std::int64_t", name, comment, wrap(rows, kTableWidth));
 }
 
 }  // namespace
@@ -245,6 +250,7 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
     text += lane_ids("kReductions", "Lanes on whose order the replicas agree.", facts.reductions) +
             "\n";
   }
+  text += place_tables(outline, facts);
   text += fill(
       R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
@@ -264,6 +270,8 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
     $inputs$
     $pairs$
     $group$
+    $dispatch$
+    $one_engine$
 };
 )",
       {{"name", quoted(facts.name)},
@@ -281,7 +289,9 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
        {"inputs",
         facts.inputs == core::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
        {"pairs", facts.pairs.empty() ? "" : ".pairs = kPairs,"},
-       {"group", group_text(facts)}});
+       {"group", group_text(facts)},
+       {"dispatch", dispatch_facts(facts.dispatch)},
+       {"one_engine", facts.one_engine ? ".one_engine = true," : ""}});
   return text;
 }
 
@@ -306,21 +316,24 @@ std::string number_tables(const Outline& outline) {
       const std::string& resource = at(program.resources, room.resource).name;
       if (!same_at(outline, op, room.amount)) {
         text += "\n" + numbers(number_table(outline, "kAmount", op, room.resource),
-                               fmt::format("What {} acquires of {}, by stage.", name, resource),
+                               fmt::format("The amount of {1} that {0} acquires, by stage.", name,
+                                           resource),
                                room.amount);
       }
       if (!same_at(outline, op, room.leaving)) {
-        text += "\n" + numbers(number_table(outline, "kLeaving", op, room.resource),
-                               fmt::format("What {} leaves of {}, by stage.", name, resource),
-                               room.leaving);
+        text += "\n" +
+                numbers(number_table(outline, "kLeaving", op, room.resource),
+                        fmt::format("The room in {1} that {0} leaves, by stage.", name, resource),
+                        room.leaving);
       }
     }
     for (const ReleaseTable& giving : at(outline.givings, op)) {
       const std::string& resource = at(program.resources, giving.resource).name;
       if (same_at(outline, op, giving.amount)) continue;
-      text += "\n" + numbers(number_table(outline, "kRelease", op, giving.resource),
-                             fmt::format("What {} releases of {}, by stage.", name, resource),
-                             giving.amount);
+      text += "\n" +
+              numbers(number_table(outline, "kRelease", op, giving.resource),
+                      fmt::format("The amount of {1} that {0} releases, by stage.", name, resource),
+                      giving.amount);
     }
   }
   return text;

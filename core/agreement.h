@@ -25,11 +25,11 @@
 
 namespace ripeline::core {
 
-// What a member, or a replica, says of a round to all others of its engine.
+// The ballot of a member, or a replica, in a round, given to all others of its engine.
 struct Ballot {
   Engine engine = Engine::compute;
   std::int32_t round = 0;    // how many tasks the engine has started in this step
-  std::int32_t attempt = 0;  // of the round: those before came to nothing
+  std::int32_t attempt = 0;  // within the round; earlier ones came to nothing
   TaskSet tasks;             // never empty
   bool operator==(const Ballot&) const = default;
 };
@@ -47,7 +47,7 @@ class Agreement {
   virtual ~Agreement() = default;
 
   virtual void begin_step(int microbatches) = 0;
-  // What the engine, which may take a task, starts now, if anything.
+  // Decides what the engine, which may take a task, starts now, if anything.
   [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
@@ -70,7 +70,7 @@ class OneMember final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 };
 
-// What the facts say. They must outlive it.
+// The agreement that the facts ask for. They must outlive it.
 [[nodiscard]] std::unique_ptr<Agreement> make_agreement(const ProgramFacts& facts,
                                                         const Coordinates& self);
 

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "core/costs.h"
@@ -41,11 +40,6 @@ struct Choice {
   [[nodiscard]] bool starts() const { return kind == Kind::start; }
   bool operator==(const Choice&) const = default;
 };
-
-// What comparing numbers gives: bool, and of formulas a formula (validate/probe/probe.h). Generated
-// guards are templates over their number.
-template <class Number>
-using Truth = decltype(std::declval<Number>() <= std::declval<Number>());
 
 class Arbiter {
  public:

@@ -17,7 +17,7 @@
 
 namespace ripeline::core {
 
-// What comes from another rank.
+// A message from another rank, or its announcement.
 struct IncomingMessage {
   Message message;
   std::int32_t ordinal = 0;
@@ -26,7 +26,7 @@ struct IncomingMessage {
   [[nodiscard]] auto key() const { return std::tuple(message.edge, message.microbatch, announced); }
 };
 
-// What comes from another member of the rank, or from another replica.
+// A ballot from another member of the rank, or from another replica.
 struct IncomingBallot {
   int member = 0;
   Ballot ballot;
@@ -46,12 +46,12 @@ class Early {
     kept.all.push_back(early);
     return true;
   }
-  // Of the step, in the order in which they came.
+  // All that has come for the step, in the order in which it came.
   [[nodiscard]] std::span<const Incoming> of(std::int64_t step) const {
     const auto found = steps_.find(step);
     return found == steps_.end() ? std::span<const Incoming>{} : found->second.all;
   }
-  // Of the step and those before it.
+  // Forgets the step and those before it.
   void drop(std::int64_t step) { steps_.erase(steps_.begin(), steps_.upper_bound(step)); }
 
  private:

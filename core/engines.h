@@ -1,8 +1,8 @@
 // Engines: what a rank's engines may take now.
 //
 // An engine takes a task when it hands no message over, and runs nothing or one task alone that is
-// a pair with it. For arbiters of ranks with several engines, a rendezvous or pairs; memory is
-// taken by the constructor only; one thread.
+// a pair with it. Where a program has one engine, no rendezvous and no pairs, OneEngine is the
+// same. Memory is taken by the constructor only; one thread.
 #pragma once
 
 #include <array>
@@ -50,6 +50,23 @@ class Engines {
   std::vector<EdgeId> rendezvous_;  // those that leave this rank, by edge
   int microbatches_ = 0;
   std::array<Busy, kEngines> busy_{};
+};
+
+// The compute engine of a program of ProgramFacts::one_engine.
+class OneEngine {
+ public:
+  OneEngine(const ProgramFacts& /*facts*/, int /*rank*/) {}
+
+  void begin_step(int /*microbatches*/) { idle_ = true; }
+  void started(Task /*task*/) { idle_ = false; }
+  void finished(Task /*task*/) { idle_ = true; }
+  void taken(Message /*message*/) {}
+
+  [[nodiscard]] bool may_take(Engine engine) const { return idle_ && engine == Engine::compute; }
+  [[nodiscard]] bool takes(Engine engine, LaneId /*lane*/) const { return may_take(engine); }
+
+ private:
+  bool idle_ = true;
 };
 
 }  // namespace ripeline::core

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "core/blocks.h"
 #include "core/print.h"
 #include "core/vocabulary/index.h"
 
@@ -89,7 +90,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingBallot& early : early_ballots_.of(step)) {
     if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
   }
-  early_.drop(step);  // of steps before the first one, too: those never begin here
+  early_.drop(step);  // also what came for steps before the first one, which never begin here
   early_ballots_.drop(step);
   return {};
 }
@@ -163,7 +164,10 @@ Status Executor::noticed(std::int64_t step, const Notice& notice, Time now) {
     const int rank = facts_.lanes[index(taken ? e.producer : e.consumer)].rank;
     const bool fits = taken || (message.microbatch >= 0 &&
                                 message.microbatch < facts_.tasks_of(e.producer, microbatches_));
-    if (rank == self_.rank && fits) return arbiter_.on_notice(notice, now), Status{};
+    if (rank == self_.rank && fits) {
+      arbiter_.on_notice(notice, now);
+      return {};
+    }
   }
   return invalid("a notice of edge " + std::to_string(message.edge) + ", microbatch " +
                  std::to_string(message.microbatch) + " came, which concerns nothing here");
@@ -180,7 +184,7 @@ Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
                  std::to_string(step));
 }
 
-// Of this step.
+// Takes a message of this step.
 Status Executor::accept(const IncomingMessage& incoming, Time now) {
   handed_over_.clear();
   const Status status = incoming.announced
@@ -248,7 +252,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   arbiter_.take_notices(now, notices_);
   if (!notices_.empty()) notify(commands);
   if (!giving_.empty()) give_ballots(commands);
-  // What is said, sent and granted first: a start may keep the caller for as long as the task runs.
+  // Sends, grants and notices come first: a start may keep the caller for as long as the task runs.
   if (starts > before && starts < std::ssize(commands)) {
     std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
   }
@@ -337,7 +341,9 @@ std::string Executor::why_not(Task task, Engine engine) const {
     return "lane " + std::to_string(task.lane) + ", microbatch " + std::to_string(task.microbatch) +
            ", which may not start";
   }
-  if (!needs_met(task)) {
+  const auto own = index(task.lane - first_lane_);
+  const EdgeSpan needs{first_need_[own], first_need_[own + 1]};
+  if (each_missing(facts_, *this, needs, task, [](Message /*message*/) { return true; })) {
     std::vector<Wait> missing;
     find_needs(view(), task, missing);
     return task_name(facts_, task) + ", which needs " + print_reasons(facts_, missing);
@@ -353,33 +359,15 @@ bool Executor::is_here(EdgeId edge, int microbatch) const {
                       : progress_.is_done({producer, microbatch});
 }
 
-int Executor::first_missing(EdgeId edge, int microbatch) const {
-  const TaskSpan needed = facts_.needed(edge, microbatch, microbatches_);
-  for (int m = needed.first; m < needed.last; ++m) {
-    if (!is_here(edge, m)) return m;
-  }
-  return -1;
-}
-
-bool Executor::needs_met(Task task) const {
-  const EdgeId end = first_need_[index(task.lane - first_lane_ + 1)];
-  for (EdgeId edge = first_need_[index(task.lane - first_lane_)]; edge < end; ++edge) {
-    const bool met = facts_.edges[index(edge)].is_one_to_one()
-                         ? is_here(edge, task.microbatch)
-                         : first_missing(edge, task.microbatch) < 0;
-    if (!met) return false;
-  }
-  return true;
-}
-
 Status Executor::breach(const std::string& what) const {
   return {StatusCode::breach, "rank " + std::to_string(self_.rank) + ", step " +
                                   std::to_string(step_) + ": " + what + "; " + counters()};
 }
 
-// of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of stage 0 3
+// For example: of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of
+// stage 0 3
 std::string Executor::counters() const {
-  constexpr int kMost = 16;  // of each kind: a breach is one line
+  constexpr int kMost = 16;  // lanes, and pools: a breach is one line
   std::string text =
       "of " + std::to_string(microbatches_) + " microbatches " + progress_.text(kMost);
   int shown = 0;

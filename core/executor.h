@@ -59,7 +59,7 @@ class Executor {
   // this rank, or a replica (ProgramFacts::agreeing); `member` is its number there. One that came
   // early and does not fit its step stops the run when that begins.
   Status balloted(std::int64_t step, int member, const Ballot& ballot);
-  // What the command ballot is about; valid until the next poll().
+  // The ballot that the command ballot is about; valid until the next poll().
   [[nodiscard]] const Ballot& ballot(Engine engine) const {
     return *ballots_[static_cast<std::size_t>(engine)];
   }
@@ -77,8 +77,8 @@ class Executor {
   // given once; hold_until again at each poll while it lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
-  // Of them the messages alone: nothing starts. For who must see what is sent at an instant before
-  // anything starts at it; poll() does both.
+  // Appends the due send, announce and grant commands alone: nothing starts. For callers that must
+  // see what is sent at an instant before anything starts at it; poll() does both.
   void poll_links(std::vector<Command>& commands);
   // The engine runs nothing, and hands a rendezvous message over.
   [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
@@ -87,10 +87,15 @@ class Executor {
   [[nodiscard]] bool step_done() const { return progress_.all_done() && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }
 
-  // What runs, and what waits for what, now; nothing before the first step. After a failure, too.
+  // The running tasks and the waits, now; nothing before the first step. After a failure, too.
   [[nodiscard]] RankWaits waits() const;
   // The same for people, in at most `lines` lines.
   [[nodiscard]] std::string waiting(int lines = 8) const;
+
+  // For core/blocks.h, of this step and this rank's edges: the producer's task of `microbatch` is
+  // done, and what it sends has come.
+  [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;
+  [[nodiscard]] int microbatches() const { return microbatches_; }
 
  private:
   [[nodiscard]] Status invalid(const std::string& what) const;
@@ -101,7 +106,7 @@ class Executor {
   Status accept(const IncomingMessage& incoming, Time now);
   // Appends the commands ballot of this poll.
   void give_ballots(std::vector<Command>& commands);
-  // What the group has to say of the engine.
+  // Keeps the decision's ballot, and whether the group is undecided or has failed.
   void note(const Agreement::Decision& decision, Engine engine);
   // Whether something started on it.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
@@ -119,11 +124,6 @@ class Executor {
   }
   // The task, and why it may not start; empty if it may.
   [[nodiscard]] std::string why_not(Task task, Engine engine) const;
-  // The producer's task of `microbatch` is done, and what it sends has come.
-  [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;
-  // Of those of the producer that the task needs, the first that is missing; -1: none.
-  [[nodiscard]] int first_missing(EdgeId edge, int microbatch) const;
-  [[nodiscard]] bool needs_met(Task task) const;
   [[nodiscard]] Status breach(const std::string& what) const;
   [[nodiscard]] std::string counters() const;
   [[nodiscard]] RankView view() const;
@@ -147,11 +147,11 @@ class Executor {
   std::vector<EdgeId> first_need_;    // per own lane, and one past the last
   std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
   std::vector<Message> handed_over_;  // by one arrival
-  std::vector<Time> holds_;           // of one poll
-  std::vector<Notice> notices_;       // of one poll
+  std::vector<Time> holds_;           // scratch of poll()
+  std::vector<Notice> notices_;       // scratch of poll()
   Links links_;
   std::array<const Ballot*, kEngines> ballots_{};  // given last
-  std::vector<Engine> giving_;                     // of one poll: engines with a ballot
+  std::vector<Engine> giving_;                     // scratch of poll(): engines with a ballot
   Early<IncomingMessage> early_;
   Early<IncomingBallot> early_ballots_;
 };

@@ -1,9 +1,10 @@
 // ProgramFacts: what an executor, a ledger and a transport need to know of a program.
 //
-// Plain data without the rules: which lanes exist and where, what they need from where, what they
-// hold. A generated file has it as constexpr; the simulator fills it from a Program. The views
-// point into storage of whoever made it, which must outlive every user. Immutable, hence shared
-// freely between threads.
+// Plain data: which lanes exist and where, what they need from where, what they hold, and what
+// decides which starts next. Orders and the values of priorities are functions (core/rules.h). A
+// generated file has it as constexpr; the simulator fills it from a Program. The views point into
+// storage of whoever made it, which must outlive every user. Immutable, hence shared freely between
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "core/task.h"
 #include "core/vocabulary/agree.h"
+#include "core/vocabulary/hint.h"
 #include "core/vocabulary/need.h"
 #include "core/vocabulary/room.h"
 #include "core/vocabulary/share.h"
@@ -21,11 +23,12 @@
 namespace ripeline::core {
 
 // Generated files name the version that they were written for and refuse any other.
-inline constexpr int kCoreVersion = 7;
+inline constexpr int kCoreVersion = 8;
 
 struct OpFacts {
   std::string_view name;
   OpKind kind;
+  bool sequential = false;  // a lane's tasks start one after the end of the other
 };
 
 struct LaneFacts {
@@ -102,10 +105,57 @@ struct Agreeing {
   bool operator==(const Agreeing&) const = default;
 };
 
+// A place of a hint lists the lanes of an op, at every chunk or at one.
+struct PlaceFacts {
+  int op;
+  std::span<const int> chunk = {};  // by rank; empty: every chunk
+  bool by_microbatch = false;       // its priority tells the tasks of a lane apart
+
+  [[nodiscard]] constexpr bool lists(const LaneFacts& lane) const {
+    return lane.op == op &&
+           (chunk.empty() || chunk[static_cast<std::size_t>(lane.rank)] == lane.chunk);
+  }
+  [[nodiscard]] constexpr bool tells_apart() const { return by_microbatch; }
+};
+
+// How long a hint waits (core/patience.h).
+struct PatienceRules {
+  double patience = 1.5;
+  double yield = 0.9;
+  bool forecasts = false;  // also of tasks that have not started
+  bool learns = false;     // from how late messages were
+  bool operator==(const PatienceRules&) const = default;
+};
+
+// The choice among the tasks that may start. At most one order has a say: starts keep to it, or
+// room is kept for its rest, or the hint follows it, or both.
+struct DispatchFacts {
+  bool in_order = false;    // starts keep to the order
+  bool keeps_room = false;  // for the rest of the order
+  bool binds = false;       // the order is from a file, and tells microbatches apart
+  HintRule rule = HintRule::none;
+  std::span<const PlaceFacts> places = {};
+  std::span<const PlaceFacts> fill = {};
+  std::optional<PatienceRules> patience = {};
+
+  [[nodiscard]] constexpr bool follows_order() const {
+    return !in_order && rule == HintRule::order;
+  }
+  [[nodiscard]] constexpr bool has_order() const {
+    return in_order || keeps_room || follows_order();
+  }
+};
+
 // Lanes first .. end - 1.
 struct LaneSpan {
   LaneId first = 0;
   LaneId end = 0;
+};
+
+// Edges first .. end - 1.
+struct EdgeSpan {
+  EdgeId first = 0;
+  EdgeId end = 0;
 };
 
 struct ProgramFacts {
@@ -125,16 +175,19 @@ struct ProgramFacts {
   std::span<const InboxFacts> inboxes = {};
   InputOrder inputs = InputOrder::natural;
   std::span<const PairFacts> pairs = {};
-  int members = 1;  // that play each rank together
+  int members = 1;  // processes that play each rank together
   // How they agree on what starts (core/agreement.h); none: they do not, or keep to an order.
   Agree agree = Agree::none;
   std::span<const LaneId> collectives = {};  // the lanes whose tasks have some, of several members
-  int replicas = 1;                          // of the pipeline, that train together
+  int replicas = 1;                          // copies of the pipeline that train together
   // The lanes on whose order the replicas agree; none: there is one replica, or all keep to an
   // order. What is a collective among replicas is any task of OpKind::reduce, if there are several.
   std::span<const LaneId> reductions = {};
+  DispatchFacts dispatch = {};
+  // All tasks are on compute, no two run beside each other, and nothing is handed over.
+  bool one_engine = false;
 
-  // Who must agree on what starts on the engine of a rank.
+  // The members or replicas that must agree on what starts on the engine of a rank.
   [[nodiscard]] constexpr Agreeing agreeing(int rank, Engine engine) const {
     const auto is_there = [&](LaneId id) {
       const LaneFacts& lane = lanes[static_cast<std::size_t>(id)];
@@ -155,6 +208,9 @@ struct ProgramFacts {
     const EdgeFacts& e = edges[static_cast<std::size_t>(edge)];
     return lanes[static_cast<std::size_t>(e.producer)].rank !=
            lanes[static_cast<std::size_t>(e.consumer)].rank;
+  }
+  [[nodiscard]] constexpr bool is_sequential(LaneId lane) const {
+    return ops[static_cast<std::size_t>(lanes[static_cast<std::size_t>(lane)].op)].sequential;
   }
   // Those of a rank.
   [[nodiscard]] constexpr LaneSpan lanes_of(int rank) const {
@@ -203,7 +259,21 @@ struct ProgramFacts {
     return microbatches >= min_microbatches &&
            (max_microbatches == 0 || microbatches <= max_microbatches);
   }
-  // What a use must find; nothing: it acquires nothing, or there is no capacity.
+  // The edges whose consumer the lane is.
+  [[nodiscard]] constexpr EdgeSpan needs_of(LaneId lane) const {
+    const auto before = [](const EdgeFacts& edge, LaneId id) { return edge.consumer < id; };
+    const auto first = std::lower_bound(edges.begin(), edges.end(), lane, before);
+    const auto end = std::lower_bound(first, edges.end(), lane + 1, before);
+    return {static_cast<EdgeId>(first - edges.begin()), static_cast<EdgeId>(end - edges.begin())};
+  }
+  // The uses of a lane.
+  [[nodiscard]] constexpr std::span<const UseFacts> uses_of(LaneId lane) const {
+    const auto before = [](const UseFacts& use, LaneId id) { return use.lane < id; };
+    const auto first = std::lower_bound(uses.begin(), uses.end(), lane, before);
+    const auto end = std::lower_bound(first, uses.end(), lane + 1, before);
+    return {first, end};
+  }
+  // The room that a use must find; nothing: it acquires nothing, or there is no capacity.
   [[nodiscard]] constexpr std::optional<Room> room(const UseFacts& use) const {
     const PoolFacts& pool = pools[static_cast<std::size_t>(use.pool)];
     if (use.acquires == 0 || pool.capacity < 0) return std::nullopt;

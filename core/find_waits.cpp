@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <span>
 
+#include "core/blocks.h"
 #include "core/vocabulary/index.h"
 
 namespace ripeline::core {
@@ -18,56 +18,72 @@ class Finder {
       : view_(view),
         facts_(view.facts),
         progress_(view.progress),
-        microbatches_(view.progress.microbatches()) {
-    const LaneSpan lanes = progress_.lanes();
-    const auto before = [](const UseFacts& use, LaneId lane) { return use.lane < lane; };
-    const auto first =
-        std::lower_bound(facts_.uses.begin(), facts_.uses.end(), lanes.first, before);
-    uses_ = {first, std::lower_bound(first, facts_.uses.end(), lanes.end, before)};
-  }
+        microbatches_(view.progress.microbatches()) {}
 
   void needs(Task task, std::vector<Wait>& out) const {
-    const EdgeId end = first_edge(task.lane + 1);
-    for (EdgeId id = first_edge(task.lane); id < end; ++id) {
-      const TaskSpan needed = facts_.needed(id, task.microbatch, microbatches_);
-      for (int m = needed.first; m < needed.last; ++m) {
-        if (is_here({id, m})) continue;
-        out.push_back(missing(task, {id, m}));
-        break;
-      }
-    }
+    each_missing(facts_, *this, facts_.needs_of(task.lane), task, [&](Message message) {
+      out.push_back(missing(task, message));
+      return false;
+    });
   }
 
   void lane(LaneId id, std::vector<Wait>& out) const {
     const Task first = progress_.first_left(id);
     if (first.microbatch < 0) return;
     // The order may put a later one first: both wait.
-    const Task next = view_.arbiter.next_in_order(engine_of(id));
+    const Task next = this->next(id);
     if (next.lane == id && next != first && progress_.has(next)) task(next, out);
     task(first, out);
   }
 
+  // The state that core/blocks.h asks.
+  [[nodiscard]] int microbatches() const { return microbatches_; }
+  [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const {
+    if (facts_.crosses_ranks(edge)) return view_.links.has_arrived({edge, microbatch});
+    return has_ended({facts_.edges[index(edge)].producer, microbatch});
+  }
+  [[nodiscard]] bool has_ended(Task task) const { return progress_.is_done(task); }
+  [[nodiscard]] bool takes(LaneId lane) const {
+    const Engine engine = engine_of(lane);
+    return !view_.links.hands_over(engine) &&
+           view_.running[static_cast<std::size_t>(engine)].takes(lane, facts_);
+  }
+  [[nodiscard]] std::int64_t held(int pool) const { return view_.ledger.held(pool); }
+  [[nodiscard]] Task next(LaneId lane) const {
+    return view_.arbiter.next_in_order(engine_of(lane));
+  }
+
  private:
+  // Adds what the task needs and, if that is all here, the first other thing that keeps it.
   void task(Task task, std::vector<Wait>& out) const {
     if (!progress_.waits(task)) return;
     const std::size_t before = out.size();
-    needs(task, out);
-    if (out.size() == before) out.push_back(kept_back(task));
+    each_block(facts_, *this, task, [&](const Block& block) {
+      if (block.by == Block::By::need) {
+        out.push_back(missing(task, block.message));
+        return false;
+      }
+      if (out.size() == before) out.push_back(kept_back(task, block));
+      return true;
+    });
+    if (out.size() == before) out.push_back(not_chosen(task));
   }
 
-  // The first edge whose consumer is the lane or a later one.
-  [[nodiscard]] EdgeId first_edge(LaneId lane) const {
-    const auto before = [](const EdgeFacts& e, LaneId id) { return e.consumer < id; };
-    return static_cast<EdgeId>(
-        std::lower_bound(facts_.edges.begin(), facts_.edges.end(), lane, before) -
-        facts_.edges.begin());
+  // The edges whose consumers are the rank's.
+  [[nodiscard]] EdgeSpan own_edges() const {
+    const LaneSpan own = progress_.lanes();
+    if (own.first == own.end) return {};
+    return {facts_.needs_of(own.first).first, facts_.needs_of(own.end - 1).end};
+  }
+  // The uses of the rank's lanes.
+  [[nodiscard]] std::span<const UseFacts> own_uses() const {
+    const LaneSpan own = progress_.lanes();
+    const auto before = [](const UseFacts& use, LaneId lane) { return use.lane < lane; };
+    const auto first = std::lower_bound(facts_.uses.begin(), facts_.uses.end(), own.first, before);
+    return {first, std::lower_bound(first, facts_.uses.end(), own.end, before)};
   }
   [[nodiscard]] Engine engine_of(LaneId lane) const { return facts_.lanes[index(lane)].engine; }
   [[nodiscard]] int rank_of(LaneId lane) const { return facts_.lanes[index(lane)].rank; }
-  [[nodiscard]] bool is_here(Message message) const {
-    if (facts_.crosses_ranks(message.edge)) return view_.links.has_arrived(message);
-    return progress_.is_done({facts_.edges[index(message.edge)].producer, message.microbatch});
-  }
 
   Wait missing(Task task, Message message) const {
     const EdgeFacts& e = facts_.edges[index(message.edge)];
@@ -88,8 +104,8 @@ class Finder {
 
   // A task whose start frees a slot of the inbox.
   Task taker(int inbox) const {
-    const EdgeId end = first_edge(progress_.lanes().end);
-    for (EdgeId id = first_edge(progress_.lanes().first); id < end; ++id) {
+    const EdgeSpan own = own_edges();
+    for (EdgeId id = own.first; id < own.end; ++id) {
       const EdgeFacts& e = facts_.edges[index(id)];
       if (e.inbox != inbox) continue;
       for (int m = 0; m < facts_.tasks_of(e.producer, microbatches_); ++m) {
@@ -101,64 +117,66 @@ class Finder {
     return {};
   }
 
-  // Of a task that needs nothing more.
-  Wait kept_back(Task task) const {
+  // The wait of a task whose needs are here.
+  Wait kept_back(Task task, const Block& block) const {
     Wait wait{.reason = For::turn, .task = task, .on = view_.rank};
-    if (for_engine(wait) || for_room(wait)) return wait;
-    const Engine engine = engine_of(task.lane);
-    const Task next = view_.arbiter.next_in_order(engine);
-    if (next.lane >= 0 && next != task) {
-      wait.other = next;
-      return wait;
+    switch (block.by) {
+      case Block::By::need:
+        break;
+      case Block::By::sequence:
+        wait.other = {task.lane, task.microbatch - 1};
+        if (progress_.runs(wait.other)) wait.reason = For::engine;
+        break;
+      case Block::By::engine:
+        wait.reason = For::engine;
+        set_engine(wait);
+        break;
+      case Block::By::room:
+        wait.reason = For::room;
+        wait.pool = block.use.pool;
+        wait.held = block.held;
+        wait.other = releaser(block.use.pool);
+        break;
+      case Block::By::turn:
+        wait.other = block.next;
+        break;
     }
-    wait.on = -1;
-    const Idle idle = view_.idle[static_cast<std::size_t>(engine)];
+    return wait;
+  }
+
+  // The wait of a task that may start, and that was not chosen.
+  Wait not_chosen(Task task) const {
+    Wait wait{.reason = For::turn, .task = task, .on = -1};
+    const Idle idle = view_.idle[static_cast<std::size_t>(engine_of(task.lane))];
     if (idle == Idle::undecided) wait.reason = For::agreement;
     if (idle == Idle::held) wait.reason = For::hold;
     return wait;
   }
 
-  bool for_engine(Wait& wait) const {
+  // The task that the engine runs, or whose message it hands over.
+  void set_engine(Wait& wait) const {
     const Engine engine = engine_of(wait.task.lane);
-    if (view_.links.hands_over(engine)) {
-      std::vector<Wait> messages;
-      view_.links.waits(false, messages);
-      for (const Wait& message : messages) {
-        const EdgeFacts& e = facts_.edges[index(message.message.edge)];
-        if (!e.rendezvous || engine_of(e.producer) != engine) continue;
-        wait.other = message.task;
-        wait.message = message.message;
-        wait.on = message.on;
-        break;
-      }
-    } else if (const RunningTasks& running = view_.running[static_cast<std::size_t>(engine)];
-               !running.takes(wait.task.lane, facts_)) {
+    if (!view_.links.hands_over(engine)) {
+      const RunningTasks& running = view_.running[static_cast<std::size_t>(engine)];
       wait.other = progress_.last_started(running.lane()).task;
+      return;
     }
-    if (wait.other.lane < 0) return false;
-    wait.reason = For::engine;
-    return true;
-  }
-
-  bool for_room(Wait& wait) const {
-    for (const UseFacts& use : uses_) {
-      if (use.lane != wait.task.lane) continue;
-      const std::optional<Room> room = facts_.room(use);
-      const std::int64_t held = view_.ledger.held(use.pool);
-      if (!room || room->fits(held)) continue;
-      wait.reason = For::room;
-      wait.pool = use.pool;
-      wait.held = held;
-      wait.other = releaser(use.pool);
-      return true;
+    std::vector<Wait> messages;
+    view_.links.waits(false, messages);
+    for (const Wait& message : messages) {
+      const EdgeFacts& e = facts_.edges[index(message.message.edge)];
+      if (!e.rendezvous || engine_of(e.producer) != engine) continue;
+      wait.other = message.task;
+      wait.message = message.message;
+      wait.on = message.on;
+      return;
     }
-    return false;
   }
 
   // The task that will give back some of what is held: one that runs, if any does.
   Task releaser(int pool) const {
     Task first;
-    for (const UseFacts& gives : uses_) {
+    for (const UseFacts& gives : own_uses()) {
       if (gives.pool != pool || gives.releases == 0) continue;
       const Task last = progress_.last_started(gives.lane).task;
       if (last.lane >= 0 && progress_.runs(last)) return last;
@@ -173,7 +191,8 @@ class Finder {
   bool is_acquired(int pool, Task gives) const {
     const int microbatch = facts_.microbatch_of(gives);
     const int stage = facts_.lanes[index(gives.lane)].stage;
-    return std::any_of(uses_.begin(), uses_.end(), [&](const UseFacts& use) {
+    const std::span<const UseFacts> uses = own_uses();
+    return std::any_of(uses.begin(), uses.end(), [&](const UseFacts& use) {
       const LaneFacts& l = facts_.lanes[index(use.lane)];
       if (use.pool != pool || use.acquires == 0 || l.stage != stage) return false;
       if (!l.share.has(microbatch)) return false;
@@ -186,7 +205,6 @@ class Finder {
   const ProgramFacts& facts_;
   const TaskProgress& progress_;
   int microbatches_;
-  std::span<const UseFacts> uses_;  // of the rank's lanes
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ enum class Idle : std::uint8_t {
   held,       // the hint waits
 };
 
-// What an executor keeps, borrowed.
+// The state of an executor, borrowed.
 struct RankView {
   const ProgramFacts& facts;
   int rank;
@@ -35,7 +35,7 @@ struct RankView {
   const std::array<Idle, kEngines>& idle;
 };
 
-// Appended: of what a task of the rank needs, what is missing.
+// Appends a wait for each missing need of a task of the rank.
 void find_needs(const RankView& view, Task task, std::vector<Wait>& waits);
 [[nodiscard]] RankWaits find_waits(const RankView& view, std::int64_t step);
 

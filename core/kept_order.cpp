@@ -13,7 +13,7 @@ KeptOrder::KeptOrder(const ProgramFacts& facts, int rank)
     if (use.lane < lanes_.first || use.lane >= lanes_.end || capacity < 0) continue;
     auto pool = std::find(pools_.begin(), pools_.end(), use.pool);
     if (pool == pools_.end()) pool = pools_.insert(pool, use.pool);
-    // What only releases starts whatever is held.
+    // A use that only releases admits any amount held.
     const std::int64_t most = use.acquires > 0 ? capacity - use.acquires - use.leaving
                                                : std::numeric_limits<std::int64_t>::max();
     uses_[static_cast<std::size_t>(use.lane - lanes_.first)].push_back(
@@ -30,7 +30,7 @@ void KeptOrder::begin_step(int microbatches, const FollowedOrder& order) {
     const auto tasks = static_cast<std::size_t>(facts_->tasks_of(lane, microbatches));
     for (std::size_t i = 0;; ++i) {
       const int place = order.place(lane, i);
-      if (place == FollowedOrder::kNoPlace) break;
+      if (place == kNoPlace) break;
       if (static_cast<std::size_t>(place) >= places_.size()) {
         places_.resize(static_cast<std::size_t>(place) + 1, -1);
       }

@@ -34,7 +34,7 @@ class KeptOrder {
 
  private:
   struct Use {
-    int pool = 0;  // of pools_
+    int pool = 0;  // index into pools_
     std::int64_t acquires = 0;
     std::int64_t releases = 0;
     std::int64_t most = 0;  // held, when it starts
@@ -52,7 +52,7 @@ class KeptOrder {
   const FollowedOrder* order_ = nullptr;
   std::vector<LaneId> places_;              // -1: beyond the last microbatch
   std::size_t first_ = 0;                   // all places before have started
-  mutable std::vector<std::int64_t> held_;  // of pools_: what admits() works on
+  mutable std::vector<std::int64_t> held_;  // per entry of pools_: what admits() works on
 };
 
 }  // namespace ripeline::core

@@ -43,7 +43,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// Of all the processes that train the program together.
+// The layout of all the processes that train the program together.
 [[nodiscard]] inline Layout layout_of(const ProgramFacts& facts) {
   return {.replicas = facts.replicas, .ranks = facts.ranks, .members = facts.members};
 }

@@ -25,25 +25,25 @@ class Leader final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 
  private:
-  // Of an engine that members govern.
+  // The state of an engine that members govern.
   struct Table {
     std::int32_t round = 0;
     TaskSet left;           // its tasks that are not in the log
     std::vector<Task> log;  // by round, one for each task; lane -1: not known yet
-    Ballot own;             // of member 0
+    Ballot own;             // member 0's
   };
   [[nodiscard]] std::unique_ptr<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
 
-  // Of member 0, or where nothing is agreed on.
+  // The decision of member 0, or where nothing is agreed on.
   Decision lead(Table* of, const Arbiter& arbiter, Engine engine, Time now);
   Decision follow(Table& table, const Arbiter& arbiter);
 
   const ProgramFacts& facts_;
   Coordinates self_;
   std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed
-  TaskSet ready_;                                        // of one choose()
+  TaskSet ready_;                                        // scratch of choose()
 };
 
 }  // namespace ripeline::core

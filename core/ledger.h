@@ -17,7 +17,7 @@ namespace ripeline::core {
 
 class Ledger {
  public:
-  // Of all ranks' tasks, or those of one rank: then it takes memory for the rank's pools alone.
+  // Watches all ranks' tasks, or one rank's: then it takes memory for the rank's pools alone.
   explicit Ledger(const ProgramFacts& facts, std::optional<int> rank = std::nullopt);
 
   void begin_step();
@@ -53,7 +53,7 @@ class Ledger {
     std::size_t pool;  // index into pools_
     std::int64_t acquires;
     std::int64_t releases;
-    std::int64_t most;  // what may be held after the start
+    std::int64_t most;  // may be held after the start
     std::int64_t room;  // the same, by the capacity alone
   };
   struct Pool {

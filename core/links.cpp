@@ -291,7 +291,7 @@ void Links::find_due(const Arbiter& arbiter) {
     due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
     return true;
   };
-  // What is granted may let an earlier one of the list in only if a fifo's announcements overtook.
+  // A grant can admit an earlier message of the list only if a fifo's announcements overtook.
   while (std::erase_if(announced_, grant) > 0) {
   }
 }

@@ -64,7 +64,7 @@ class Links {
   [[nodiscard]] bool has_arrived(Message message) const {
     return (state_[position(message)] & kHandedOver) != 0;
   }
-  // Of this rank: frees the slots of what it needs.
+  // A task of this rank has started: frees the slots of the messages that it needs.
   void started(Task task) {
     if (!taken_.empty()) free_slots(task);
   }
@@ -85,7 +85,7 @@ class Links {
   // Appends a wait for each message of this rank that waits to leave; if all its tasks have `ended`
   // and all messages have left, one for each edge of which slots are not free again.
   void waits(bool ended, std::vector<Wait>& waits) const;
-  // Of a message to this rank: it was announced and is not granted; it has a slot of its inbox.
+  // A message to this rank: whether it is announced and not granted, or has a slot of its inbox.
   [[nodiscard]] bool awaits_grant(Message message) const {
     return (state_[position(message)] & (kAnnounced | kGranted)) == kAnnounced;
   }
@@ -98,7 +98,7 @@ class Links {
   }
 
  private:
-  // Of a message to this rank.
+  // Bits of state_: the state of a message to this rank.
   static constexpr std::uint8_t kExpected = 1;
   static constexpr std::uint8_t kAnnounced = 2;
   static constexpr std::uint8_t kGranted = 4;
@@ -110,21 +110,21 @@ class Links {
     bool announced = false;
     bool at_once = false;      // a slot for each message
     std::int32_t ended = 0;    // messages so far
-    std::int64_t credits = 0;  // of an inbox of its own
+    std::int64_t credits = 0;  // for slots of its own inbox
   };
   struct WaitingMessage {
     Message message;
     std::int32_t ordinal = 0;
     bool granted = false;  // or let go
   };
-  struct Due {  // what is set of a Command
+  struct Due {  // the fields of a Command that are set
     Command::Kind kind = Command::Kind::send;
     Message message;
     std::int32_t ordinal = 0;
   };
   struct IncomingMessages {
-    std::int32_t handed_over = 0;  // of a fifo edge: the next ordinal to hand over
-    std::int32_t granted = 0;      // of a fifo edge: the next ordinal to grant
+    std::int32_t handed_over = 0;  // on a fifo edge: the next ordinal to hand over
+    std::int32_t granted = 0;      // on a fifo edge: the next ordinal to grant
   };
 
   [[nodiscard]] const EdgeFacts& edge(EdgeId id) const {
@@ -150,7 +150,7 @@ class Links {
   void free_slots(EdgeId id, TaskSpan messages);
   void find_due(const Arbiter& arbiter);
 
-  // What most calls read comes first.
+  // The members that most calls read come first.
   const ProgramFacts& facts_;
   int microbatches_ = 0;
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
@@ -170,7 +170,7 @@ class Links {
   std::vector<IncomingMessages> incoming_;  // per own edge
   std::vector<EdgeId> first_need_;          // per own lane, and one past the last
   std::vector<std::uint8_t> begun_;         // per own lane: one of its tasks has started
-  bool held_back_ = false;                  // what waits for slots of its own link
+  bool held_back_ = false;  // messages with slots of their own link wait for let_go()
 };
 
 }  // namespace ripeline::core

@@ -17,7 +17,7 @@ struct Notice {
     taken,      // to the edge's producer: `count` tasks of its consumer have started
   };
   Kind kind = Kind::expected;
-  Message message = {};  // of `taken` only its edge
+  Message message = {};  // `taken` has only its edge
   Time in{0};
   std::int32_t count = 0;
   bool operator==(const Notice&) const = default;

@@ -1,14 +1,12 @@
-// Orders as generated arbiters use them: one that is committed to, and one that is followed
-// loosely.
+// Orders as arbiters use them: how one is written, committed to, and followed loosely.
 //
-// An order is a sequence of lanes of one rank; each occurrence takes its lane's next microbatch; a
-// place without a lane (-1) is left out. An order from a file is a sequence of tasks. Memory is
-// taken while it is written, before the step's first task; one thread.
+// An order is a sequence of tasks of one rank. As a text it is a sequence of lanes, each occurrence
+// of which takes its lane's next microbatch; a file tells which microbatch. Memory is taken while
+// it is written, before the step's first task; one thread.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,70 +15,60 @@
 
 namespace ripeline::core {
 
-// What a rank does next, and nothing else.
-class CommittedOrder {
+// Takes down one rank's order.
+class OrderWriter {
  public:
-  // Forgets the order before; the rank's lanes are first_lane .. end_lane - 1.
-  void reset(LaneId first_lane, LaneId end_lane);
-  void add(LaneId lane) {
-    if (lane >= 0) add({lane, listed_[static_cast<std::size_t>(lane - first_lane_)]++});
-  }
-  void add(Task task) { tasks_.push_back(task); }
-  // Whether the lane, if there is one (not -1), has a microbatch that is not listed yet.
-  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
-    return lane >= 0 && listed_[static_cast<std::size_t>(lane - first_lane_)] < microbatches;
-  }
+  // The facts must outlive it.
+  OrderWriter(const ProgramFacts& facts, int rank, int microbatches);
 
-  // Lane -1 at the end. The microbatch may lie beyond the last one if the order has more places
-  // than there are tasks; it never ends then.
-  [[nodiscard]] Task next() const { return place_ < tasks_.size() ? tasks_[place_] : Task{}; }
-  void started() { ++place_; }
+  // The next microbatch of the lane of `op` at `chunk`; nothing if there is no such lane. It may
+  // lie beyond the last one if the order has more places than there are tasks.
+  void add(int op, std::int64_t chunk);
+  void add(Task task) { tasks_.push_back(task); }
+  // Whether the lane is there and has a microbatch that is not listed yet.
+  [[nodiscard]] bool has_left(int op, std::int64_t chunk) const;
+
+  [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
 
  private:
-  LaneId first_lane_ = 0;
-  std::vector<std::int32_t> listed_;  // per lane: its occurrences so far
+  [[nodiscard]] LaneId lane(int op, std::int64_t chunk) const;
+
+  const ProgramFacts& facts_;
+  int microbatches_;
+  LaneSpan own_;
+  int chunks_ = 0;
+  std::vector<LaneId> lanes_;         // by chunk, then op; -1 where there is none
+  std::vector<std::int32_t> listed_;  // per own lane: its occurrences so far
   std::vector<Task> tasks_;
-  std::size_t place_ = 0;
 };
 
-// What each engine of a rank does next, of one order for all of them.
-class CommittedOrders {
+// The next task of each engine of a rank, where starts keep to the order.
+class CommittedOrder {
  public:
-  void reset(const ProgramFacts& facts, LaneId first_lane, LaneId end_lane);
-  void add(LaneId lane) {
-    if (lane >= 0) of(lane).add(lane);
-  }
-  void add(Task task) { of(task.lane).add(task); }
-  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
-    return lane >= 0 && orders_[engine_of(lane)].has_left(lane, microbatches);
-  }
+  // Forgets the order before.
+  void reset(const ProgramFacts& facts, std::span<const Task> tasks);
 
+  // Lane -1 at the end. It never ends where a microbatch is beyond the last one.
   [[nodiscard]] Task next(Engine engine) const {
-    return orders_[static_cast<std::size_t>(engine)].next();
+    const Places& its = engines_[static_cast<std::size_t>(engine)];
+    return its.next < its.tasks.size() ? its.tasks[its.next] : Task{};
   }
-  void started(LaneId lane) { of(lane).started(); }
+  void started(Engine engine) { ++engines_[static_cast<std::size_t>(engine)].next; }
 
  private:
-  [[nodiscard]] std::size_t engine_of(LaneId lane) const {
-    return static_cast<std::size_t>(facts_->lanes[static_cast<std::size_t>(lane)].engine);
-  }
-  [[nodiscard]] CommittedOrder& of(LaneId lane) { return orders_[engine_of(lane)]; }
-
-  const ProgramFacts* facts_ = nullptr;
-  std::array<CommittedOrder, kEngines> orders_;
+  struct Places {
+    std::vector<Task> tasks;
+    std::size_t next = 0;
+  };
+  std::array<Places, kEngines> engines_;
 };
 
 // Where each lane's next occurrence stands.
 class FollowedOrder {
  public:
-  static constexpr int kNoPlace = std::numeric_limits<int>::max();
-
-  void reset(LaneId first_lane, LaneId end_lane);
-  void add(LaneId lane);
-  [[nodiscard]] bool has_left(LaneId lane, int microbatches) const {
-    return lane >= 0 && lanes_[static_cast<std::size_t>(lane - first_lane_)].places.size() <
-                            static_cast<std::size_t>(microbatches);
-  }
+  // `lanes` are the rank's; without tasks there is no order.
+  void reset(LaneSpan lanes);
+  void reset(LaneSpan lanes, std::span<const Task> tasks);
 
   // kNoPlace if the lane has none left.
   [[nodiscard]] int next_place(LaneId lane) const {
@@ -92,19 +80,6 @@ class FollowedOrder {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started + ahead < l.places.size() ? l.places[l.started + ahead] : kNoPlace;
   }
-  // Of the lanes for which `may` holds, the one whose next place is earliest; -1: none has one.
-  template <class May>
-  [[nodiscard]] LaneId earliest(const May& may) const {
-    LaneId best = -1;
-    int place = kNoPlace;
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const LaneId lane = first_lane_ + static_cast<LaneId>(i);
-      if (next_place(lane) >= place || !may(lane)) continue;
-      best = lane;
-      place = next_place(lane);
-    }
-    return best;
-  }
   void started(LaneId lane) { ++lanes_[static_cast<std::size_t>(lane - first_lane_)].started; }
 
  private:
@@ -114,14 +89,12 @@ class FollowedOrder {
   };
   LaneId first_lane_ = 0;
   std::vector<Lane> lanes_;
-  int length_ = 0;
 };
 
 // An order from a file, followed: its tasks, without those that have started.
 class FollowedTasks {
  public:
-  void reset(LaneId first_lane, LaneId end_lane);
-  void add(Task task);
+  void reset(std::span<const Task> tasks);
   // In order; those that started are among them as tasks that are not ready.
   [[nodiscard]] std::span<const Task> left() const { return std::span(tasks_).subspan(begin_); }
   void started(Task task);
@@ -138,18 +111,8 @@ class OrderStream {
   void add(int op, std::int64_t chunk, std::int64_t count) {
     if (count > 0) items_.push_back({op, chunk, count});
   }
-  // Calls `then(op, chunk)` for the next item for which `left(op, chunk)` says that its lane has a
-  // microbatch left; for none at the end.
-  template <class Then, class Left>
-  void take(const Then& then, const Left& left) {
-    for (; at_ < items_.size(); ++at_) {
-      Items& items = items_[at_];
-      if (items.count == 0 || !left(items.op, items.chunk)) continue;
-      --items.count;
-      then(items.op, items.chunk);
-      return;
-    }
-  }
+  // Writes the next item whose lane has a microbatch left; nothing at the end.
+  void take(OrderWriter& order);
 
  private:
   struct Items {
@@ -161,7 +124,7 @@ class OrderStream {
   std::size_t at_ = 0;
 };
 
-// What the expressions of an order need beyond C++: `div` and `%` round down, and ceil(a / b).
+// The operations of expressions that C++ lacks: `div` and `%` round down, and ceil(a / b).
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }

@@ -12,6 +12,8 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
       pairs_(facts.pairs.begin(), facts.pairs.end()),
       collectives_(facts.collectives.begin(), facts.collectives.end()),
       reductions_(facts.reductions.begin(), facts.reductions.end()),
+      places_(facts.dispatch.places.begin(), facts.dispatch.places.end()),
+      fill_(facts.dispatch.fill.begin(), facts.dispatch.fill.end()),
       facts_(facts) {
   // Room for all names first: the views into them must not move.
   names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
@@ -29,6 +31,12 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
     const ShareWord* const words = lane.share.words;
     lane.share.words = share_words_.emplace_back(words, words + lane.share.word_count()).data();
   }
+  chunks_.reserve(places_.size() + fill_.size());
+  for (std::vector<PlaceFacts>* const list : {&places_, &fill_}) {
+    for (PlaceFacts& place : *list) {
+      place.chunk = chunks_.emplace_back(place.chunk.begin(), place.chunk.end());
+    }
+  }
   facts_.ops = ops_;
   facts_.lanes = lanes_;
   facts_.edges = edges_;
@@ -38,6 +46,8 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
   facts_.pairs = pairs_;
   facts_.collectives = collectives_;
   facts_.reductions = reductions_;
+  facts_.dispatch.places = places_;
+  facts_.dispatch.fill = fill_;
 }
 
 }  // namespace ripeline::core

@@ -36,6 +36,9 @@ class OwnedFacts {
   std::vector<PairFacts> pairs_;
   std::vector<LaneId> collectives_;
   std::vector<LaneId> reductions_;
+  std::vector<PlaceFacts> places_;
+  std::vector<PlaceFacts> fill_;
+  std::vector<std::vector<int>> chunks_;  // those of places_, then of fill_
   ProgramFacts facts_{};
 };
 

@@ -10,9 +10,9 @@ namespace {
 constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
 constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
-constexpr int kMostPutOff = 32;                         // of one message: holding must end
-constexpr int kMostForecasts = 10'000;  // of a rank while nothing happens there: talk must end
-constexpr double kMoved = 0.5;  // of a task's duration: by less, a forecast is not said again
+constexpr int kMostPutOff = 32;                         // for one message: holding must end
+constexpr int kMostForecasts = 10'000;  // by a rank while nothing happens there: talk must end
+constexpr double kMoved = 0.5;  // task durations: a forecast that moved by less is not repeated
 
 Time times(double factor, Time time) {
   return Time{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
@@ -20,9 +20,8 @@ Time times(double factor, Time time) {
 
 }  // namespace
 
-Patience::Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
-                   std::span<const int> fillers)
-    : facts_(facts), rules_(rules), rows_(facts, rank) {
+Patience::Patience(const ProgramFacts& facts, int rank)
+    : facts_(facts), rules_(facts.dispatch.patience.value()), rows_(facts, rank) {
   const LaneSpan own = facts.lanes_of(rank);
   first_lane_ = own.first;
   lanes_.resize(index(own.end - own.first));
@@ -30,8 +29,9 @@ Patience::Patience(const ProgramFacts& facts, int rank, const PatienceRules& rul
   taken_.resize(facts.edges.size());
   said_.resize(facts.edges.size());
   const auto is_filler = [&](LaneId id) {
-    const int op = facts.lanes[index(id)].op;
-    return std::find(fillers.begin(), fillers.end(), op) != fillers.end();
+    const std::span<const PlaceFacts> fill = facts.dispatch.fill;
+    return std::any_of(fill.begin(), fill.end(),
+                       [&](const PlaceFacts& p) { return p.lists(facts.lanes[index(id)]); });
   };
   const auto is_own = [&](LaneId id) { return id >= own.first && id < own.end; };
   for (LaneId id = own.first; id < own.end; ++id) lane(id).filler = is_filler(id);
@@ -124,7 +124,9 @@ void Patience::noticed(const Notice& notice, Time now) {
 // Whether what was said of the message may be put off once more.
 bool Patience::put_off(Message message) {
   std::uint8_t& times = put_off_[row(message)];
-  return times < kMostPutOff ? ++times > 0 : false;
+  if (times >= kMostPutOff) return false;
+  ++times;
+  return true;
 }
 
 void Patience::started(Task task, Time now) {
@@ -231,7 +233,7 @@ void Patience::take_notices(Time now, std::vector<Notice>& out) {
 
 LaneId Patience::next_to_forecast() const {
   LaneId next = -1;
-  int place = FollowedOrder::kNoPlace;
+  int place = kNoPlace;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const LaneId id = first_lane_ + static_cast<LaneId>(i);
     if (lanes_[i].unknown || lanes_[i].filler) continue;
@@ -251,7 +253,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   if (ahead < count) return {now, ready.lowest()};
   ahead -= count;
   if (l.in.empty()) {
-    // What this rank makes itself, in this forecast.
+    // The input is made by this rank itself, in this forecast.
     for (const Lane& other : lanes_) {
       if (&other != &l && other.out.empty() && ahead < other.ends.size()) {
         return {other.ends[ahead], -1};

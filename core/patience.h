@@ -32,8 +32,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -46,22 +44,11 @@
 
 namespace ripeline::core {
 
-struct PatienceRules {
-  double patience = 1.5;
-  double yield = 0.9;
-  bool forecasts = false;  // also of tasks that have not started
-  bool learns = false;     // from how late messages were
-  bool operator==(const PatienceRules&) const = default;
-};
-
 class Patience {
  public:
-  // `facts` must outlive it. `fillers` are indices into facts.ops: they are never waited for.
-  Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
-           std::span<const int> fillers);
-  Patience(const ProgramFacts& facts, int rank, const PatienceRules& rules,
-           std::initializer_list<int> fillers = {})
-      : Patience(facts, rank, rules, std::span(fillers.begin(), fillers.size())) {}
+  // The facts' dispatch must have patience, and they must outlive it. A lane that the hint fills
+  // with is never waited for.
+  Patience(const ProgramFacts& facts, int rank);
 
   void expect(const Costs& costs);
   // `order` is the one that is followed; it must outlive the step.
@@ -90,12 +77,12 @@ class Patience {
     int finished = 0;
     std::vector<std::int32_t> coming;  // microbatches with an expected message
     Lateness late;
-    // Of a forecast that is being made:
+    // The state of a forecast that is being made:
     std::size_t ahead = 0;  // tasks that it has seen
     bool unknown = false;   // nor those after them
     std::vector<Time> ends;
   };
-  // What was said last of an edge.
+  // The last forecast of a message over an edge.
   struct LastNotice {
     std::int32_t microbatch = -1;
     Time arrives{0};
@@ -119,7 +106,7 @@ class Patience {
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
   // When the lane's task of `microbatch` can start, as far as messages go; kUnknown.
   [[nodiscard]] Time expected(const Lane& lane, std::int32_t microbatch) const;
-  // Of its first one.
+  // The least expected() of its coming microbatches; kUnknown.
   [[nodiscard]] Time earliest(const Lane& lane) const;
   // Until when it waits for `x` rather than to start what takes `instead`; `now` or less: it does
   // not.

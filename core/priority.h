@@ -1,4 +1,4 @@
-// What a hint's priorities choose: of the tasks that may start, the greatest value.
+// The choice by a hint's priorities: among the tasks that may start, the greatest value.
 //
 // Plain values, of one choice. One thread.
 #pragma once
@@ -30,8 +30,8 @@ namespace ripeline::core {
 
 class Greatest {
  public:
-  // Of the tasks of `lane` in `rows` that are allowed: all of them, or the lowest one alone. Of
-  // equal values the one that came first stays.
+  // Compares the tasks of `lane` in `rows` that are allowed: all of them, or the lowest one alone.
+  // Among equal values the one that came first stays.
   enum class Of : std::uint8_t { all, lowest };
   template <class Value>
   void compare(Of of, const ReadyRows& rows, LaneId lane, const TaskSet* allowed,

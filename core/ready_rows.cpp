@@ -6,23 +6,13 @@
 #include "core/vocabulary/index.h"
 
 namespace ripeline::core {
-namespace {}  // namespace
 
-ReadyRows::ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> sequential_ops)
-    : facts_(facts), rank_(rank), ops_(static_cast<int>(facts.ops.size())) {
+ReadyRows::ReadyRows(const ProgramFacts& facts, int rank) : facts_(facts), rank_(rank) {
   const LaneSpan own = facts.lanes_of(rank);
   first_lane_ = own.first;
   end_lane_ = own.end;
   for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
-    chunks_ = std::max(chunks_, facts.lanes[index(lane)].chunk + 1);
-  }
-  lanes_.assign(index(chunks_ * ops_), -1);
-  for (LaneId lane = first_lane_; lane < end_lane_; ++lane) {
-    const LaneFacts& l = facts.lanes[index(lane)];
-    lanes_[index(l.chunk * ops_ + l.op)] = lane;
-    const bool sequential =
-        std::find(sequential_ops.begin(), sequential_ops.end(), l.op) != sequential_ops.end();
-    sequential_.push_back(sequential ? 1 : 0);
+    sequential_.push_back(facts.is_sequential(lane) ? 1 : 0);
   }
   needs_.resize(index(end_lane_ - first_lane_));
   feeds_.resize(needs_.size());

@@ -1,15 +1,11 @@
 // ReadyRows: which tasks of a rank have their needs met.
 //
-// What every generated arbiter shares. It counts, per task, the tasks that it needs and that are
-// not here yet: those that the edges of its lane say, and for a sequential op the microbatch
-// before. At zero the task enters its lane's row, from which it is taken when it starts. Room in
-// resources, orders and hints are the generated code's. Memory is taken by begin_step() only; one
-// thread.
+// It counts, per task, the tasks that it needs and that are not here yet: those that the edges of
+// its lane say, and for a sequential op the microbatch before. At zero the task enters its lane's
+// row, from which it is taken when it starts. Memory is taken by begin_step() only; one thread.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
-#include <span>
 #include <vector>
 
 #include "core/arbiter.h"
@@ -18,19 +14,14 @@ namespace ripeline::core {
 
 class ReadyRows {
  public:
-  // `facts` must outlive it. `sequential_ops` are indices into facts.ops.
-  ReadyRows(const ProgramFacts& facts, int rank, std::initializer_list<int> sequential_ops = {})
-      : ReadyRows(facts, rank, std::span(sequential_ops.begin(), sequential_ops.size())) {}
-  ReadyRows(const ProgramFacts& facts, int rank, std::span<const int> sequential_ops);
+  // `facts` must outlive it.
+  ReadyRows(const ProgramFacts& facts, int rank);
 
   [[nodiscard]] int rank() const { return rank_; }
   // The rank's lanes are first_lane() .. end_lane() - 1.
   [[nodiscard]] LaneId first_lane() const { return first_lane_; }
   [[nodiscard]] LaneId end_lane() const { return end_lane_; }
-  // -1 if the op is not there.
-  [[nodiscard]] LaneId lane(int op, std::int64_t chunk) const {
-    return chunk >= 0 && chunk < chunks_ ? lanes_[static_cast<std::size_t>(chunk * ops_ + op)] : -1;
-  }
+  [[nodiscard]] LaneSpan lanes() const { return {first_lane_, end_lane_}; }
 
   // Refuses a count outside the program's range, and then changes nothing.
   [[nodiscard]] Status begin_step(int microbatches);
@@ -47,12 +38,14 @@ class ReadyRows {
   // Starts the lowest microbatch of them that `lane` has, among those in `allowed` if that is not
   // null; nothing if there is none, or no lane (-1).
   [[nodiscard]] Choice offer(LaneId lane, const TaskSet* allowed) const {
-    if (lane < 0) return {};
-    const MicrobatchSet& row = tasks_.row(lane);
-    const int microbatch =
-        allowed == nullptr ? row.lowest() : row.lowest_common(allowed->row(lane));
+    const int microbatch = lane < 0 ? -1 : lowest(lane, allowed);
     if (microbatch < 0) return {};
     return {.kind = Choice::Kind::start, .task = {lane, microbatch}, .until = Time{0}};
+  }
+  // Its microbatch, where `lane` is one of the rank's, or -1.
+  [[nodiscard]] int lowest(LaneId lane, const TaskSet* allowed) const {
+    const MicrobatchSet& row = tasks_.row(lane);
+    return allowed == nullptr ? row.lowest() : row.lowest_common(allowed->row(lane));
   }
   // Makes `out` an empty set of this rank's tasks.
   void reset(TaskSet& out) const { out.reset(first_lane_, end_lane_ - first_lane_, microbatches_); }
@@ -75,10 +68,7 @@ class ReadyRows {
   int rank_;
   LaneId first_lane_ = 0;
   LaneId end_lane_ = 0;
-  int ops_ = 0;
-  int chunks_ = 0;
   int microbatches_ = 0;
-  std::vector<LaneId> lanes_;               // by chunk, then op; -1 where there is none
   std::vector<std::uint8_t> sequential_;    // per own lane
   std::vector<Needs> needs_;                // per own lane
   std::vector<std::vector<EdgeId>> feeds_;  // per own lane: edges to consumers on this rank

@@ -62,7 +62,7 @@ Status Rounds::take_waiting(Table& table) {
     Member& member = table.members[i];
     if (!member.ahead || member.here) continue;
     if (!is_of(member.next, table.round, table.attempt)) {
-      if (table.cast) continue;  // of the next attempt: it has overtaken the one of this
+      if (table.cast) continue;  // the next attempt's or round's: it overtook this one's
       return refused(who_, static_cast<int>(i), member.next, "the others are at another one");
     }
     member.ahead = false;

@@ -40,16 +40,16 @@ class Rounds final : public Agreement {
     bool ahead = false;  // `next` has come, which is of the next attempt or round
     Ballot next;
   };
-  // Of a governed engine.
+  // The state of a governed engine.
   struct Table {
-    std::int32_t rounds = 0;  // of the step: one for each task
+    std::int32_t rounds = 0;  // in the step: one for each task
     std::int32_t round = 0;
     std::int32_t attempt = 0;
     TaskSet tasks;      // all of the engine
     bool cast = false;  // the own ballot of this attempt
     Ballot own;         // the last one
-    int ballots = 0;    // of this attempt, the own one among them
-    TaskSet common;     // of these
+    int ballots = 0;    // cast in this attempt, the own one among them
+    TaskSet common;     // to all of these
     std::vector<Member> members;
   };
 
@@ -69,7 +69,7 @@ class Rounds final : public Agreement {
   Coordinates self_;
   Agreeing::Who who_;
   std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed by these
-  TaskSet word_;                                         // of one cast()
+  TaskSet word_;                                         // scratch of cast()
   Status failure_;
 };
 

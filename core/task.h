@@ -1,4 +1,4 @@
-// Of one run: its clock, and who one is. The nouns of the schedule are in core/vocabulary/.
+// The clock and the coordinates of one run. The nouns of the schedule are in core/vocabulary/.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace ripeline::core {
 // Time since an arbitrary start that one rank chose. Hosts share no clock.
 using Time = std::chrono::nanoseconds;
 
-// Who one is: which copy of the pipeline, which rank of it, which member of the rank's
+// A process's coordinates: its copy of the pipeline, its rank there, its member of the rank's
 // tensor-parallel group.
 struct Coordinates {
   int replica = 0;

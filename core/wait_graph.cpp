@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/print.h"
+#include "core/vocabulary/cycle.h"
 #include "core/vocabulary/index.h"
 
 namespace ripeline::core {
@@ -74,7 +75,7 @@ class WaitGraph {
   }
 
  private:
-  // Of one sink: how far each wait is from it, and how many ranks wait for it.
+  // The way to one sink: how far each wait is from it, and how many processes wait for it.
   struct Way {
     std::vector<int> steps;
     std::int64_t processes = 0;
@@ -98,7 +99,7 @@ class WaitGraph {
   Nodes sink(Sink sink) {
     const auto [place, added] = known_.emplace(sink.key(), sinks_.size());
     if (added) sinks_.push_back(sink);
-    // Of all that it owes, or might start, what comes first.
+    // Keeps the first of the tasks that it owes, or might start.
     Task& task = sinks_[place->second].task;
     const auto order = [](Task t) { return std::pair(t.microbatch, t.lane); };
     if (sink.task.lane >= 0 && (task.lane < 0 || order(sink.task) < order(task))) task = sink.task;
@@ -192,9 +193,12 @@ class WaitGraph {
     (among.who == Agreeing::Who::replicas ? who.replica : who.member) = link.wait.on;
     return layout_.process(who);
   }
-  // The process of a rank of which the link speaks.
+  // The process of the rank that owes the link's wait; -1: nobody. What came from another process
+  // may name a rank that the layout lacks.
   [[nodiscard]] int owner(const Blame::Link& link) const {
-    return link.wait.on < 0 ? -1 : layout_.of_rank(link.process, link.wait.on);
+    const int rank = link.wait.on;
+    if (rank >= layout_.ranks) return layout_.is_flat() ? rank : -1;
+    return rank < 0 ? -1 : layout_.of_rank(link.process, rank);
   }
 
   Nodes follow(const Blame::Link& link) {
@@ -242,7 +246,7 @@ class WaitGraph {
     return found;
   }
 
-  // What `process` must do before its `task` has ended and, if there is one, its message has left.
+  // Nodes that keep `process` from ending its `task` and, if there is one, sending its message.
   Nodes task_of(int process, Task task, Message message, const Blame::Link& link) {
     if (!exists(process)) return starts(link);
     if (!is_well(index(process))) return standing(process);
@@ -263,7 +267,7 @@ class WaitGraph {
     return found.empty() ? sink({process, Why::owes, task}) : found;
   }
 
-  // What the owner must do before it takes the message, or another from the same inbox.
+  // Nodes that keep the owner from taking the message, or another from the same inbox.
   Nodes taker_of(const Wait& wait, const Blame::Link& link) {
     const int process = owner(link);
     if (!exists(process)) return starts(link);
@@ -362,8 +366,14 @@ class WaitGraph {
   Blame circle() const {
     Nodes best;
     for (std::size_t i = 0; i < links_.size() && best.size() != 1; ++i) {
-      Nodes found = circle_from(i, best.empty() ? links_.size() : best.size() - 1);
-      if (!found.empty()) best = std::move(found);
+      const auto arcs = [this](std::size_t node, const auto& visit) {
+        for (const std::size_t next : next_[node]) visit(next, 0);
+      };
+      const auto found =
+          shortest_cycle<std::size_t, int>(i, arcs, best.empty() ? links_.size() : best.size() - 1);
+      if (found.empty()) continue;
+      best.clear();
+      for (const auto& step : found) best.push_back(step.node);
     }
     Blame blame;
     if (best.empty()) return blame;
@@ -377,30 +387,6 @@ class WaitGraph {
       }
     }
     return blame;
-  }
-
-  // Of at most `most` waits.
-  Nodes circle_from(std::size_t first, std::size_t most) const {
-    std::map<std::size_t, std::size_t> from;
-    Nodes front{first};
-    for (std::size_t length = 1; length <= most && !front.empty(); ++length) {
-      Nodes after;
-      for (const std::size_t node : front) {
-        for (const std::size_t next : next_[node]) {
-          if (!from.emplace(next, node).second) continue;
-          if (next != first) {
-            after.push_back(next);
-            continue;
-          }
-          Nodes circle{first};
-          for (std::size_t n = node; n != first; n = from.at(n)) circle.push_back(n);
-          std::reverse(circle.begin() + 1, circle.end());
-          return circle;
-        }
-      }
-      front = std::move(after);
-    }
-    return {};
   }
 
   const ProgramFacts& facts_;

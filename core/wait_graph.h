@@ -25,7 +25,7 @@
 
 namespace ripeline::core {
 
-// What is known of a process. Times are of the clock of whoever asks.
+// The known state of a process. Times are of the clock of whoever asks.
 struct RankState {
   enum class Is : std::uint8_t {
     well,    // it has answered
@@ -56,7 +56,7 @@ struct Blame {
     bool operator==(const Link&) const = default;
   };
   Why why = Why::nobody;
-  std::vector<int> processes;  // of a circle in its order, each once; else one
+  std::vector<int> processes;  // a circle's in its order, each once; else one
   Task task = {};              // runs, starts; owes: what is missing, if it is a task
   Time since{0};               // failed, lost, silent, runs
   std::int64_t step = -1;      // owes: that of the process

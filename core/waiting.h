@@ -33,14 +33,14 @@ struct Wait {
   For reason = For::need;
   Task task = {};        // lane -1: the rank itself
   Message message = {};  // edge -1: none
-  // What must start or end first, if that is known: else lane -1. Of a need for a message that has
-  // been announced: what holds its slot, or is next where it is taken.
+  // The task that must start or end first, if that is known: else lane -1. If a need's message has
+  // been announced: the task that holds its slot, or that is next where it is taken.
   Task other = {};
   int pool = -1;
   // The rank that owes it; -1: nobody. Of a need the producer's, or one's own when the message has
   // been announced and is not granted.
   int on = -1;
-  std::int64_t held = -1;  // of the pool; or slots that are taken, if the rank knows
+  std::int64_t held = -1;  // in the pool; or slots that are taken, if the rank knows
   bool operator==(const Wait&) const = default;
 
   // Whether a message waits, and not a task.
@@ -53,7 +53,7 @@ struct RunningTask {
   bool operator==(const RunningTask&) const = default;
 };
 
-// Of one rank, at one moment.
+// The running tasks and the waits of one rank, at one moment.
 struct RankWaits {
   int rank = -1;
   std::int64_t step = -1;

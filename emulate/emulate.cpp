@@ -23,7 +23,7 @@ using runtime::RankClock;
 
 // From when all ranks are known to be ready until they start.
 constexpr auto kLead = std::chrono::milliseconds(5);
-constexpr int kWaitingLines = 12;  // of a rank that does not end
+constexpr int kWaitingLines = 12;  // at most, of a rank that does not end
 
 }  // namespace
 

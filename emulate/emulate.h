@@ -31,8 +31,7 @@ namespace ripeline::emulate {
 struct EmulateOptions {
   // A run in which nothing happens for so long sticks.
   core::Time silence = std::chrono::seconds(120);
-  bool causes = false;                   // of idle intervals
-  std::vector<int> sequential_ops = {};  // of the program, for the causes
+  bool causes = false;  // whether to give the causes of idle intervals
 };
 
 struct EmulatedRun {
@@ -59,7 +58,7 @@ class EmulatedRank {
   // step may be another program's of this layout; what an arbiter learned stays with it.
   [[nodiscard]] RankRun run(core::Arbiter& arbiter, const simulate::Timing& timing,
                             int microbatches);
-  // What all did in the last step, by process, in each of them.
+  // Gathers the logs of the last step, by process, to every process.
   core::Status gather(const RankRun& mine, std::vector<RankRun>& all);
   core::Status finish() { return run_.finish(silence_); }
   // For a rank that cannot go on.

@@ -40,8 +40,8 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
   return inner_.send(to, envelope, std::move(payload));
 }
 
-// What one rank sends another comes here in the order in which it left, so that the way between
-// them is given out as the sender would.
+// Messages from one rank to another arrive here in the order in which they left, so that the link
+// between them is given out as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
   if (envelope.signal == Signal::ballot) return envelope.sent + timing_->ballot();
   const core::Message message = envelope.message;

@@ -56,7 +56,8 @@ class LatencyTransport final : public runtime::Transport {
   void hold(runtime::Delivery delivery);
   void release(std::vector<runtime::Delivery>& deliveries);
   void woke(core::Time due);
-  // Of what is held; never before the step has begun.
+  // The earliest due time of all that is held; Time::max() if nothing is, or before the step has
+  // begun.
   [[nodiscard]] core::Time first_due() const;
 
   runtime::Transport& inner_;
@@ -64,7 +65,7 @@ class LatencyTransport final : public runtime::Transport {
   const core::ProgramFacts* facts_ = nullptr;
   const simulate::Timing* timing_ = nullptr;
   std::multimap<core::Time, runtime::Delivery> held_;  // by the time at which it is due
-  std::vector<core::Time> free_;                       // per rank: from when on the way from it is
+  std::vector<core::Time> free_;                       // per rank: when the link from it is free
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
   std::vector<runtime::Delivery> arrived_;
   bool has_begun_ = false;

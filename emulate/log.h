@@ -26,17 +26,17 @@ struct Entry {
   };
   Kind kind = Kind::asked;
   core::Engine engine = core::Engine::compute;
-  bool hands_over = false;  // of idle: the engine a rendezvous message
-  bool holds = false;       // of idle: the arbiter the engine
+  bool hands_over = false;  // if idle: the engine hands over a rendezvous message
+  bool holds = false;       // if idle: the arbiter holds the engine
   std::int32_t what = -1;
   std::int32_t microbatch = -1;
   core::Time at{0};
-  core::Time sent{0};  // of arrived: when it left
+  core::Time sent{0};  // if arrived: when it left
 };
 
 struct RankRun {
   core::Status status;
-  std::string waiting;  // of a run that did not end: who waits for what
+  std::string waiting;  // if the run did not end: who waits for what
   std::vector<Entry> entries;
   std::vector<std::int64_t> peaks;  // per pool; 0 for those of other ranks
   std::int64_t controls = 0;        // announcements and grants

@@ -67,7 +67,7 @@ class Together {
   }
 
   void replay(int rank) {
-    simulate::IdleWatch watch(facts_, rank, options_.sequential_ops);
+    simulate::IdleWatch watch(facts_, rank);
     watch.begin_step(microbatches_);
     // In the order of their starts, also of those that start at one time; those that run end with
     // it.
@@ -119,7 +119,7 @@ class Together {
           break;
         }
         case Kind::idle:
-          // What was seen holds from the event on that it follows from.
+          // The reason seen counts from the event that led to it.
           watch.look(entry.engine, last,
                      {.hands_over = entry.hands_over, .holds = entry.holds, .next = task});
           break;
@@ -165,7 +165,7 @@ class Together {
   const std::vector<RankRun>& ranks_;
   const EmulateOptions& options_;
   Time zero_{0};
-  std::map<Key, Time> waited_since_;  // of messages that waited at their sender
+  std::map<Key, Time> waited_since_;  // per message that waited at its sender
   EmulatedRun all_;
 };
 

@@ -1,8 +1,8 @@
-// What the ranks of an emulated run did, put together: the report, the record, and why engines were
+// The logs of an emulated run's ranks, put together: the report, the record, and why engines were
 // idle.
 //
-// Worked out after the run, from what each rank noted, by what the simulator asks during it: so
-// both give one kind of report. Of a rank with several members it is what member 0 did. Pure
+// Computed after the run, from each rank's log, by the code that the simulator runs during its own:
+// so both give one kind of report. A rank with several members counts as its member 0. Pure
 // function.
 #pragma once
 

@@ -31,7 +31,8 @@ class NewFile {
   void write(std::string_view text);
   // Once; afterwards nothing may be written.
   core::Status put();
-  // What put() would say by now: whether the place can be written to at all, to begin with.
+  // The result that put() would give at this time; after the constructor, whether the path can be
+  // written to.
   [[nodiscard]] core::Status status() const;
 
  private:

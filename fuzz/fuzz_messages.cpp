@@ -28,7 +28,7 @@ using namespace ripeline;
 using namespace ripeline::runtime;
 
 constexpr std::size_t kMostBytes = 16384;
-constexpr std::uint64_t kToken = 0x6e656b6f74;  // what a stream of frames has to say
+constexpr std::uint64_t kToken = 0x6e656b6f74;  // the run's, which every frame must have
 constexpr std::uint64_t kLargest = 1 << 20;
 
 void require(bool holds, const char* law) {
@@ -111,7 +111,7 @@ void read_notice(const std::uint8_t* data, std::size_t size) {
   require(encode_notice(notice).head == delivery.payload.head, "a notice comes back");
 }
 
-// Of a rank with two lanes, whose members agree.
+// A ballot of a rank with two lanes, whose members agree.
 void read_ballot(const std::uint8_t* data, std::size_t size) {
   static constexpr std::array kOps = {core::OpFacts{"F", core::OpKind::forward}};
   static constexpr std::array kLanes = {core::LaneFacts{0, 0, 0, 0, core::Engine::compute},

@@ -14,7 +14,7 @@ namespace {
 
 using namespace ripeline::spec;
 
-// What time grows with: bytes of the text, lanes of the program.
+// The time grows with these: bytes of the text, lanes of the program.
 constexpr std::size_t kMostBytes = 16384;
 constexpr int kMostLanes = 64;
 

@@ -1,5 +1,7 @@
 #include "lower/facts.h"
 
+#include <algorithm>
+
 #include "spec/indexing.h"
 
 namespace ripeline::lower {
@@ -34,6 +36,45 @@ std::vector<core::UseFacts> uses_of(const spec::Program& program) {
   return uses;
 }
 
+// Places, and the chunks that they view.
+std::vector<core::PlaceFacts> places_of(const std::vector<spec::HintPlace>& places) {
+  std::vector<core::PlaceFacts> found;
+  for (const spec::HintPlace& place : places) {
+    found.push_back({.op = place.op, .chunk = place.chunk, .by_microbatch = place.tells_apart()});
+  }
+  return found;
+}
+
+// The views are into the program and into the places.
+core::DispatchFacts dispatch_of(const spec::Program& program,
+                                const std::vector<core::PlaceFacts>& places,
+                                const std::vector<core::PlaceFacts>& fill) {
+  const spec::Dispatch& dispatch = program.dispatch;
+  core::DispatchFacts facts{.in_order = dispatch.in_order, .keeps_room = dispatch.keeps >= 0};
+  if (dispatch.in_order) return facts;
+  const spec::Hint& hint = dispatch.hint;
+  facts.rule = hint.rule;
+  facts.places = places;
+  facts.fill = fill;
+  facts.binds =
+      hint.rule == core::HintRule::order && at(program.orders, hint.order).file.has_value();
+  if (hint.patience) {
+    facts.patience = {.patience = hint.patience->patience.value(),
+                      .yield = hint.patience->yield.value(),
+                      .forecasts = hint.patience->forecasts,
+                      .learns = hint.patience->learns};
+  }
+  return facts;
+}
+
+bool has_one_engine(const spec::Program& program) {
+  return program.pairs.empty() &&
+         std::none_of(program.edges.begin(), program.edges.end(),
+                      [](const spec::Edge& e) { return e.rendezvous; }) &&
+         std::all_of(program.lanes.begin(), program.lanes.end(),
+                     [](const spec::Lane& lane) { return lane.engine == core::Engine::compute; });
+}
+
 // `bounds` is null if nothing was proved.
 core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
   const int members = program.tensor_parallel.members;
@@ -46,7 +87,7 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
     if (program.reduces(lane)) reductions.push_back(lane);
   }
   std::vector<core::OpFacts> ops;
-  for (const spec::Op& op : program.ops) ops.push_back({op.name, op.kind});
+  for (const spec::Op& op : program.ops) ops.push_back({op.name, op.kind, op.sequential});
   std::vector<core::PairFacts> pairs;
   for (const spec::Pair& pair : program.pairs) pairs.push_back({pair.first, pair.second});
   std::vector<core::InboxFacts> inboxes;
@@ -61,6 +102,8 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
     pools.push_back(
         {resource.name, resource.unit, p.rank, p.stage, bound, p.capacity.value_or(-1)});
   }
+  const std::vector<core::PlaceFacts> places = places_of(program.dispatch.hint.places);
+  const std::vector<core::PlaceFacts> fill = places_of(program.dispatch.hint.fill);
   const std::vector<core::LaneFacts> lanes = lanes_of(program);
   const std::vector<core::EdgeFacts> edges = edges_of(program);
   const std::vector<core::UseFacts> uses = uses_of(program);
@@ -86,7 +129,9 @@ core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
                                         : program.tensor_parallel.agree,
                            .collectives = collectives,
                            .replicas = program.data_parallel.replicas,
-                           .reductions = reductions});
+                           .reductions = reductions,
+                           .dispatch = dispatch_of(program, places, fill),
+                           .one_engine = has_one_engine(program)});
 }
 
 }  // namespace

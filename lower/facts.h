@@ -14,11 +14,11 @@
 
 namespace ripeline::lower {
 
-// Of an unproved program.
+// The facts of an unproved program.
 [[nodiscard]] core::OwnedFacts facts_of(const spec::Program& program);
-// With the bounds that were proved of its pools.
+// Likewise, with the bounds that were proved of its pools.
 [[nodiscard]] core::OwnedFacts facts_of(const verify::ProvedProgram& proved);
-// As if these bounds, one for each pool, had been proved.
+// Likewise, as if these bounds, one for each pool, had been proved.
 [[nodiscard]] core::OwnedFacts facts_with_bounds_for_testing(
     const spec::Program& program, const std::vector<std::optional<std::int64_t>>& bounds);
 

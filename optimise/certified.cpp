@@ -85,10 +85,8 @@ spec::Result<Certified> certified(const Claim& claim, const std::vector<std::str
   simulate::Simulator simulator(made.facts.facts(), [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(made.program, made.facts.facts(), rank);
   });
-  made.run = simulator.run(problem.microbatches(), made.timing,
-                           {.record = &made.record,
-                            .causes = true,
-                            .sequential_ops = simulate::sequential_ops(made.program)});
+  made.run =
+      simulator.run(problem.microbatches(), made.timing, {.record = &made.record, .causes = true});
   for (const std::string& lie : {difference(claim, made), refuted_bound(claim, made)}) {
     if (!lie.empty()) return defect("the order that was found: " + lie);
   }

@@ -1,4 +1,4 @@
-// What a search has found, proved and timed by those who know nothing of the search.
+// A search's order, proved by the verifier and timed by the simulator, which know nothing of it.
 //
 // The order is written as a program, compiled, judged for every timing, and run by the simulator
 // with the times that were asked for. A search times orders by code of its own; where that is not
@@ -34,7 +34,7 @@ struct Certified {
   trace::Record record;
 };
 
-// What a search says.
+// A search's result: an order, and the bound that no order is below.
 struct Claim {
   const Problem& problem;
   const spec::Source& source;  // which the problem's program was compiled of
@@ -46,9 +46,9 @@ struct Claim {
 [[nodiscard]] spec::Result<Certified> certified(const Claim& claim,
                                                 const std::vector<std::string>& comments);
 
-// Of a claim that was certified: a program that is the same order for this count, and proved for
-// every other from some least one on. Nothing: no part of its rows repeats with one microbatch a
-// turn, or it is not proved.
+// A certified claim's order as a program for every count of microbatches from some least one on:
+// the same order for this count, and proved for all. Nothing: no part of the rows repeats with one
+// microbatch a turn, or the program is not proved.
 [[nodiscard]] std::optional<std::string> for_every_count(const Claim& claim,
                                                          const std::vector<std::string>& comments);
 

@@ -67,8 +67,8 @@ class Builder {
     }
   }
 
-  // What the run ends with: resources without room, links whose message has not come. Of an unknown
-  // obligation, a run that other choices make; without one, it may be any.
+  // Reads which resources lack room, and which links a message, where the counterexample ends. For
+  // an unknown obligation a run with other choices is read; without a run, any may be the cause.
   void read_waits() {
     const auto& run = open_.counterexample ? open_.counterexample : open_.other_choices;
     if (!run) {

@@ -29,8 +29,8 @@ struct Change {
 struct Candidate {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
-  std::string instead = {};  // of candidates with the same, only the first that is proved is kept
-  int resource = -1;         // of a capacity by k units: which, and the unit
+  std::string instead = {};  // its group, of which only the first that is proved is kept
+  int resource = -1;         // if its capacity grows by k units: which, and the unit
   std::int64_t unit = 1;
   bool only_alone = false;  // not tried when something was proved: it says no more
   std::int64_t most = 0;

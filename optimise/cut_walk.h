@@ -37,22 +37,22 @@ class CutWalk {
   // The bounds of a rank and of those after it.
   struct Value {
     Time worst = 0;  // the largest of their bounds, at least
-    double sum = 0;  // of their bounds, at least
+    double sum = 0;  // the sum of their bounds, at least
   };
   struct Place {
     std::size_t plan = 0;
     int rank = 0;
     Ends ends = {};
   };
-  // Where chunks begin; the values that are known of what is left, by rank.
+  // Where chunks begin, and the known values of the ranks that are left, by rank.
   struct Plan {
     Ends stops = {};
     std::vector<std::map<Ends, Value>> known;
   };
   // A cut whose first ranks are chosen.
   struct Partial {
-    Value value;     // of all ranks
-    double sum = 0;  // of those that are chosen
+    Value value;     // over all ranks
+    double sum = 0;  // over the chosen ranks
     Time worst = 0;  // likewise
     Place next;
     std::size_t from = 0;  // the partial cut without its last rank, by its number

@@ -15,7 +15,7 @@ namespace {
 using Time = RankBounds::Time;
 using Cut = std::vector<int>;
 
-constexpr double kFewCuts = 5000;  // of which none is left out for its bound
+constexpr double kFewCuts = 5000;  // up to so many, none is left out for its bound
 constexpr std::int64_t kSteps = 1'000'000;
 constexpr Time kNoLimit = RankBounds::kNoRoom - 1;
 
@@ -68,7 +68,7 @@ class Shifting {
   }
 
  private:
-  static constexpr int kStages = 1'000'000;  // that are looked at
+  static constexpr int kStages = 1'000'000;  // to evaluate, in all moves together
   static constexpr int kFewestMoves = 1000;
   static constexpr int kMostMoves = 40'000;
   // The costliest ranks count nearly alone.
@@ -108,7 +108,7 @@ class Shifting {
   const PlacedModel& model_;
   const RankBounds& bounds_;
   Cut cut_;
-  std::pair<Time, double> worst_;  // of the cut that was looked at last
+  std::pair<Time, double> worst_;  // the last evaluated cut's largest bound, and the sum
   double energy_;
   std::map<std::pair<std::pair<Time, double>, Cut>, Cut> best_;
 };

@@ -19,7 +19,7 @@ FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
   find_bound();
 }
 
-// By its name, if there are others.
+// Puts the form's name before the text, if there are forms of other names.
 std::string FormSearch::named(const Form& form, std::string_view text) const {
   const bool alone = std::all_of(forms_.begin(), forms_.end(),
                                  [&](const Form& other) { return other.name == form.name; });
@@ -42,7 +42,7 @@ const Bound& FormSearch::bound_of(const Form& form) const { return bounds_[index
 void FormSearch::run() {
   constexpr std::size_t kNearest = 8;
   if (forms_.size() > 1) {
-    // Of the time, for all together: so a search that is told to end early has tried all.
+    // All forms share a tenth of the time first, so that a search that ends early has tried each.
     share(open_forms(), .1 * options_.seconds, false);
     std::vector<const Form*> nearest = open_forms();
     std::erase_if(nearest, [&](const Form* form) { return !is_near(*form); });
@@ -50,7 +50,7 @@ void FormSearch::run() {
     if (nearest.size() > 1) share(nearest, seconds() + .3 * options_.seconds, false);
   }
   if (best_) search(*best_->form, options_.seconds, true);
-  // If there is time left.
+  // The time that is left goes to the forms that may still become the best.
   std::vector<const Form*> open = open_forms();
   if (open.size() > kNearest) {
     open.resize(kNearest);
@@ -60,7 +60,7 @@ void FormSearch::run() {
   share(open, options_.seconds, true);
 }
 
-// Those that may become the best, the nearest to it first.
+// The forms that may become the best, the nearest to it first.
 std::vector<const Form*> FormSearch::open_forms() const {
   std::vector<const Form*> open;
   for (const Form& form : forms_) {
@@ -106,7 +106,7 @@ double FormSearch::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
 }
 
-// Until `end`, or until nothing better is possible.
+// Searches the form until `end`, or until nothing better is possible.
 void FormSearch::search(const Form& form, double end, bool with_solver) {
   constexpr double kAlone = .3;  // seconds: what is found at once needs no solver
   const Problem& problem = *form.problem;

@@ -24,7 +24,7 @@ namespace ripeline::optimise {
 
 struct Form {
   std::string name;     // `v`; empty: it is the only one
-  spec::Source source;  // of the problem's program
+  spec::Source source;  // the text of the problem's program
   std::unique_ptr<Problem> problem;
   bool fits = true;  // false: no order is one of it, whatever the problem says
 };
@@ -34,8 +34,8 @@ class FormSearch {
  public:
   struct Improvement {
     double seconds = 0;
-    Time value = 0;  // of the objective
-    Time bound = 0;  // of its form, as it was known then
+    Time value = 0;  // the objective
+    Time bound = 0;  // its form's, as it was known then
     std::string method;
   };
   struct Options {
@@ -57,7 +57,7 @@ class FormSearch {
   void run();
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
-  [[nodiscard]] Time best_value() const;  // of the objective; there is a best
+  [[nodiscard]] Time best_value() const;  // the objective; there is a best
   // No order of any of the forms, and of the others, is below it. If no form fits: that of the
   // others, or 0 without others.
   [[nodiscard]] const Bound& bound() const { return bound_; }
@@ -65,7 +65,7 @@ class FormSearch {
   // The form whose bound that is; the first one, where none fits or that of the others is lower.
   [[nodiscard]] const Form& bounding() const { return forms_[bounding_]; }
   [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
-  // What is known of a form: its problem's bound, or a higher one of the solver.
+  // The best bound that is known of a form: its problem's, or a higher one of the solver.
   [[nodiscard]] const Bound& bound_of(const Form& form) const;
   // Whether the solver ran; and why it could not, where it was asked for.
   [[nodiscard]] bool used_solver() const { return used_solver_; }
@@ -97,7 +97,7 @@ class FormSearch {
   Bound bound_;
   std::size_t bounding_ = 0;  // whose bound it is
   std::optional<Best> best_;
-  std::optional<Found> elsewhere_;  // that the search has not seen
+  std::optional<Found> elsewhere_;  // an order that the search has not seen
   bool used_solver_ = false;
   std::string no_solver_;
   std::vector<Improvement> improvements_;

@@ -24,8 +24,8 @@ using Smaller = LeastCapacity::Smaller;
 
 constexpr const char* kLinks = "links";
 constexpr std::uint64_t kSearchStates = 20'000;  // a run is wanted for many choices, not for one
-constexpr std::int64_t kUniformTried = 16;       // below the least that is proved
-constexpr std::int64_t kChoicesTried = 200;      // of a smaller sum
+constexpr std::int64_t kUniformTried = 16;   // uniform capacities to try below the least proved one
+constexpr std::int64_t kChoicesTried = 200;  // choices with a smaller sum to try
 constexpr int kPasses = 4;
 
 bool is_resource(const Program& program, const std::string& name) {
@@ -124,7 +124,7 @@ class Bounds {
   bool pools_;
   std::vector<int> index_;
   Choice least_;
-  std::int64_t unit_ = 1;  // of amounts: all are multiples
+  std::int64_t unit_ = 1;  // all amounts are multiples of it
 };
 
 class LeastSearch {
@@ -186,8 +186,8 @@ class LeastSearch {
     return *std::max_element(bounds_.least().begin(), bounds_.least().end());
   }
 
-  // What a rank holds under a committed order depends on that order alone: its peaks are what it
-  // takes. Pairs hold more where there is room, and need none.
+  // Under a committed order a rank's holding depends on that order alone, so its peaks are the
+  // capacities that it needs. Pairs hold more where there is room, but do not need it.
   bool find_peaks() {
     if (!program_.dispatch.in_order || !bounds_.of_pools()) return false;
     ++found_.judged;
@@ -244,7 +244,7 @@ class LeastSearch {
     }
   }
 
-  // Until no single one can be lowered by a unit.
+  // Lowers single ones until none can be lowered by a unit.
   void lower_each() {
     if (proved(bounds_.least())) {
       found_.each = bounds_.least();
@@ -308,7 +308,7 @@ class LeastSearch {
     return true;
   }
 
-  // Of all sums below: how many choices; above kChoicesTried, more than that.
+  // The number of choices with a smaller sum; beyond kChoicesTried it stops counting.
   [[nodiscard]] std::int64_t choices_below(std::int64_t excess) const {
     const auto n = static_cast<std::int64_t>(bounds_.least().size());
     std::int64_t all = 0;
@@ -345,7 +345,7 @@ class LeastSearch {
   VerifyOptions options_;
   Bounds bounds_;
   std::map<Choice, Outcome> known_;
-  std::string reason_;  // of the last choice that was not proved
+  std::string reason_;  // for the last choice that was not proved
   LeastCapacity found_;
 };
 

@@ -17,17 +17,17 @@
 
 namespace ripeline::verify {
 
-// What can be asked for: each resource, each channel that carries messages, and `links` for all
+// The names to ask for: each resource, each channel that carries messages, and `links` for all
 // bounded links that are no channel. A resource or channel called `links` comes before these.
 [[nodiscard]] std::vector<std::string> least_names(const spec::Program& program);
 
 struct LeastCapacity {
-  // What is known of smaller ones.
+  // The verdict on smaller amounts.
   enum class Smaller : std::uint8_t {
     none,        // there are none: an op could never start
     refuted,     // each was refuted, or cannot do
     not_proved,  // some were not refuted, but none was proved
-    not_tried,   // of a sum: no single one can be lowered; of `uniform`: too many to try
+    not_tried,   // for a sum: no single one can be lowered; for `uniform`: too many to try
   };
   Outcome outcome = Outcome::unknown;  // proved: the following; unknown: `reason`
   std::string reason;

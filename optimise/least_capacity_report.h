@@ -1,4 +1,4 @@
-// What `ripeline verify --least` prints of a resource, as text and as JSON.
+// The output of `ripeline verify --least` for a resource, as text and as JSON.
 //
 // Pure functions; never throw.
 #pragma once

@@ -11,7 +11,7 @@ namespace {
 
 using spec::Program;
 
-// What a pool may hold: its capacity, or what is asserted. Nothing: any amount.
+// The most that a pool may hold: its capacity, or what is asserted if less. Nothing: any amount.
 std::optional<std::int64_t> limit_of(const Program& program, const spec::Pool& pool,
                                      int microbatches) {
   std::optional<std::int64_t> limit = pool.capacity;
@@ -169,7 +169,7 @@ void Model::add_pools(const Program& program, int microbatches) {
         const int other = at(lanes, l).machine;
         shared = shared || (machine >= 0 && other != machine);
         machine = other;
-        // What must be left is asked of the capacity, which may be more than is asserted.
+        // `leaving` is measured against the capacity, which may be more than is asserted.
         const auto capacity = at(program.pools, p).capacity;
         const std::int64_t beyond =
             capacity ? std::min(use.leaving, *capacity - *limit) : use.leaving;

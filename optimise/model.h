@@ -44,7 +44,7 @@ struct Model {
   };
   struct Use {
     std::int64_t acquires = 0;  // at the start
-    std::int64_t asks = 0;  // of Pool::capacity, at the start: `acquires`, and what must be left
+    std::int64_t asks = 0;  // free Pool::capacity at the start: `acquires`, and what must be left
     std::int64_t releases = 0;  // at the end
     friend bool operator==(const Use&, const Use&) = default;
   };
@@ -97,10 +97,10 @@ struct Model {
   std::vector<int> near_;
 };
 
-// Of what all tasks and messages take: all times of an order are multiples of it. At least 1.
+// The gcd of all tasks' times and needs' lags, which divides all times of an order. At least 1.
 [[nodiscard]] Time common_divisor(const Model& model);
 
-// Of each machine the lanes of its tasks, in the order in which they run.
+// Per machine the lanes of its tasks, in the order in which they run.
 using Rows = std::vector<std::vector<int>>;
 
 // When each task starts, if each runs as soon as its machine's row and its needs allow. Nothing:

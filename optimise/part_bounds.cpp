@@ -9,10 +9,10 @@
 namespace ripeline::optimise {
 namespace {
 
-// Of a part, one after the other: with a quarter more a solver takes five times as long.
+// The most tasks of a part, tried in turn: with a quarter more a solver takes five times as long.
 constexpr std::array kTasks = {480, 576, 624, 672, 768};
-// Of the slots of the memory: in the first ones each takes as long as the formula of the cycle
-// says.
+// A part must be long enough for so many turns of the memory's slots: each of the first ones takes
+// as long as the formula of the cycle says.
 constexpr int kLeastTurns = 3;
 constexpr int kMostFailures = 3;
 

@@ -26,7 +26,7 @@ class PartBounds {
     int attempt = 0;       // how often it was asked for before
   };
 
-  // Of a step of so many microbatches that are all like the one of the model. Nothing: the model
+  // For a step of so many microbatches that are all like the one of the model. Nothing: the model
   // leaves something out, or has no entry; or the memory has so many slots that a formula says as
   // much as a part that is short enough for a solver.
   [[nodiscard]] static std::optional<PartBounds> of(const Model& one, int microbatches);
@@ -35,7 +35,7 @@ class PartBounds {
   // and more, may be written as depending on how many there are.
   [[nodiscard]] static bool are_alike(const Model& shorter, const Model& whole);
 
-  // Their lane.
+  // The lane of the entries.
   [[nodiscard]] int entry() const { return entry_; }
   // The part that is worth most to know next, the larger the later; nothing: all that a solver can
   // be asked is known.
@@ -43,7 +43,7 @@ class PartBounds {
   // No order of the part takes less, or begins the next microbatch earlier. Where that is not the
   // optimum it is asked for again; after some parts that are too hard nothing is.
   void set(const Part& part, Time bound, bool is_optimum);
-  // Of the wall of the whole step; 0: nothing is known yet.
+  // A lower bound of the whole step's wall; 0: nothing is known yet.
   [[nodiscard]] Time bound() const { return bound_; }
 
  private:
@@ -69,7 +69,7 @@ class PartBounds {
   int entry_ = 0;
   Time entry_takes_ = 0;
   int tasks_of_each_ = 0;  // a microbatch's
-  int slots_ = 1;          // of the memory, for microbatches
+  int slots_ = 1;          // microbatches that the memory has room for
   // Per number of microbatches.
   std::vector<Solved> starts_;
   std::vector<Solved> lasts_;

@@ -67,7 +67,7 @@ Rational part(Rational cost, std::int64_t parts) {
 
 Rational cost_of(const Costs& layer) { return sum(sum(layer.forward, layer.input), layer.weight); }
 
-// Of each layer, in a unit in which they are whole numbers.
+// The cost of each layer, in a unit in which all are whole numbers.
 std::vector<std::int64_t> whole_costs(const std::vector<Costs>& layers) {
   std::int64_t common = 1;
   for (const Costs& layer : layers) common = std::lcm(common, cost_of(layer).denominator);
@@ -126,7 +126,7 @@ struct Held {
   std::int64_t after_input = 1;
   std::int64_t room = 0;
   std::string unit = {};
-  double parts = 1;  // of these amounts are one of the model's
+  double parts = 1;  // units of these amounts per unit of the model's
 };
 
 // The largest unit of the model's kind in which its amounts are whole. Where none is, a group loses
@@ -182,7 +182,8 @@ std::int64_t largest_of(const Held& held, const std::vector<int>& counts) {
   return held.activation * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
 }
 
-// What stages have, as an expression of their number `s`; and the first stage with that.
+// The value of some stages in a row, and the first of them. text_of() makes an expression of the
+// stage number `s` out of such runs.
 struct StageRun {
   std::size_t first;
   std::string value;
@@ -258,8 +259,8 @@ std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
   return std::vector(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(chunks), layer);
 }
 
-// Of all that keep to the least largest stage, that with the least sum of squares: per stage, from
-// the last one on, the best for every layer to begin with.
+// A dynamic program for the least sum of squares among the cuts with the least largest stage: per
+// stage, from the last one on, it finds the best for every layer to begin with.
 std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   std::vector<int> first(static_cast<std::size_t>(stages));
   std::iota(first.begin(), first.end(), 0);
@@ -270,7 +271,7 @@ std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   // Sums that differ by less are equal but for rounding: then the first that was found counts.
   constexpr double kLess = 1 - 1e-9;
-  std::vector<double> rest(end + 1, kNone);  // of the stages from here on
+  std::vector<double> rest(end + 1, kNone);  // the least sum of the stages from here on
   rest[end] = 0;
   std::vector<std::vector<int>> next;  // per stage from the last one, by its first layer
   for (int s = 0; s < stages; ++s) {

@@ -19,14 +19,14 @@ struct PlacedModel {
     loop,   // `chunks` stages on a rank: down the ranks, and again from rank 0 on
     v,      // two, of which the later one lies on the way back up
   };
-  // Of a layer, for a microbatch; not all 0.
+  // A layer's costs for one microbatch; not all 0.
   struct Costs {
     spec::Rational forward{1, 1};
     spec::Rational input{1, 1};  // or the whole backward
     spec::Rational weight{1, 1};
   };
-  // What a microbatch holds in as many layers as a rank has on average, from the start of F on;
-  // `after_input` of it from the end of I to the end of W.
+  // The amount that a microbatch holds in as many layers as a rank has on average, from the start
+  // of F on; `after_input` of it from the end of I to the end of W.
   struct Bytes {
     std::int64_t activation = 1;
     std::int64_t after_input = 1;  // from 1 to `activation`
@@ -42,7 +42,7 @@ struct PlacedModel {
   int ranks = 4;
   int microbatches = 8;
   std::vector<Costs> layers;
-  std::vector<int> first_layers;  // of each stage; as cut() gives them
+  std::vector<int> first_layers;  // per stage, as cut() returns them
   // How much a rank may hold, in the unit of `bytes`; without them, of how many microbatches it
   // may hold what these have there.
   spec::Rational memory{4, 1};

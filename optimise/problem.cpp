@@ -17,7 +17,7 @@ namespace {
 
 using spec::Program;
 
-constexpr Time kMostTime = INT64_MAX / 4;  // of all tasks together
+constexpr Time kMostTime = INT64_MAX / 4;  // all tasks together
 
 spec::Diagnostic failed(const std::string& why) { return {"input", why, "", {}}; }
 
@@ -64,19 +64,18 @@ SimulatedRun simulated(const Program& program, int microbatches, const simulate:
     return std::make_unique<simulate::TableArbiter>(program, facts.facts(), rank);
   });
   SimulatedRun run;
-  run.report = simulator.run(microbatches, timing,
-                             {.record = &run.record, .causes = false, .sequential_ops = {}});
+  run.report = simulator.run(microbatches, timing, {.record = &run.record, .causes = false});
   return run;
 }
 
 bool ended(const simulate::RunReport& report) { return report.status.ok() && !report.stuck; }
 
-// Of all microbatches.
+// The least and the most over all microbatches.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
 };
-// What a microbatch holds of a pool at most if it runs alone.
+// The most that a microbatch holds of a pool if it runs alone.
 Range held_by_one(const Program& program, int microbatches, const Model& model, int pool) {
   struct Step {
     Time head;
@@ -142,7 +141,7 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
     if (bound.value >= p.bound_.value) p.bound_ = bound;
   }
   if (!p.model_.left_out) {
-    // What an order takes is a sum of times.
+    // An order's time is a sum of the model's times, and so a multiple of their divisor.
     const Time common = common_divisor(p.model_);
     p.bound_.value = (p.bound_.value + common - 1) / common * common;
   }
@@ -268,7 +267,7 @@ Found Problem::measured(const Rows& rows, const std::vector<Time>& starts) const
   std::vector<Time> end(begin.size(), 0);
   struct Change {
     Time when;
-    bool takes;  // what ends comes before what starts
+    bool takes;  // at equal times, releases come first
     std::int64_t amount;
   };
   std::vector<std::vector<Change>> changes(program_.pools.size());

@@ -52,7 +52,7 @@ class Problem {
   [[nodiscard]] const UniformProgram* uniform() const {
     return nearest_uniform_ && nearest_uniform_->is_exact ? &*nearest_uniform_ : nullptr;
   }
-  // Whose orders are orders of this.
+  // The nearest even model; its orders are orders of this.
   [[nodiscard]] const std::optional<UniformProgram>& nearest_uniform() const {
     return nearest_uniform_;
   }
@@ -61,7 +61,7 @@ class Problem {
   // False: some pool cannot hold what must be in it before any of it is released.
   [[nodiscard]] bool fits() const;
 
-  // Of the rank whose `compute` engine has the most to do.
+  // The work of the `compute` engine that has the most to do, over all ranks.
   [[nodiscard]] Time work() const;
 
   // The same where each pool with a capacity has room for so many microbatches more, or less: of
@@ -71,8 +71,8 @@ class Problem {
   // The same with fewer microbatches, without a bound; nullptr: there is no such problem.
   [[nodiscard]] std::unique_ptr<Problem> of_length(int microbatches) const;
 
-  // What the order takes. Nothing: it is not legal. Where the model leaves something out an order
-  // may end with these times and deadlock with others: is_safe() says.
+  // The order with its times and peaks. Nothing: it is not legal. Where the model leaves something
+  // out, an order may end with these times and deadlock with others: see is_safe().
   [[nodiscard]] std::optional<Found> timed(const Rows& rows) const;
   // Proved for every timing, with so many states at most where engines compete for a pool.
   [[nodiscard]] bool is_safe(const Rows& rows, std::uint64_t states = kFewStates) const;

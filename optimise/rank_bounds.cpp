@@ -128,7 +128,7 @@ Time RankBounds::of(std::span<const Stage> stages) const {
   return whole(most);
 }
 
-// Those that the rank can run before its first gradient comes.
+// The time of the forwards that the rank can run before its first gradient comes.
 Time RankBounds::forwards_that_fit(std::span<const Stage> stages) const {
   std::array<std::pair<double, double>, PlacedModel::kMostChunks>
       all;  // time for an amount; amount

@@ -22,8 +22,8 @@ class RankBounds {
   static constexpr Time kNoRoom = std::numeric_limits<Time>::max();
 
   struct Times {
-    Time unit = 1;             // of the layers' costs
-    double latency = 0;        // of a message between ranks, in the unit
+    Time unit = 1;             // nanoseconds per unit of the layers' costs
+    double latency = 0;        // per message between ranks, in the unit
     bool only_latency = true;  // a message takes no more
   };
   // From the layer `begin` to the one before `end`.
@@ -79,10 +79,10 @@ class RankBounds {
   bool by_wall_;
   Time latency_;
   Time grain_ = 1;
-  double activation_ = 1;   // of a layer, in the unit of room_
+  double activation_ = 1;   // per layer, in the unit of room_
   double after_input_ = 1;  // left of it after I
   double room_ = 0;
-  std::vector<Time> forward_;  // of all layers before one, as the next ones
+  std::vector<Time> forward_;  // the sum over all layers before one, as the next ones
   std::vector<Time> input_;
   std::vector<Time> weight_;
   std::vector<Time> work_;

@@ -85,8 +85,8 @@ class Repairer {
     return steps;
   }
 
-  // What a committed order holds is known without the capacity, and with less it sticks. Pairs hold
-  // more where there is room, and need none.
+  // The peaks of a committed order are known without the capacity, and with less it sticks. Pairs
+  // hold more where there is room, but do not need it.
   std::optional<ProvedRepair> by_peaks(const Candidate& candidate) {
     Program measured = program_;
     measured.pairs.clear();
@@ -98,7 +98,7 @@ class Repairer {
     if (verdict.outcome != Outcome::proved) return std::nullopt;
     const auto& peaks = obligation(verdict, ObligationKind::memory)
                             .peak.at(at(program_.resources, candidate.resource).name);
-    std::int64_t most = 0;  // that is missing somewhere
+    std::int64_t most = 0;  // the most that a pool lacks
     std::size_t next = 0;
     for (const spec::Pool& pool : program_.pools) {
       if (pool.resource != candidate.resource) continue;

@@ -21,18 +21,18 @@ namespace ripeline::verify {
 
 struct RepairOptions {
   int most_repairs = 3;
-  int most_lanes = 128;              // of larger programs none is searched
-  int most_lanes_in_order = 48;      // of committed orders for any count; proofs take longer
+  int most_lanes = 128;              // larger programs are not searched
+  int most_lanes_in_order = 48;      // for committed orders of any count; proofs take longer
   int most_judged = 48;              // changed programs
   std::int64_t most_work = 150'000;  // squares of their lanes, in all
   VerifyOptions judging = {
-      .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // of each
+      .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // per program
 };
 
-// Of the first obligation, `deadlock` or `memory`, that is refuted with a run or, if the verdict is
-// unknown, unknown: its repairs, nearest first: what costs no memory, then slots, then capacity,
-// then two changes at once. Of an unknown one a repair does not say that the program is wrong.
-// `options` are those with which `program` was made of `source`.
+// The repairs of the first obligation, `deadlock` or `memory`, that is refuted with a run or, if
+// the verdict is unknown, unknown. The nearest come first: changes that cost no memory, then slots,
+// then capacity, then two changes at once. A repair of an unknown one does not say that the program
+// is wrong. `options` are those with which `program` was made of `source`.
 struct Repairs {
   std::optional<ObligationKind> obligation;  // nothing: there is nothing to repair
   std::vector<ProvedRepair> proved;

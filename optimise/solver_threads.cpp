@@ -12,9 +12,9 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr int kMostWhole = 800;      // tasks of a model that is solved whole
-constexpr int kFreeTasks = 250;      // of a part of an order
+constexpr int kFreeTasks = 250;      // tasks of a part of an order
 constexpr Time kFine = 200;          // a task's mean length that is short enough to be exact
-constexpr Time kLeastRounded = 30;   // of a task, when times are rounded
+constexpr Time kLeastRounded = 30;   // a task's mean length, when times are rounded
 constexpr Time kMostRounded = 150;   // likewise
 constexpr double kFirstTurn = 2;     // seconds
 constexpr double kLongestTurn = 60;  // as the next ones

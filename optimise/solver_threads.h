@@ -51,7 +51,7 @@ class SolverThreads {
   struct Duty {
     bool finds = false;
     bool proves = false;
-    int workers = 1;  // of the solver, to find
+    int workers = 1;  // the solver's, to find
     int number = 0;
   };
 
@@ -74,12 +74,12 @@ class SolverThreads {
   std::uint64_t seed_;
   Time exact_ = 1;                   // divides all times
   Time coarse_ = 1;                  // a few tens of it are a task
-  std::optional<PartBounds> parts_;  // of the only thread that proves
+  std::optional<PartBounds> parts_;  // for the only thread that proves
   std::atomic<bool> stop_{false};
   std::atomic<int> running_{0};
   mutable std::mutex mutex_;
   Bound bound_;                 // guarded by mutex_, as the next three
-  std::optional<Found> best_;   // of all that is known
+  std::optional<Found> best_;   // the best that is known
   std::optional<Found> found_;  // not taken yet
   std::string why_;
   std::vector<std::thread> threads_;  // last: they use the others

@@ -23,7 +23,7 @@ namespace ripeline::optimise {
 inline constexpr std::uint64_t kImprovingSeeds = 1'000'000;
 
 struct SteadyOptions {
-  std::uint64_t first_seed = kImprovingSeeds;  // of the draws; those after it are the next ones
+  std::uint64_t first_seed = kImprovingSeeds;  // the first draw's; the next ones follow it
   // More of them are worth less than more moves.
   int draws = 16;
   std::function<bool()> go_on;  // false ends it

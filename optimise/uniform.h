@@ -19,10 +19,10 @@ struct Uniform {
   spec::Placement placement = spec::Placement::chain;  // or v
   int ranks = 4;                                       // > 0
   int microbatches = 8;                                // > 0
-  std::int64_t forward = 1;                            // of one stage; > 0, as the next two
+  std::int64_t forward = 1;                            // per stage; > 0, as the next two
   std::int64_t input = 1;
   std::int64_t weight = 1;
-  std::int64_t latency = 0;  // of a message between ranks; >= 0
+  std::int64_t latency = 0;  // per message between ranks; >= 0
   int memory = 4;            // activations of one stage that a rank holds at most; > 0
   // With bytes `memory` is in their unit: what F takes, and what of it W gives back, the rest being
   // given back by I. Only the rules of a chain and timed() know it.
@@ -41,7 +41,7 @@ struct Uniform {
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();  // a time
 
-// What a schedule is measured by: the end of its last task, or the largest over ranks of the time
+// The measure of a schedule: the end of its last task, or the largest over ranks of the time
 // from a rank's own first start to its last end.
 enum class Objective { wall, span };
 [[nodiscard]] inline const char* name_of(Objective objective) {

@@ -113,7 +113,7 @@ class Reading {
                 : std::accumulate(times.begin(), times.end(), Time{0}) / std::ssize(times);
   }
 
-  // In every rank the same, taken by F and given back by I and W.
+  // Every rank has the same capacity or none has one; F takes of it, and I and W give back.
   bool has_capacity() {
     Uniform& u = read_.problem;
     const std::int64_t most = std::int64_t{chunks_of(u)} * u.microbatches;

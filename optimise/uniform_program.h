@@ -1,5 +1,5 @@
-// What is uniform in a program: which of its lanes is which, and the even model that it is or that
-// is nearest to it.
+// UniformProgram: the even model that a program is or that is nearest to it, and which of the
+// program's lanes are its F, I and W.
 //
 // Pure; thread-safe.
 #pragma once
@@ -23,7 +23,7 @@ struct UniformProgram {
   // If I gives back a part of what F took: the same in bytes. Then an order of `problem` is legal
   // too, but not all that fits.
   std::optional<Uniform> bytes = {};
-  std::vector<int> lanes;  // of F of each stage, then of I, then of W
+  std::vector<int> lanes;  // F's by stage, then I's, then W's
 
   [[nodiscard]] Rows rows_of(const FoundOrder& order, const Model& model) const;
 };

@@ -77,7 +77,7 @@ const Repeat* steady_part(const std::vector<Repeat>& repeats, const Model::Machi
 struct OrderText {
   std::string text;
   int least = 1;             // microbatches, of one for every count
-  std::string missing = {};  // of one for every count: why there is none
+  std::string missing = {};  // why there is none for every count; else empty
 };
 
 // The engines of a rank one after the other: each takes what is its own.
@@ -178,7 +178,7 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
                                     fmt::format("pipeline x {{\n\n{}{} }}", items, more)});
   if (!added.ok()) return added.errors();
   const std::vector<ast::Item>& found = added.value().items;
-  // What there may be one of.
+  // A program has at most one `inputs`, so a new one replaces the old.
   const bool inputs = std::any_of(found.begin(), found.end(), [](const ast::Item& item) {
     return std::holds_alternative<ast::Inputs>(item.value);
   });

@@ -20,9 +20,9 @@ struct NamedOrder {
   std::string name;
   Rows rows;
 };
-// Of which counts the text is.
+// The counts of microbatches that the text is for.
 struct StepCount {
-  int microbatches = 1;  // that the rows are of
+  int microbatches = 1;  // as in the rows
   // Also for more and fewer: the part of each row that repeats with one microbatch a turn has as
   // many turns as there are microbatches for it. Nothing says that such a program is proved.
   bool every = false;

@@ -80,7 +80,7 @@ class JointRun {
     }
   }
 
-  // What was wrong, or nothing.
+  // The problem that was found, or nothing.
   std::string run() {
     for (const auto& rank : ranks_) begin(*rank);
     while (problem_.empty()) {

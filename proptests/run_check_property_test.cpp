@@ -78,7 +78,7 @@ Ran some_run() {
   return ran;
 }
 
-// What was led, if all was.
+// The events in the order in which StepCheck led them; nothing: some of them were blocked.
 std::optional<std::vector<Event>> led_of(const Ran& ran) {
   const auto steps = validate::steps_of(ran.program, ran.record);
   const spec::Machine machine(ran.program, ran.microbatches);

@@ -60,9 +60,7 @@ Ran run(const spec::Program& program, const core::ProgramFacts& facts, int micro
     return std::make_unique<simulate::TableArbiter>(program, facts, rank);
   });
   Ran ran;
-  ran.report = simulator.run(
-      microbatches, timing,
-      {.record = &ran.record, .causes = true, .sequential_ops = simulate::sequential_ops(program)});
+  ran.report = simulator.run(microbatches, timing, {.record = &ran.record, .causes = true});
   return ran;
 }
 

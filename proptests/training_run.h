@@ -1,8 +1,8 @@
 // One training step of a program on transport/local, each rank a thread under an interpreted
 // arbiter, with delays drawn from a seed.
 //
-// What the laws about training look at. Ends by itself: a rank that waits longer than the limit
-// fails and says for what.
+// The laws about training look at its results. It ends by itself: a rank that waits longer than the
+// limit fails and says for what.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RankResult {
   std::vector<core::Task> started;
   std::map<int, std::vector<double>> gradients;  // by stage
   double loss = 0;
-  std::size_t live = 0;             // what the work still holds at the end
+  std::size_t live = 0;             // entries that the work still holds at the end
   std::vector<std::int64_t> peaks;  // per pool, of this rank's pools; 0 for others
 };
 

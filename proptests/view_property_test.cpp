@@ -53,10 +53,7 @@ Ran random_run() {
   trace::File file;
   file.about = trace::About(storage.facts(), {.microbatches = microbatches});
   const simulate::RunReport report =
-      simulator.run(microbatches, timing,
-                    {.record = &file.record,
-                     .causes = true,
-                     .sequential_ops = simulate::sequential_ops(program.value())});
+      simulator.run(microbatches, timing, {.record = &file.record, .causes = true});
   RC_PRE(report.status.ok());
   Ran ran;
   ran.report = report;

@@ -44,7 +44,7 @@ enum class ActionForm : std::uint8_t {
 [[nodiscard]] std::string name_of(ActionForm form);
 
 struct CheckOptions {
-  // What is not given is taken from the file.
+  // Each of these up to `form` is taken from the file where it is not given.
   std::optional<int> ranks{};
   std::optional<int> stages{};
   std::optional<int> microbatches{};
@@ -67,7 +67,7 @@ struct CheckFinding {
   bool operator==(const CheckFinding&) const = default;
 };
 
-// What the table is judged as.
+// The form and the sizes by which the table is judged.
 struct CheckShape {
   ActionForm form = ActionForm::compute_only;
   spec::Placement placement = spec::Placement::chain;
@@ -93,7 +93,7 @@ struct CheckReport {
   std::vector<CheckFinding> findings;   // group by group, then by place; the first kMostFindings
   std::size_t finding_count = 0;        // all that were found
   std::vector<std::string> not_judged;  // rules that were not asked, since others found something
-  std::string reason;                   // of unknown
+  std::string reason;                   // if unknown: why
   // The most activations held at once, of all stages of a rank and of a stage; empty if not judged.
   std::vector<std::int64_t> rank_peak;
   std::vector<std::int64_t> stage_peak;

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr std::size_t kMostFindingsShown = 20;
-constexpr int kColumnsAround = 6;  // of the first finding, in the grid
+constexpr int kColumnsAround = 6;  // on each side of the first finding, in the grid
 constexpr int kMostRowsShown = 16;
 
 std::string shape_text(const CheckShape& shape) {

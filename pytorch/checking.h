@@ -1,4 +1,4 @@
-// What the files of check() share; of no use outside them.
+// Declarations that the files of check() share; of no use outside them.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class ScheduleCheck {
   const spec::ActionTable& table_;
   const CheckOptions& options_;
   CheckReport& report_;
-  std::set<std::string> rules_;  // that found something
+  std::set<std::string> rules_;  // rules with a finding
   FlatMap<CellPlace> places_;
 };
 

@@ -72,7 +72,7 @@ std::optional<Diagnostic> partial_backwards(const Program& program, int stage, i
   return std::nullopt;
 }
 
-// What PyTorch cannot say of this program.
+// Errors for what PyTorch's schedules cannot express of this program.
 Diagnostics problems(const Program& program, int microbatches) {
   Diagnostics found;
   for (const Unsupported& u : program.unsupported) {

@@ -21,8 +21,8 @@ using spec::ActionCell;
 using spec::ActionKind;
 using spec::ActionTable;
 
-constexpr std::int64_t kMostSteps = 30'000'000;    // of the search
-constexpr std::int64_t kMostLeftOut = 60'000'000;  // of leaving out moves that are not needed
+constexpr std::int64_t kMostSteps = 30'000'000;    // steps of the search
+constexpr std::int64_t kMostLeftOut = 60'000'000;  // steps of leaving out moves that are not needed
 
 constexpr int kMoreToFit = 3;
 
@@ -103,7 +103,7 @@ class MoveSearch {
   std::vector<int> taken_;
   std::optional<Moved> best_;
   std::size_t best_moves_ = 0;
-  std::size_t first_moves_ = 0;  // of the first choice that was found
+  std::size_t first_moves_ = 0;  // moves of the first choice
 };
 
 // The cells that make_loadable() moved, without those that can stay.

@@ -98,7 +98,7 @@ class ScheduleRepair {
     }
   }
 
-  // What cannot overlap is done one after the other, as it is written.
+  // Actions that cannot overlap are done one after the other, in the order as written.
   void split_overlaps() {
     if (!has_rule(report_, "overlap")) return;
     for (auto& row : table_.rows) {

@@ -15,9 +15,9 @@ namespace ripeline::verify {
 // A table that check() proves under the same options, made from one that it does not.
 struct Repair {
   spec::ActionTable table;
-  std::vector<std::string> changes;       // what was done, sentences for people
-  std::vector<std::int64_t> peak_before;  // of the computations as the file has them, per rank
-  std::vector<std::int64_t> rank_peak;    // of the table, as CheckReport::rank_peak
+  std::vector<std::string> changes;       // sentences for people, one per change
+  std::vector<std::int64_t> peak_before;  // per rank, with the computations as the file has them
+  std::vector<std::int64_t> rank_peak;    // the table's, as CheckReport::rank_peak
 };
 // Errors: check-no-repair, when none of these changes gives a table that is proved.
 [[nodiscard]] spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,

@@ -63,7 +63,7 @@ class FlatMap {
   }
 
   std::vector<Slot> slots_;  // a power of two
-  int shift_ = 64;           // of a spread key, to the number of a slot
+  int shift_ = 64;           // from a spread key to the number of a slot
   std::size_t size_ = 0;
 };
 

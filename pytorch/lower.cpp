@@ -77,7 +77,7 @@ class MessageAdder {
     return static_cast<std::size_t>(at(position_, rank)) == at(rows_, rank).size();
   }
 
-  // What of all that the cell needs has not ended.
+  // The first need of the cell that has not ended, with the action that needs it.
   std::optional<MissingNeed> missing(const ActionCell& cell) const {
     for (const Action& action : cell.actions) {
       if (!is_compute(action.kind)) continue;
@@ -183,7 +183,7 @@ std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
   std::vector<ActionCell> reversed;
   NextStages next;
   std::vector<int> after;  // which have their weights there, in the order of their computations
-  // What changes between a cell and the one after it.
+  // Adds the UNSHARD and RESHARD cells between a cell and the one after it, last first.
   const auto change = [&reversed](std::vector<int> from, const std::vector<int>& to) {
     const auto is_in = [](const std::vector<int>& stages, int stage) {
       return std::find(stages.begin(), stages.end(), stage) != stages.end();

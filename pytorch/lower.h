@@ -1,5 +1,5 @@
-// What PyTorch makes of a compute_only table when it loads it: the placement of stages, what a task
-// needs, and all that it adds.
+// The schedule that PyTorch makes of a compute_only table when it loads it: the placement of
+// stages, the needs of each task, and all that PyTorch adds.
 //
 // Data dependencies of one microbatch, all that a schedule of PyTorch has:
 //   F  needs F of the stage before
@@ -34,9 +34,9 @@ struct StageMap {
 // Nothing if `stages` is no positive multiple of `ranks`, or of a chain not equal to it.
 [[nodiscard]] std::optional<StageMap> place_stages(Placement placement, int ranks, int stages);
 
-// What a computation needs, as above; backwards of the stage after are named as `I`.
+// The needs of a computation, as above; backwards of the stage after are named `I`.
 [[nodiscard]] std::vector<Action> needs_of(const Action& action, int stages);
-// What ends with it, in the words of needs_of(): itself, and `I` for a B.
+// The action that ends with this one, as needs_of() names it: itself, or `I` for a B.
 [[nodiscard]] Action result_of(const Action& action);
 // The send of the result and its receive, of a forward or a backward whose result another rank
 // needs.
@@ -86,7 +86,7 @@ struct Move {
 };
 struct LoadableOrder {
   ActionTable table;             // computations, without blanks
-  std::vector<Move> moves;       // what was done
+  std::vector<Move> moves;       // as made, in order
   std::vector<StuckRank> stuck;  // by rank, of what no move helps; empty: PyTorch loads the table
 };
 // The same computations in an order that PyTorch loads: where no rank can go on, the nearest later

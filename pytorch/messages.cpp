@@ -139,7 +139,7 @@ void check_reduce(ScheduleCheck& checking) {
   }
 }
 
-// What a stage's weights are, as FSDP sees them.
+// The state of a stage's weights, as FSDP sees them.
 enum class Weights : std::uint8_t { sharded, gathering, gathered };
 
 }  // namespace

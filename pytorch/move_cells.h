@@ -21,11 +21,11 @@ struct MoveCells {
     static std::size_t index(int cell) { return static_cast<std::size_t>(cell); }
   };
 
-  std::vector<const spec::ActionCell*> cells;  // of the table, which must outlive this
+  std::vector<const spec::ActionCell*> cells;  // the table's, which must outlive this
   std::vector<std::vector<int>> rows;
   std::vector<int> row_of;    // per cell
   std::vector<int> place_of;  // in its row, from 0
-  Lists needs;                // what must have ended before the cell starts
+  Lists needs;                // cells that must have ended before the cell starts
   Lists feeds;                // the reverse
 
   [[nodiscard]] int size() const { return static_cast<int>(cells.size()); }

@@ -19,11 +19,11 @@ using spec::ActionTable;
 
 namespace {
 
-constexpr std::size_t kMostSteps = 12;  // of a wait-for cycle that is printed
+constexpr std::size_t kMostSteps = 12;  // the most steps printed of a wait-for cycle
 
 // --- computations: every rank keeps its order, and the communication is derived ---
 
-// What the file does of it: I, or B for it.
+// The file's action that gives a needed result: the one named, or B for an I; nothing: none.
 std::optional<Action> find_result(const ScheduleCheck& checking, Action need) {
   if (checking.find(need) != nullptr) return need;
   if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;

@@ -14,7 +14,7 @@ namespace ripeline::verify {
 struct PlacedRows {
   std::vector<std::vector<int>> rows;
   bool fits = false;      // the peak of each row that got a cell is allowed
-  std::int64_t more = 0;  // what rows hold more than before, in all
+  std::int64_t more = 0;  // how much more rows hold than before, in all
   [[nodiscard]] bool better_than(const PlacedRows& other) const {
     return fits != other.fits ? fits : more < other.more;
   }

@@ -44,7 +44,7 @@ spec::Diagnostics errors_of(const spec::Source& csv, const CheckReport& report) 
   return errors;
 }
 
-// What the ops of the program depend on.
+// The kinds of actions in the file, which decide the ops of the program.
 struct Kinds {
   bool splits = false;          // an I or a W
   bool whole = false;           // a B
@@ -156,7 +156,7 @@ std::string text_of(const std::string& name, const CheckShape& shape, const Kind
       backwards_of(kinds, whole_where), kScheduleFile);
 }
 
-// What the order lacks is what its ranks wait for.
+// Notes the tasks that the order lacks: ranks wait for them.
 void add_missing(const CheckReport& report, std::vector<std::string>& notes) {
   constexpr std::size_t kMostNamed = 3;
   std::size_t missing = 0;

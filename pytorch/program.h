@@ -20,7 +20,7 @@ namespace ripeline::verify {
 struct ScheduleProgram {
   std::string text;                // in the language
   std::string order;               // the file that it names, kScheduleFile
-  std::vector<std::string> notes;  // what of the file the program does not have
+  std::vector<std::string> notes;  // on missing tasks and parts of the file left out
 };
 inline constexpr const char* kScheduleFile = "schedule.csv";
 

@@ -92,7 +92,7 @@ void check_places(ScheduleCheck& checking) {
 
 namespace {
 
-// What the file does of that which needs a missing task: it never starts.
+// Names the actions of the file that need a missing task, and so never start.
 std::string what_waits(const ScheduleCheck& checking, const Action& missing) {
   constexpr std::array kKinds = {ActionKind::forward, ActionKind::backward,
                                  ActionKind::backward_input, ActionKind::backward_weight};
@@ -201,7 +201,7 @@ void check_memory(ScheduleCheck& checking) {
   report.stage_peak.assign(stages, 0);
   std::vector<std::int64_t> rank_held(report.rank_peak.size(), 0);
   std::vector<std::int64_t> stage_held(stages, 0);
-  std::vector<std::optional<std::int64_t>> rooms;  // of the ranks, in activations of stages
+  std::vector<std::optional<std::int64_t>> rooms;  // per rank, in activations of stages
   for (int rank = 0; rank < checking.map().ranks; ++rank) {
     rooms.push_back(rank_room(options, report.shape.chunks(rank)));
   }

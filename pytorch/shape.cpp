@@ -1,4 +1,4 @@
-// What a table is judged as, where no option says it.
+// The shape that a table has by its own cells, where no option gives it.
 #include "pytorch/shape.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a table is judged as: taken from options where they are given, else from the file.
+// The shape that a table is judged by: taken from options where they are given, else from the file.
 #pragma once
 
 #include "pytorch/check.h"

@@ -14,7 +14,7 @@ namespace ripeline::verify {
 
 struct WireOfCells {
   WireProgram program;
-  std::vector<std::vector<spec::Action>> actions;  // what each of the program's actions is
+  std::vector<std::vector<spec::Action>> actions;  // the table's, per rank and index
 };
 // Stages are in the shape's map, each in the row of its rank.
 [[nodiscard]] WireOfCells wired(const spec::ActionTable& table, const CheckShape& shape);

@@ -11,7 +11,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-constexpr std::int32_t kMostMicrobatches = 1 << 20;  // of a step in which members agree
+constexpr std::int32_t kMostMicrobatches = 1 << 20;  // in a step that has ballots
 
 }  // namespace
 

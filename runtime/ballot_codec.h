@@ -7,7 +7,7 @@
 
 namespace ripeline::runtime {
 
-// Of a step of so many microbatches, by a member of the rank.
+// Encodes the ballot of a member of the rank, in a step of so many microbatches.
 [[nodiscard]] Payload encode_ballot(const core::ProgramFacts& facts, int rank, int microbatches,
                                     const core::Ballot& ballot);
 // Refuses what is no ballot of a member of the rank; whether it fits the step is for the executor

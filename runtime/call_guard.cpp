@@ -29,7 +29,7 @@ nanoseconds between_looks(const CallGuard::Limits& limits) {
 // the count is the same, so is the call.
 struct Watched {
   std::atomic<const char*> call{nullptr};  // null: it is in none
-  std::atomic<std::uint64_t> count{0};     // of how often that has changed
+  std::atomic<std::uint64_t> count{0};     // how often that has changed
   std::shared_ptr<GuardedThreads> threads;
   bool runs_tasks = false;
   std::mutex mutex;
@@ -49,7 +49,7 @@ struct Watched {
   }
 };
 
-// Of this thread. The pointer is null again before the thread's other objects end, of which some
+// This thread's own. The pointer is null again before the thread's other objects end: some of them
 // make calls.
 thread_local Watched* self = nullptr;
 thread_local struct Keeper {
@@ -61,7 +61,7 @@ thread_local struct Keeper {
 
 class GuardedThreads {
  public:
-  // What the guard knows of a thread.
+  // The guard's record of a thread.
   struct Look {
     std::weak_ptr<Watched> watched;
     std::uint64_t count = 0;

@@ -28,15 +28,15 @@
 
 namespace ripeline::runtime {
 
-class GuardedThreads;  // of a guard
+class GuardedThreads;  // the threads that a guard watches
 
 class CallGuard {
  public:
   static constexpr std::chrono::seconds kOrderly{10};
 
   struct Limits {
-    std::chrono::nanoseconds call;                // of the thread that makes the guard
-    std::chrono::nanoseconds orderly = kOrderly;  // longer, of the others
+    std::chrono::nanoseconds call;                // for the thread that makes the guard
+    std::chrono::nanoseconds orderly = kOrderly;  // longer, for the others
   };
   // How the process ends, after what was said; null: as above.
   using End = std::function<void()>;
@@ -65,7 +65,7 @@ class CallGuard {
 // Adds this thread, which runs tasks; one that is among them already stays. Null: nothing.
 void join_guarded_threads(const std::shared_ptr<GuardedThreads>& threads);
 
-// What this thread is in; of one in another, the inner one counts. The name must stay.
+// Marks the call that this thread is in; where calls nest, the inner one counts. Borrows the name.
 class GuardedCall {
  public:
   explicit GuardedCall(const char* name);
@@ -77,7 +77,7 @@ class GuardedCall {
   const char* outer_ = nullptr;
 };
 
-// Of which task the calls of this thread are: `1F3`.
+// Names the task that this thread's calls are for: `1F3`.
 class GuardedTask {
  public:
   explicit GuardedTask(std::string name);

@@ -1,4 +1,4 @@
-// What goes from stage to stage between the tasks of LibTorch stages.
+// Carried: the payloads that go from stage to stage between the tasks of LibTorch stages.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline bool computes_gradients(core::OpKind kind) {
   return kind == core::OpKind::backward || kind == core::OpKind::backward_input;
 }
 
-// Of an edge between stages. A plain op passes on what it gets.
+// The payload of an edge between stages. A plain op passes on what it gets.
 inline Carried carried(core::OpKind producer, core::OpKind consumer) {
   using core::OpKind;
   const auto is = [&](const auto& fits) {

@@ -176,7 +176,7 @@ bool read(BlobReader& from, AllLaunched& word) {
   return true;
 }
 
-// Of the kind with that number; false: there is none, or it is not one.
+// Reads a word of the kind with that number; false: there is no such kind, or it is malformed.
 template <std::size_t kKind = 0>
 bool read_kind(std::size_t kind, BlobReader& from, CarrierWord& word) {
   if constexpr (kKind < std::variant_size_v<CarrierWord>) {

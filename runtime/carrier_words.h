@@ -1,5 +1,5 @@
-// What the two ends of a carrier tell each other (runtime/cuda/carriers/carrier.h), as payloads of
-// messages with the signal `carrier`: little-endian (docs/formats.md). Plain values and pure
+// The words that the two ends of a carrier exchange (runtime/cuda/carriers/carrier.h), as payloads
+// of messages with the signal `carrier`: little-endian (docs/formats.md). Plain values and pure
 // functions.
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t kMostPlaces = 4096;  // in one word
 struct CarrierHello {
   std::string setting;                 // the carrier that this end was told to use; empty: none
   std::string host;                    // equal at both ends: they may reach each other's memory
-  std::optional<MemoryHandle> handle;  // of `token`; nothing: `why` says why not
+  std::optional<MemoryHandle> handle;  // to memory with `token`; nothing: `why` says why not
   std::uint64_t token = 0;
   std::string why;
   bool operator==(const CarrierHello&) const = default;
@@ -94,7 +94,7 @@ struct NcclName {
 // With the envelope of a message: its send has been launched, and its receive may be.
 struct Launched {
   std::uint64_t number = 0;          // among those of this direction, from 0
-  std::vector<std::uint64_t> sizes;  // of its parts, in bytes
+  std::vector<std::uint64_t> sizes;  // per part, in bytes
   Blob head;
   bool operator==(const Launched&) const = default;
 };

@@ -20,7 +20,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// What user code says, or throws.
+// Runs user code: returns its status, or its exception as a status.
 template <class Run>
 Status guarded(const Run& run) {
   try {
@@ -110,7 +110,7 @@ bool InlineEngine::ended(Ended& out) {
   } else if (together) {
     out = run_pair(work_, before_task_, std::move(next.call), std::move(*next.with));
   } else {
-    // What the first gives leaves before the second runs.
+    // The first task's outputs leave before the second task runs.
     out = run(work_, before_task_, std::move(next.call));
     starts_.push_front({std::move(*next.with), std::nullopt});
   }

@@ -25,7 +25,7 @@
 namespace ripeline::runtime {
 
 struct Ended {
-  Call call;  // of a step that could not begin: without a task (its lane is -1)
+  Call call;  // if a step could not begin: without a task (its lane is -1)
   std::optional<Call> with = std::nullopt;  // the other one of a pair that the work made one
   core::Time begin{0};                      // on the engine's clock
   core::Time end{0};

@@ -27,16 +27,16 @@ struct Source {
   const char* ranks;
   const char* local_rank;
   const char* local_ranks;
-  // Of several hosts, how many ranks each has, as `2(x3),1`, and which of them this one is.
+  // On several hosts: how many ranks each has, as `2(x3),1`, and the number of this host.
   const char* ranks_of_hosts = nullptr;
   const char* host = nullptr;
-  // What tells its runs apart; not always alone.
+  // These tell its runs apart, though not always without the process that started the ranks.
   std::array<const char*, 4> run = {};
-  // Of a run on several hosts, where nothing is said of its store: the list of its hosts, of which
-  // the first has rank 0, and numbers from which a port follows.
+  // For a run on several hosts whose store is not given: the list of its hosts, the first of which
+  // has rank 0, and numbers from which a port follows.
   std::array<const char*, 2> hosts = {};
   std::array<const char*, 2> port_from = {};
-  // Of the store of torchrun's agent: that there is one, and how often it has started the ranks.
+  // For the store of torchrun's agent: whether it exists, and how often it has started the ranks.
   const char* agent = nullptr;
   const char* attempt = nullptr;
   // How a user says where the store is.
@@ -77,7 +77,7 @@ constexpr std::array kSources = {
 };
 constexpr int kMostRanks = 65536;
 constexpr int kHighestPort = 65535;
-// Of ports that follow from a job: below those that the kernel gives to whoever asks for any.
+// The ports that follow from a job lie below those that the kernel gives to whoever asks for any.
 constexpr std::uint64_t kFirstPort = 20'000;
 constexpr std::uint64_t kPorts = 9'000;
 constexpr std::uint64_t kStepsOfJob = 16;  // neighbours have ports of their own

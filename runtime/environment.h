@@ -1,6 +1,6 @@
-// Who a rank is, from the variables of whatever started it: `ripeline launch` and torchrun, Open
-// MPI's and MPICH's mpirun, Slurm's srun (docs/runtime.md). Of those whose variables are there the
-// first in this order counts: the inner one, where one starts the other.
+// RankEnvironment: the rank that a process is, from the variables of whatever started it: `ripeline
+// launch` and torchrun, Open MPI's and MPICH's mpirun, Slurm's srun (docs/runtime.md). The first in
+// this order whose variables are set counts: the inner one, where one starts the other.
 //
 // The ranks of one host meet in a folder: RIPELINE_FOLDER, which `ripeline launch` sets, or one
 // whose name follows from the run's own variables and from the process that started its ranks.
@@ -16,10 +16,10 @@ namespace ripeline::runtime {
 
 // Where the ranks of several hosts meet.
 struct StorePlace {
-  std::string host;  // of rank 0, which serves it, unless torchrun's agent does
+  std::string host;  // the host of rank 0, which serves it, unless torchrun's agent does
   int port = 0;
   bool is_of_agent = false;
-  std::string attempt = {};  // of torchrun, whose store sees several
+  std::string attempt = {};  // torchrun's, whose store sees several
 };
 
 struct RankEnvironment {
@@ -27,8 +27,8 @@ struct RankEnvironment {
   int ranks = 1;
   int local_rank = 0;
   int local_ranks = 1;
-  std::string folder;   // of ranks of one host
-  StorePlace store;     // of ranks of several hosts; then the folder is empty
+  std::string folder;   // for ranks of one host
+  StorePlace store;     // for ranks of several hosts; then the folder is empty
   std::string address;  // numbers: RIPELINE_ADDRESS, by which the others reach this host; or empty
   [[nodiscard]] int default_threads() const;  // cores / ranks on this host, at least 1
 };

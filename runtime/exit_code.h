@@ -14,7 +14,7 @@ namespace ripeline::runtime {
 // (runtime/termination.h).
 inline constexpr int kToldToEnd = 143;
 
-// Of main().
+// The exit code for main() to return.
 [[nodiscard]] constexpr int exit_code_of(core::StatusCode code) {
   switch (code) {
     case core::StatusCode::ok:

@@ -117,7 +117,7 @@ Time Faults::look(Time now) {
 }
 
 void Faults::tell(ProcessReport mine, Time now) {
-  // That nothing happens here, or that a peer is silent, is no failure of this process.
+  // A stall that this process saw, or a peer's silence, is no failure of its own.
   if (own_.code() != StatusCode::timeout && !hindered_) mine.status = own_;
   mine.complaints = complaints_;
   mine.process = self_;
@@ -157,7 +157,7 @@ bool Faults::is_settled(Time now) const {
   return true;
 }
 
-// Of all that anybody has against the process: what says most, of as much the earliest.
+// The worst complaint that anybody has about the process; of equally bad ones, the earliest.
 std::optional<Complaint> Faults::worst_complaint(int process) const {
   std::optional<Complaint> worst;
   const int processes = static_cast<int>(peers_.size());
@@ -166,8 +166,8 @@ std::optional<Complaint> Faults::worst_complaint(int process) const {
     if (!report) continue;
     for (Complaint c : report->complaints) {
       if (c.process < 0 || c.process >= processes || c.process == by) continue;
-      // Who has reported is there: it and who lost it lost their connection, for which the first
-      // of the two stands.
+      // A process that has reported is alive: it and the one that lost it lost their connection,
+      // which counts against the first of the two.
       if (c.of == Complaint::Of::lost && peers_[static_cast<std::size_t>(c.process)].report) {
         const auto [first, second] = std::minmax({by, c.process});
         c.process = first;
@@ -250,7 +250,7 @@ Status Faults::outcome(const core::ProgramFacts& facts, Time now) const {
     if (!report || report->last.empty()) continue;
     text += layout_.name(process) + " did last: " + report->last + "\n";
   }
-  // What was seen here first, where the first line does not say it.
+  // This process's own failure comes last, unless the text has it already.
   if (!own_.ok() && text.find(own_.message()) == std::string::npos) text += own_.message() + "\n";
   if (text.ends_with('\n')) text.pop_back();
   return {code_of(blame), text};

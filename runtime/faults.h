@@ -41,8 +41,8 @@ class Faults {
   void resume(core::Time now) { last_event_ = now; }
   // Something has happened here.
   void happened(core::Time now) { last_event_ = now; }
-  // What the transport knows of a neighbour, asked at `now`: when it last gave a sign of life. Its
-  // silence is what was between: while nobody asked, it may well have spoken.
+  // The transport, asked at `now`, last had a sign of life from the neighbour at `at`. The
+  // neighbour's silence lasts from then to `now`: while nobody asked, it may well have spoken.
   void heard(int process, core::Time at, core::Time now);
 
   void failed(core::Status why, core::Time now);  // this process
@@ -57,7 +57,7 @@ class Faults {
   core::Time look(core::Time now);
 
   [[nodiscard]] bool any() const { return since_.has_value(); }
-  // Of this process, once.
+  // This process has yet to report, which it does once: by tell().
   [[nodiscard]] bool owes_report() const { return any() && !told_; }
   void tell(ProcessReport mine, core::Time now);
   // The reports that neighbours have to be sent now.
@@ -94,7 +94,7 @@ class Faults {
   core::Time last_event_{0};
   std::optional<core::Time> since_;  // a fault was noticed
   bool told_ = false;
-  core::Status own_;                   // what this process noticed or did itself
+  core::Status own_;                   // this process's own failure, or what it saw
   bool hindered_ = false;              // it is what others did
   std::vector<Complaint> complaints_;  // its own
 };

@@ -33,7 +33,7 @@ Status system_error(const std::string& path, const std::string& what) {
 // The locks of a claim's file, each of one byte, which need not be there.
 enum class Lock : off_t {
   life,   // held by the process that has claimed it
-  place,  // of one that has ended: held by the one that takes its place
+  place,  // if its process has ended: held by the one that takes over
 };
 
 struct flock lock_of(Lock what, short type) {
@@ -123,7 +123,7 @@ Status FolderStore::draft(const std::string& key, const Blob& value, Draft& draf
   return status;
 }
 
-// What is there already takes no more room, but for what is beyond the reserve.
+// Overwrites the reserve, which takes no more room on the disk, unless the value is longer.
 bool FolderStore::use_reserve(const Blob& value, Draft& draft) {
   if (reserve_.descriptor < 0) return false;
   draft = std::exchange(reserve_, {});
@@ -154,7 +154,7 @@ Status FolderStore::set(const std::string& key, const Blob& value) {
 
 Status FolderStore::set_if_absent(const std::string& key, const Blob& value, Blob& there) {
   Draft draft;
-  // What is to be said may be that there are no more descriptors, or that the disk is full.
+  // The value may say that there are no more descriptors, or that the disk is full.
   if (Status drafted = this->draft(key, value, draft); !drafted.ok()) {
     if (!use_reserve(value, draft)) return drafted;
   }
@@ -229,7 +229,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
 bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft, Blob& there) {
   const int old = ::open(path_of(key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (old < 0) return false;
-  // Of several that find it abandoned, the one that gets its lock takes its place, if it has it.
+  // Several may see it abandoned: the one that locks it takes over, if the key still names it.
   struct stat opened {};
   struct stat named {};
   const bool is_ours = !is_alive(old) && take_lock(old, Lock::place) && fstat(old, &opened) == 0 &&
@@ -249,7 +249,7 @@ void FolderStore::release(const std::string& key) {
 
 Claim FolderStore::claim_of(const std::string& key) {
   const int descriptor = ::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  // What cannot be opened for another reason is not known to have ended.
+  // If the file cannot be opened for another reason, its process is not known to have ended.
   if (descriptor < 0) return errno == ENOENT ? Claim::none : Claim::held;
   const bool held = is_alive(descriptor);
   close(descriptor);

@@ -48,7 +48,7 @@ class Gathers {
   [[nodiscard]] int waits_for() const;
 
  private:
-  // Of one subtree, or of all: by process.
+  // The bytes of the processes of one subtree, or of all.
   struct Part {
     std::string tag;
     std::map<int, Blob> blobs;
@@ -64,14 +64,14 @@ class Gathers {
   int self_;
   int processes_;
   core::Layout layout_;
-  std::int64_t number_ = -1;  // of the last that began
+  std::int64_t number_ = -1;  // the last that began
   bool active_ = false;
   bool told_parent_ = false;
   bool told_children_ = false;
   std::string tag_;
   std::map<int, Blob> parts_;                              // by process
   std::set<int> came_;                                     // children whose part is here
-  std::map<int, std::pair<std::int64_t, Part>> children_;  // of the next one, by child
+  std::map<int, std::pair<std::int64_t, Part>> children_;  // for the next one, by child
 };
 
 }  // namespace ripeline::runtime

@@ -15,7 +15,7 @@ void keep_freed_memory() {
   for (const char* name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"}) {
     if (std::getenv(name) != nullptr) return;
   }
-  constexpr int kLargest = 32 << 20;  // that glibc takes
+  constexpr int kLargest = 32 << 20;  // glibc's limit
   mallopt(M_MMAP_THRESHOLD, kLargest);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif

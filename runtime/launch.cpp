@@ -222,10 +222,10 @@ class Launcher {
   MergedOutput output_;
   Guard guard_;
   Stage stage_ = Stage::running;
-  std::optional<Clock::time_point> deadline_;  // of the stage
+  std::optional<Clock::time_point> deadline_;  // the stage's
   int ended_ = 0;                              // ranks
   int exit_code_ = 0;
-  std::string cause_;                           // of exit_code_, if it was not said at once
+  std::string cause_;                           // exit_code_'s, if it was not reported at once
   std::optional<Clock::time_point> failed_at_;  // the rank that gave exit_code_
   bool interrupted_ = false;
   Status not_started_;

@@ -8,16 +8,16 @@
 
 namespace ripeline::runtime {
 
-// Of one process, ascending: those between which and it messages of the program go, its
-// partners, and those next to it in the tree (runtime/tree.h). `self` is among the neighbours of
-// each of them.
+// The neighbours of one process, ascending: the processes with which it exchanges messages of the
+// program, its partners, and those next to it in the tree (runtime/tree.h). `self` is among the
+// neighbours of each of them.
 [[nodiscard]] std::vector<int> neighbours_of(int self, const core::Layout& layout,
                                              const core::ProgramFacts& facts);
-// Those with which it has tasks together, ascending: the other members of its rank, if tasks of the
-// program have collectives, and the same member of the rank in the other replicas.
+// The processes with which it has tasks together, ascending: the other members of its rank, if
+// tasks of the program have collectives, and the same member of the rank in the other replicas.
 [[nodiscard]] std::vector<int> partners_of(int self, const core::Layout& layout,
                                            const core::ProgramFacts& facts);
-// Of them those that agree with it on what starts on the engine.
+// The partners that agree with it on what starts on the engine.
 [[nodiscard]] std::vector<int> agreeing_with(int self, const core::Layout& layout,
                                              const core::ProgramFacts& facts, core::Engine engine);
 // Without a program: next to it in the tree.

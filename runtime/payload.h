@@ -28,7 +28,7 @@ struct Payload {
   std::vector<std::byte> head = {};  // at most kLargestHead
   std::vector<Bytes> parts = {};     // at most kMostParts
 
-  // Of head and parts together.
+  // The bytes of head and parts together.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return size() == 0; }
 };

@@ -37,7 +37,7 @@ class HostPlace::Pool {
     }
   }
 
-  // What makes and ends buffers may wait for others that give theirs back: the lock is not held.
+  // The lock is not held while a buffer is made or ended: that may wait for others to come back.
   void* take(std::size_t size) {
     void* buffer = take_free(size);
     if (buffer == nullptr) buffer = memory_.take(size);

@@ -142,7 +142,7 @@ void Process::poll_sends(Time now, Actions& actions) {
 
 void Process::fail(Status why, Time now) { check(std::move(why), now); }
 
-// What does not fit at all is its sender's fault.
+// A message that does not fit at all is its sender's fault.
 void Process::check_sent(int process, Status status, Time now) {
   if (status.code() != StatusCode::invalid) return check(std::move(status), now);
   faults_.refused(process, status, now);

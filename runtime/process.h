@@ -77,8 +77,8 @@ class Process {
   Gathers gathers_;
   Faults faults_;
   Rank* rank_ = nullptr;
-  const core::ProgramFacts* facts_ = nullptr;  // of the last rank
-  std::vector<Delivery> kept_;                 // of edges, until there is a rank
+  const core::ProgramFacts* facts_ = nullptr;  // the last rank's
+  std::vector<Delivery> kept_;                 // for a rank, until there is one
   core::Status outcome_;
 };
 

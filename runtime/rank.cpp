@@ -23,7 +23,7 @@ namespace {
 constexpr int kMostMicrobatches = std::numeric_limits<int>::max() / core::Share::kLongestPeriod;
 constexpr std::size_t kLastEvents = 4;  // enough to see what a rank was at
 
-// What does not fit is refused at the first step: until then an executor is of its arbiter's rank.
+// A layout that does not fit is refused at the first step; until then the arbiter's rank counts.
 core::Coordinates with_rank(core::Coordinates coordinates, int rank) {
   coordinates.rank = rank;
   return coordinates;
@@ -190,7 +190,7 @@ Status Rank::check_count(int process, std::int64_t step, int microbatches) const
                                    " has " + std::to_string(microbatches_)};
 }
 
-// Of the present step or the next one: nobody is further.
+// A message is of the present step or the next one at most: nobody is further.
 Status Rank::check_step(const Delivery& delivery) const {
   const std::int64_t step = delivery.envelope.step;
   const std::int64_t present = executor_.step();
@@ -200,8 +200,7 @@ Status Rank::check_step(const Delivery& delivery) const {
                                    " is in step " + std::to_string(present)};
 }
 
-// Who sends a message is one end of its edge, who sends a grant the other; a notice comes from
-// either.
+// A message comes from its edge's producer, a grant from its consumer, a notice from either.
 Status Rank::check_sender(const Delivery& delivery) const {
   const core::EdgeId edge = delivery.envelope.message.edge;
   const auto refused = [&](const std::string& why) {
@@ -229,7 +228,7 @@ Status Rank::delivered(Delivery delivery, Time now) {
   if (fits.ok()) fits = check_step(delivery);
   // A late notice may be of a program whose turn is over.
   if (!fits.ok()) return delivery.envelope.signal == Signal::notice ? Status() : fits;
-  // What no task has is refused there.
+  // accept() refuses a microbatch that no task has.
   const int microbatch = delivery.envelope.message.microbatch;
   const bool may_be = microbatch >= 0 && microbatch <= kMostMicrobatches;
   if (!options_.due || !may_be) return accept(delivery, now);
@@ -270,7 +269,7 @@ Status Rank::accept(Delivery& delivery, Time now) {
     if (step != executor_.step()) return {};  // it is of no use any more, or not yet
     core::Notice notice;
     if (Status s = decode_notice(delivery, notice); !s.ok()) return s;
-    // What it says counts from when it came. One that does not fit is of no use, and no fault.
+    // A notice counts from when it came. One that does not fit is of no use, and no fault.
     (void)executor_.noticed(step, notice, std::min(delivery.at, now));
     return {};
   }
@@ -312,7 +311,7 @@ Status Rank::accept_end(Call& call, Time begin, Time end) {
   keep_outputs(call);
   const core::Task task = call.task.task;
   const Time chosen = call.task.start;
-  call.inputs.clear();  // what they hold is not kept until the next call
+  call.inputs.clear();  // their payloads are not kept until the next call
   spare_.push_back(std::move(call));
   const auto lane = index(task.lane);
   std::erase_if(running_, [task](const core::RunningTask& r) { return r.task == task; });
@@ -345,7 +344,7 @@ void Rank::take_inputs(core::Task task, std::vector<Input>& inputs) {
                   .payload = {}};
       const auto found = mailbox_.find({executor_.step(), id, m});
       if (found != mailbox_.end()) {
-        // What all tasks of a lane need stays for the last of them.
+        // A payload that all tasks of a lane need stays for the last of them.
         if (edge.of == core::Of::all && !is_last) {
           input.payload = found->second;
         } else {

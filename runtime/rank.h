@@ -52,13 +52,13 @@ class RankObserver {
   // The executor was asked at `now`, and gave these commands.
   virtual void polled(core::Time now, const core::Executor& executor,
                       std::span<const core::Command> commands) = 0;
-  // What else it sends: between two tasks.
+  // The rank sends the messages of these commands between two tasks, outside of a poll.
   virtual void sent(core::Time /*now*/, std::span<const core::Command> /*commands*/) {}
 };
 
 struct RankOptions {
-  // What tasks and messages take, on the clock: a profile, say, for a hint that waits. Nothing:
-  // what the rank's tasks took on average in the step before, and nothing in the first step.
+  // The time that tasks and messages take, on the clock: a profile, say, for a hint that waits.
+  // Nothing: the average of the rank's tasks in the step before, and none in the first step.
   std::optional<core::Costs> costs = std::nullopt;
   // When a message that has come is due, on the clock: injected delays. Null: at once.
   std::function<core::Time(const Envelope&)> due = nullptr;
@@ -94,7 +94,7 @@ class Rank {
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
   [[nodiscard]] bool step_done() const;
 
-  // What is_of_rank().
+  // Takes a delivery whose signal is_of_rank().
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
   // Its failure is the executor's, too.
@@ -102,7 +102,7 @@ class Rank {
 
   // Appends; a start is given once, and so is what is sent.
   core::Status poll(core::Time now, Actions& actions);
-  // What is to be sent alone: between two tasks that one poll() started.
+  // Appends sends alone: between two tasks that one poll() started.
   void poll_sends(core::Time now, Actions& actions);
 
   // Its tasks that run now, and those of the last step in the order in which they started.
@@ -117,7 +117,7 @@ class Rank {
   [[nodiscard]] const core::Ledger& ledger() const { return ledger_; }
 
  private:
-  // Of which step, over which edge, for which microbatch.
+  // The step, the edge and the microbatch of a payload.
   using Key = std::tuple<std::int64_t, core::EdgeId, std::int32_t>;
   struct LastEvent {
     const char* what;
@@ -173,13 +173,13 @@ class Rank {
   core::Time begun_{0};
   std::vector<std::vector<core::EdgeId>> inputs_of_;   // per lane: edges that carry a payload to it
   std::vector<std::vector<core::EdgeId>> outputs_of_;  // per lane: edges that carry its output
-  std::map<Key, Payload> mailbox_;            // arrived, handed over or to be sent; not yet taken
-  std::multimap<core::Time, Delivery> held_;  // that are not due, by when they are
+  std::map<Key, Payload> mailbox_;            // payloads that a task has yet to take, or to send
+  std::multimap<core::Time, Delivery> held_;  // not due yet, by when they are
   std::vector<core::RunningTask> running_;
   std::deque<LastEvent> last_;
   std::vector<core::Task> started_;
   std::vector<int> tasks_left_;          // per lane, to start
-  std::vector<core::Command> commands_;  // of the last poll
+  std::vector<core::Command> commands_;  // the last poll's
   std::vector<core::Time> took_;         // per lane: its tasks of this step, together
   std::vector<std::int64_t> ended_;      // per lane: in this step
   std::vector<Call> spare_;              // calls that have ended, for their memory

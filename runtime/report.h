@@ -14,7 +14,7 @@
 
 namespace ripeline::runtime {
 
-// What a process has noticed of another one.
+// A fault that a process has seen in another one.
 struct Complaint {
   enum class Of : std::uint8_t {
     sent,    // it sent what it must not
@@ -28,7 +28,7 @@ struct Complaint {
 };
 
 struct ProcessReport {
-  int process = -1;     // of which it is
+  int process = -1;     // the one that reports
   core::Status status;  // why it fails itself; ok: because of others
   std::vector<Complaint> complaints;
   core::RankWaits waits;  // `since` of what runs: on the clock of whoever has the report

@@ -74,7 +74,7 @@ Status Run::finish(std::chrono::nanoseconds limit) {
 Status Run::finish_all(std::chrono::nanoseconds limit) {
   std::vector<Blob> all;
   if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
-  // Who is not done yet may ask what is wrong, or be lost.
+  // A process that is not done yet may ask what is wrong, or be lost.
   const Time last = now() + limit;
   Status status = finish_until(last);
   while (!status.ok() && !process_.is_failing()) {
@@ -173,7 +173,7 @@ bool Run::take_ends(TaskEngine* engine) {
   while (engine != nullptr && engine->ended(ended_)) {
     any = true;
     process_.ended(std::move(ended_), now());
-    process_.poll_sends(now(), actions_);  // what it gives does not wait for the next one
+    process_.poll_sends(now(), actions_);  // the task's outputs do not wait for the next one
     send();
   }
   return any;

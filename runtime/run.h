@@ -37,7 +37,7 @@ class RunTrace;
 class Termination;
 
 struct RunOptions {
-  // Who is who; nothing: each process is a rank.
+  // The layout of the processes; nothing: each process is a rank.
   std::optional<core::Layout> layout = std::nullopt;
   FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; null: the host's
@@ -56,7 +56,7 @@ class Run {
   [[nodiscard]] int self() const { return process_.self(); }
   [[nodiscard]] int processes() const { return process_.processes(); }
   [[nodiscard]] const core::Layout& layout() const { return process_.layout(); }
-  // What the monotonic clock shows here less what that of process 0 does, as near as is known.
+  // The lead of the monotonic clock here over that of process 0, as near as is known.
   [[nodiscard]] core::Time ahead() const { return transport_.ahead(); }
 
   // Every process gives bytes and gets those of all, by process; also the barrier between steps.

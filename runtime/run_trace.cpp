@@ -93,7 +93,7 @@ Status RunTrace::close() {
   return status;
 }
 
-// What to add to the times of the record.
+// The offset to add to the times of the record.
 core::Time RunTrace::to_run_clock() {
   core::Time first = core::Time::max();
   core::Time last = written_;

@@ -58,7 +58,7 @@ class RunTrace {
   // other one does what step_ended() does. What that says is printed, since the run goes on. A step
   // has at most as many microbatches as the first.
   core::Status begin_step(const core::ProgramFacts& facts, int microbatches, Run& run);
-  // What the trace is to say of the run, but for its microbatches.
+  // Sets what the trace says of the run, but for its microbatches.
   void set_about(trace::Run about) { said_ = std::move(about); }
 
  private:
@@ -68,7 +68,7 @@ class RunTrace {
   std::string path_;
   core::Time pause_;
   core::Time next_{0};
-  // Of what was written last: its last event on the own clock, and what was added to that.
+  // The last event that was written, on the own clock, and the offset that was added then.
   core::Time written_ = core::Time::min();
   core::Time added_{0};
   trace::Record record_;

@@ -46,7 +46,7 @@ class Termination {
   [[nodiscard]] static core::Status status_of(const std::string& who);
   // The same while the ranks connect; ok if the signal has not come, or there is no `termination`.
   [[nodiscard]] static core::Status status_at_start(const Termination* termination, int rank);
-  // Of main(): 143, as of a process that SIGTERM ended, if the run failed and the signal has come.
+  // The exit code for main(): 143, as after an end by SIGTERM, if the run failed and it has come.
   [[nodiscard]] int exit_code_of(const core::Status& status) const;
 
  private:

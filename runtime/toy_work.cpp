@@ -31,7 +31,7 @@ Vector draw(const ToyModel& model, Stream stream, std::int64_t a, std::int64_t b
 }
 Vector weights(const ToyModel& model, int stage) { return draw(model, kWeights, stage, 0); }
 
-// What both the pipeline and the reference compute: one text, so the same bits.
+// The computation of both the pipeline and the reference: one text, so the same bits.
 Vector forward(const Vector& w, const Vector& x) {
   Vector y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = 1.5 * std::tanh(w[i] * x[i]);
@@ -49,7 +49,7 @@ Vector loss_gradient(const Vector& y, const Vector& target, int microbatches) {
   }
   return g;
 }
-// Of the argument of tanh, from the gradient of the output.
+// The gradient of tanh's argument, from the gradient of the output.
 Vector inner_gradient(const Vector& w, const Vector& x, const Vector& g) {
   Vector d(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {

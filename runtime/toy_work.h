@@ -38,7 +38,7 @@ class ToyWork final : public Work {
   core::Status begin_step(std::int64_t step, int microbatches) override;
   core::Status run(Call& call) override;
 
-  // Of the current step; a stage that ran nothing here has no entry.
+  // The gradients of the current step, by stage; a stage that ran nothing here has no entry.
   [[nodiscard]] const std::map<int, std::vector<double>>& gradients() const { return gradients_; }
   [[nodiscard]] double loss() const { return loss_; }
   // Activations and deferred gradients that are held now, of all microbatches; 0 at the end of a

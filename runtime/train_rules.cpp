@@ -202,7 +202,7 @@ std::string TrainRules::check_backwards(LaneId lane) const {
   return "";
 }
 
-// Of an `offload`, a `reload`, and what runs on what a reload brings back.
+// Checks an `offload`, a `reload`, and ops that run on what a reload brings back.
 std::string TrainRules::check_offloads(LaneId lane) const {
   const OpKind kind = kind_of(lane);
   const auto after = [&](OpKind needed, const char* why) {
@@ -225,8 +225,8 @@ std::string TrainRules::check_offloads(LaneId lane) const {
   return after(OpKind::reload, " needs what is offloaded");
 }
 
-// Of several replicas, and of tied weights: each stage's gradients are summed once, when they are
-// complete.
+// Checks programs with several replicas or tied weights: each stage's gradients are summed once,
+// when they are complete.
 std::string TrainRules::check_reductions(LaneId lane) const {
   const LaneFacts& own = lane_of(lane);
   if (facts_.replicas > 1 && !stage_has(own.stage, OpKind::reduce)) {

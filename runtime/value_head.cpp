@@ -140,7 +140,7 @@ class Reader {
 
   const Payload& payload_;
   BlobReader from_;
-  std::size_t tensors_ = 0;  // that have been read
+  std::size_t tensors_ = 0;  // read so far
 };
 
 }  // namespace

@@ -41,10 +41,10 @@ inline constexpr int kDeepestValue = 16;  // values in values
 
 struct ValueHead {
   ValueKind kind = ValueKind::none;
-  TensorType type = TensorType::float32;  // of a tensor, as its shape
+  TensorType type = TensorType::float32;  // a tensor's, as its shape
   std::vector<std::int64_t> shape = {};
   std::vector<ValueHead> values = {};  // inside, in order
-  std::vector<std::string> keys = {};  // of a dictionary, one for each
+  std::vector<std::string> keys = {};  // a dictionary's, one for each
   bool operator==(const ValueHead&) const = default;
 };
 

@@ -35,18 +35,18 @@ struct TaskInfo {
   core::Time start{0};  // on the rank's clock, when the executor started it
 };
 
-// What a needed task at another stage gave. Its parts may be shared with other tasks: read them.
+// The output of a needed task at another stage. Its parts may be shared: they are only read.
 struct Input {
-  std::string_view op;  // of the producer
+  std::string_view op;  // the producer's
   core::OpKind kind = core::OpKind::plain;
   int stage = 0;
   int microbatch = 0;
   Payload payload;
 };
 
-// What tasks at another stage get: one op there, at the other end of one edge.
+// The output for tasks at another stage: for one op there, at the other end of one edge.
 struct Output {
-  std::string_view op;  // of the consumer
+  std::string_view op;  // the consumer's
   core::OpKind kind = core::OpKind::plain;
   int stage = 0;
   core::EdgeId edge = -1;  // as the program's facts number it
@@ -74,18 +74,18 @@ class Work {
   // Runs the task to its end. A failure with the code `lost` is that of another process, with which
   // it computes: the run looks for whom to blame.
   virtual core::Status run(Call& call) = 0;
-  // What run() has begun of the task is over: at once where it computes on the host, and on a
-  // device when the host has seen that its stream is past it. Called once, before the rank hears
-  // that the task has ended, and so before anything runs that needs it; not of a task that has
-  // failed. In the thread of the task or in the loop's, beside tasks that do not need this one;
+  // The work that run() has begun for the task is over: at once where it computes on the host, and
+  // on a device when the host has seen that its stream is past it. Called once, before the rank
+  // hears that the task has ended, and so before anything runs that needs it; not for a task that
+  // has failed. Called in the task's thread or the loop's, beside tasks that do not need this one;
   // must not throw.
   virtual void ended(const TaskInfo& /*task*/) {}
   // Whether the task may run beside those of other engines of the rank, in a thread of its engine:
   // one that waits for others, say, or copies, and touches nothing that these do. Asked in the
   // loop's thread, at any time; must not throw.
   [[nodiscard]] virtual bool runs_beside(const TaskInfo& /*task*/) const { return false; }
-  // Of two tasks of a `pair` that start at once: whether the work has something for both that is
-  // faster than one after the other. Then run_pair() runs them to their ends, else run() each.
+  // Whether the work has something for both tasks of a `pair`, which start at once, that is faster
+  // than one after the other. Then run_pair() runs them to their ends, else run() each.
   [[nodiscard]] virtual bool runs_together(const TaskInfo& /*first*/,
                                            const TaskInfo& /*second*/) const {
     return false;

@@ -22,9 +22,9 @@ struct AgendaEvent {
   core::Time at{0};
   std::uint64_t number = 0;  // in the order of putting in
   core::Time sent{0};        // when it was put in
-  std::int32_t what = -1;    // a lane, an edge, or of `wake` a rank
+  std::int32_t what = -1;    // a lane or an edge; for `wake`, a rank
   std::int32_t microbatch = -1;
-  std::int32_t ordinal = 0;  // of a message
+  std::int32_t ordinal = 0;  // a message's
   Kind kind = Kind::finished;
 };
 
@@ -34,7 +34,7 @@ class Agenda {
 
   [[nodiscard]] bool empty() const { return heads_[next_] == kNever; }
   [[nodiscard]] std::size_t size() const { return numbers_ - taken_; }
-  // Of the next one; Time::max() if there is none.
+  // The time of the next event; Time::max() if there is none.
   [[nodiscard]] core::Time next_time() const {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
   }
@@ -106,7 +106,7 @@ class Agenda {
     }
   };
 
-  // That of the delay, else an empty one, else the heap.
+  // The queue of this delay, else an empty one, else the heap.
   [[nodiscard]] std::size_t queue_for(core::Time delay) {
     for (std::size_t i = 0; i < used_; ++i) {
       if (delays_[i] == delay) return i;

@@ -12,8 +12,8 @@ using trace::Cause;
 
 }  // namespace
 
-IdleWatch::IdleWatch(const core::ProgramFacts& facts, int rank, std::span<const int> sequential_ops)
-    : facts_(facts), rank_(rank), rows_(facts, rank, sequential_ops), ledger_(facts, rank) {
+IdleWatch::IdleWatch(const core::ProgramFacts& facts, int rank)
+    : facts_(facts), rank_(rank), rows_(facts, rank), ledger_(facts, rank) {
   for (const core::EdgeFacts& edge : facts.edges) {
     const bool within = edge.producer >= rows_.first_lane() && edge.producer < rows_.end_lane() &&
                         edge.consumer >= rows_.first_lane() && edge.consumer < rows_.end_lane();
@@ -66,7 +66,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   --watched.left;
   if (!watched.idle) return;
   watched.idle = false;
-  // What came last and had waited at its sender was waited for.
+  // The last message was waited for: the cause was its slot while it waited at its sender.
   if (watched.cause == Cause::input && last_waited_) {
     const Time from = std::max(watched.since, last_ended_);
     const Time until = std::max(from, last_sent_);

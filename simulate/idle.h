@@ -20,7 +20,7 @@ namespace ripeline::simulate {
 
 class IdleWatch {
  public:
-  IdleWatch(const core::ProgramFacts& facts, int rank, std::span<const int> sequential_ops);
+  IdleWatch(const core::ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
   // `ended` is when its producer did; until `sent` it waited at its sender.
@@ -29,11 +29,11 @@ class IdleWatch {
   // Ends the interval, which goes into `report` and, if there is one, the record.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
                trace::Record* record);
-  // What keeps an engine that is idle, beyond needs and room.
+  // Facts beyond needs and room that keep an engine idle.
   struct Kept {
     bool hands_over = false;  // a rendezvous message
     bool holds = false;       // its arbiter holds it idle
-    core::Task next;          // of a committed order: the only task that may start; lane -1: none
+    core::Task next;          // in a committed order the only task that may start; lane -1: none
     // For a caller that looks back on a run: what the engine starts next. From when that might
     // start, nothing kept it but the host. Lane -1: not known.
     core::Task starts = {};
@@ -52,7 +52,7 @@ class IdleWatch {
     std::int64_t left = 0;
     trace::Cause cause = trace::Cause::unknown;
     core::Time since{0};
-    std::vector<Piece> pieces;  // of the interval, but for the one that is open
+    std::vector<Piece> pieces;  // the interval's, except for the open one
   };
 
   [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {

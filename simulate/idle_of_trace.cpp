@@ -17,21 +17,21 @@ namespace {
 
 using core::Time;
 
-// What a rank saw, in the order in which it may have acted on it.
+// An event that a rank saw; they are sorted in the order in which it may have acted on them.
 struct Seen {
   enum class What : std::uint8_t { ended, arrived, started };
   Time at{0};
   What what = What::ended;
   core::Task task = {};
   core::Message message = {};
-  Time left{0};  // of a message: when its producer ended
+  Time left{0};  // a message's: its producer's end; `sent` if it could not wait for its receiver
   Time sent{0};
 };
 
 class Rank {
  public:
   Rank(const core::ProgramFacts& facts, int rank, std::int64_t step, trace::Record& record)
-      : facts_(facts), step_(step), record_(record), watch_(facts, rank, {}) {}
+      : facts_(facts), step_(step), record_(record), watch_(facts, rank) {}
 
   void lead(int microbatches, std::vector<Seen> seen) {
     std::stable_sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
@@ -69,7 +69,7 @@ class Rank {
   IdleWatch watch_;
   EngineReport report_;
   std::array<std::vector<core::Task>, core::kEngines> starts_;  // in their order
-  std::array<std::size_t, core::kEngines> started_{};           // of these
+  std::array<std::size_t, core::kEngines> started_{};           // how many of these have started
 };
 
 class Step {

@@ -3,37 +3,28 @@
 #include <algorithm>
 
 namespace ripeline::simulate {
-std::optional<core::PatienceRules> patience_of(const spec::Program& program) {
-  const std::optional<spec::Patience>& written = program.dispatch.hint.patience;
-  if (program.dispatch.in_order || !written) return std::nullopt;
-  return core::PatienceRules{.patience = written->patience.value(),
-                             .yield = written->yield.value(),
-                             .forecasts = written->forecasts,
-                             .learns = written->learns};
-}
+namespace {
 
-std::vector<int> fillers_of(const spec::Program& program) {
-  std::vector<int> ops;
-  for (const spec::HintPlace& place : program.dispatch.hint.fill) ops.push_back(place.op);
-  return ops;
-}
-
-core::FollowedOrder followed_order(const spec::Program& program, int rank, int microbatches) {
+// The order that the hint follows, as core's patience reads it.
+core::FollowedOrder followed_order(const spec::Program& program, const core::ProgramFacts& facts,
+                                   int rank, int microbatches) {
   core::FollowedOrder order;
-  order.reset(program.first_lane(rank), program.first_lane(rank + 1));
-  const spec::Order& of = at(program.orders, program.dispatch.hint.order);
-  const auto tasks = spec::expand(program, of, rank, microbatches);
-  if (!tasks.ok()) return order;  // a hint may be bad: then nothing is next
-  for (const core::Task& task : tasks.value()) order.add(task.lane);
+  const spec::Order& its = at(program.orders, program.dispatch.hint.order);
+  const auto tasks = spec::expand(program, its, rank, microbatches);
+  if (tasks.ok()) {
+    order.reset(facts.lanes_of(rank), tasks.value());
+  } else {
+    order.reset(facts.lanes_of(rank));  // a hint may be bad: then nothing is next
+  }
   return order;
 }
+
+}  // namespace
 
 InterpretedArbiter::InterpretedArbiter(const spec::Program& program,
                                        const core::ProgramFacts& facts, int rank)
     : program_(program), facts_(facts), rank_(rank) {
-  if (const auto rules = patience_of(program)) {
-    patience_.emplace(facts, rank, *rules, fillers_of(program));
-  }
+  if (facts.dispatch.patience) patience_.emplace(facts, rank);
 }
 
 core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatches) {
@@ -53,7 +44,10 @@ core::Status InterpretedArbiter::begin_step(std::int64_t /*step*/, int microbatc
   }
   machine_.emplace(program_, microbatches);
   state_ = machine_->initial();
-  if (patience_) begin_patience(microbatches);
+  if (patience_) {
+    followed_ = followed_order(program_, facts_, rank_, microbatches);
+    patience_->begin_step(microbatches, followed_);
+  }
   return {};
 }
 
@@ -61,11 +55,6 @@ void InterpretedArbiter::restore(const Moment& moment) {
   state_ = moment.state;
   followed_ = moment.followed;
   if (moment.patience) patience_.emplace(*moment.patience);
-}
-
-void InterpretedArbiter::begin_patience(int microbatches) {
-  followed_ = followed_order(program_, rank_, microbatches);
-  patience_->begin_step(microbatches, followed_);
 }
 
 void InterpretedArbiter::on_finished(core::Task task, core::Time now) {

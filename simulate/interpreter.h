@@ -16,16 +16,6 @@
 
 namespace ripeline::simulate {
 
-// The rules of the dispatch's hint, if it has patience.
-[[nodiscard]] std::optional<core::PatienceRules> patience_of(const spec::Program& program);
-
-// The ops that such a hint fills with, which it does at every chunk.
-[[nodiscard]] std::vector<int> fillers_of(const spec::Program& program);
-
-// The order that the dispatch's hint follows, as core's patience reads it.
-[[nodiscard]] core::FollowedOrder followed_order(const spec::Program& program, int rank,
-                                                 int microbatches);
-
 // Program and facts are borrowed and must outlive it.
 class InterpretedArbiter final : public core::Arbiter {
  public:
@@ -59,15 +49,14 @@ class InterpretedArbiter final : public core::Arbiter {
 
  private:
   void arrive(core::Message message);
-  void begin_patience(int microbatches);
 
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
   int rank_;
-  std::optional<spec::Machine> machine_;  // of the current step
+  std::optional<spec::Machine> machine_;  // the current step's
   spec::Machine::State state_;
-  std::optional<core::Patience> patience_;  // of a hint that has it
-  core::FollowedOrder followed_;            // what it reads
+  std::optional<core::Patience> patience_;  // if the hint has patience
+  core::FollowedOrder followed_;            // read by patience_
 };
 
 }  // namespace ripeline::simulate

@@ -39,7 +39,7 @@ double normal(Stream stream, const Drawn& drawn) {
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
-// Of mean 1.
+// A lognormal factor of mean 1; `sigma` is that of its logarithm.
 double lognormal(Stream stream, const Drawn& drawn, double sigma) {
   return std::exp(sigma * normal(stream, drawn) - sigma * sigma / 2);
 }
@@ -56,7 +56,7 @@ bool read_pair(std::string_view text, double& left, double& right) {
          read_number(text.substr(colon + 1), right);
 }
 
-// What was expected, or null.
+// Returns the form that was expected, or null if the part was read.
 const char* read_part(std::string_view key, std::string_view value, Jitter& j) {
   double left = 0;
   if (key.size() == 2 && key[0] == 'J' && value.empty()) {

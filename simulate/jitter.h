@@ -28,7 +28,7 @@ struct Jitter {
   double lognormal = 0;        // tasks: times a lognormal factor of mean 1 and this cv
   double pareto = 0;           // tasks: times a Pareto factor of mean 1 and this exponent; 0: off
   double input = 0;            // microbatches: a lognormal factor of mean 1; sigma of its log
-  double estimate = 0;         // what is known of an input's cost is off by such a factor
+  double estimate = 0;         // known costs of inputs: off by such a factor; sigma of its log
   std::map<int, double> slow;  // rank: times this
   double tail_share = 0;       // messages: this share comes late,
   double tail = 0;             // by this many units
@@ -42,7 +42,7 @@ struct Jitter {
   [[nodiscard]] bool draws() const;
 };
 
-// What something is drawn for.
+// The key of a draw.
 struct Drawn {
   std::uint64_t seed = 1;
   std::uint64_t what = 0;  // a task's op and stage, or a message's ends
@@ -52,19 +52,19 @@ struct Drawn {
 // FNV-1a of an op's name: the same in every program.
 [[nodiscard]] std::uint64_t name_key(std::string_view name);
 
-// Of the task's own factors; not of its input or its rank.
+// The product of the task's own factors, without those of its input and its rank.
 [[nodiscard]] double task_factor(const Jitter& jitter, const Drawn& drawn);
-// What it sleeps, in units of its mean's unit; `base` in the same.
+// How long the task sleeps, in the unit of `mean` and `base`.
 [[nodiscard]] double task_sleep(const Jitter& jitter, const Drawn& drawn, double mean, double base);
-// Of the microbatch, for every task whose cost varies with it.
+// The factor of the microbatch, for every task whose cost varies with it.
 [[nodiscard]] double input_factor(const Jitter& jitter, std::uint64_t seed,
                                   std::uint64_t microbatch);
-// What is known of the microbatch's cost, over what it is.
+// The known cost of the microbatch, divided by its real cost.
 [[nodiscard]] double estimate_factor(const Jitter& jitter, std::uint64_t seed,
                                      std::uint64_t microbatch);
 // Lognormal of mean 1, as measured spreads are drawn.
 [[nodiscard]] double spread_factor(double cv, const Drawn& drawn);
-// What a message takes longer, in units.
+// The extra time that a message takes, in units.
 [[nodiscard]] double message_delay(const Jitter& jitter, const Drawn& drawn);
 
 }  // namespace ripeline::simulate

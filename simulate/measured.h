@@ -52,12 +52,12 @@ class Measurement {
     [[nodiscard]] double deviation() const;
   };
 
-  // Of the traces of PyTorch.
+  // The state for traces of PyTorch.
   struct Torch {
-    int ranks = 0;  // of the run; 0: not known
+    int ranks = 0;  // in the run; 0: not known
     bool on_gpu = false;
     std::set<int> seen;                                          // ranks
-    std::optional<std::set<std::int64_t>> steps = std::nullopt;  // that all have which mark them
+    std::optional<std::set<std::int64_t>> steps = std::nullopt;  // common to traces that mark them
   };
 
   // Makes an entry for all that the program could run and send.

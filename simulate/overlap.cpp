@@ -10,7 +10,7 @@ namespace {
 using core::Time;
 
 struct Part {
-  Time alone{0};  // what is left of it
+  Time alone{0};  // the time that it would still take alone
   double slowdown = 1;
 };
 

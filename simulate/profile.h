@@ -30,7 +30,7 @@ struct Profile {
     double bytes_per_second = 0;  // 0: unlimited
   };
   struct Message {
-    std::string op;  // of the producer
+    std::string op;  // the producer's
     double bytes = 0;
   };
   trace::Unit unit = {};
@@ -40,7 +40,7 @@ struct Profile {
   std::vector<double> inputs;     // per microbatch: what `input` is in costs
   std::optional<double> control;  // latency of announcements and grants, in the unit
 
-  // What is said of an op at a stage for all microbatches; null: nothing.
+  // The entry for an op at a stage for all microbatches; null: there is none.
   [[nodiscard]] const Task* find_task(const std::string& op, int stage) const;
   // The same of an op of the program. A whole backward that was not measured takes what the two
   // halves of one take at the stage, one after the other.

@@ -39,7 +39,7 @@ class RestrictedAgreement final : public core::Agreement {
  private:
   bool open_ = true;
   std::optional<core::Engine> engine_;
-  bool spent_ = false;  // what is allowed of the engine has started
+  bool spent_ = false;  // the engine's one allowed task has started
   std::optional<core::TaskSet> only_;
 };
 

@@ -17,7 +17,7 @@ using core::Time;
 using nlohmann::json;
 using spec::Program;
 
-constexpr int kMostRows = 40;  // of ranks in the text
+constexpr int kMostRows = 40;  // ranks in the text
 
 double in_units(const ReportedRun& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);
@@ -38,7 +38,7 @@ double share(Time part, Time whole) {
 
 Time wall_bubble(const RunReport& run) { return run.makespan - run.work; }
 
-// Of the compute engine: of its span how much it worked, over all ranks.
+// The part of the makespan in which the compute engines worked, over all ranks.
 double utilisation(const RunReport& run) {
   Time busy{0};
   for (const auto& rank : run.ranks) busy += rank[0].busy;

@@ -1,4 +1,4 @@
-// What a simulated run was, for people, programs and pandas.
+// The report of a simulated run, for people, programs and pandas.
 //
 // Pure functions of the run; times in the timing's unit.
 #pragma once

@@ -17,7 +17,7 @@ using core::Command;
 using core::Status;
 using core::Time;
 
-constexpr int kWaitingLines = 12;  // of a stuck run
+constexpr int kWaitingLines = 12;  // in the text of a stuck run
 
 struct Rank {
   Rank(const core::ProgramFacts& facts, int rank, std::unique_ptr<core::Arbiter> made)
@@ -32,7 +32,7 @@ struct Rank {
   core::OneMember alone;
   core::Executor executor;
   std::unique_ptr<IdleWatch> watch;
-  std::array<Overlap, core::kEngines> overlaps;  // of a program with pairs
+  std::array<Overlap, core::kEngines> overlaps;  // used by programs with pairs
   std::uint8_t engines = 0;                      // bits: those that its lanes use
   bool touched = false;                          // something happened to it at this instant
 };
@@ -108,7 +108,7 @@ class Simulator::Impl {
     ended_.assign(facts_.lanes.size() * index(microbatches_), Time{0});
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       std::unique_ptr<IdleWatch>& watch = ranks_[r]->watch;
-      watch = std::make_unique<IdleWatch>(facts_, static_cast<int>(r), options_->sequential_ops);
+      watch = std::make_unique<IdleWatch>(facts_, static_cast<int>(r));
       watch->begin_step(microbatches_);
     }
     return {};
@@ -205,7 +205,7 @@ class Simulator::Impl {
     return rank.executor.noticed(step_, notice, now_);
   }
 
-  // What the rank's links have due at once, so that others see it before they start anything.
+  // Carries out what the rank's links have due, so that others see it before they start anything.
   Status links(Rank& rank) {
     touch(rank);
     commands_.clear();
@@ -354,9 +354,9 @@ class Simulator::Impl {
     return report_.ranks[index(lane.rank)][static_cast<std::size_t>(lane.engine)];
   }
 
-  // Of the task that a lane runs; of a program with pairs.
+  // The end of the task that a lane runs; used by programs with pairs.
   struct End {
-    std::int32_t number = 0;  // of its ends in the agenda, the one that counts
+    std::int32_t number = 0;  // counts its ends in the agenda; the last one is valid
     Time at{0};
     std::size_t recorded = 0;  // its place in the record
   };
@@ -370,7 +370,7 @@ class Simulator::Impl {
   std::vector<End> ends_;    // per lane
   std::int64_t step_ = 0;
 
-  const Timing* timing_ = nullptr;  // of the current run, as are all that follow
+  const Timing* timing_ = nullptr;  // the current run's, as are all that follow
   const RunOptions* options_ = nullptr;
   int microbatches_ = 0;
   Time now_{0};

@@ -25,9 +25,9 @@
 
 namespace ripeline::simulate {
 
-inline constexpr int kCauses = 10;  // of trace::Cause
+inline constexpr int kCauses = 10;  // values of trace::Cause
 
-// Of one engine of one rank.
+// The report of one engine of one rank.
 struct EngineReport {
   std::int64_t tasks = 0;
   core::Time first{0};  // the start of its first task
@@ -40,10 +40,10 @@ struct EngineReport {
 struct RunReport {
   core::Status status;  // a breach, or a refusal; ok when stuck
   bool stuck = false;
-  std::string waiting;  // of a stuck run: who waits for what
+  std::string waiting;  // if stuck: who waits for what
   core::Time makespan{0};
   core::Time span{0};  // the largest of a rank's last end - its first start
-  core::Time work{0};  // of the compute engine that works longest
+  core::Time work{0};  // busy time of the compute engine that works longest
   std::int64_t tasks = 0;
   std::int64_t messages = 0;
   std::int64_t controls = 0;  // announcements and grants
@@ -57,9 +57,8 @@ struct RunReport {
 };
 
 struct RunOptions {
-  trace::Record* record = nullptr;       // borrowed; null: none
-  bool causes = false;                   // of idle intervals, also into the record
-  std::vector<int> sequential_ops = {};  // of the program, for the causes
+  trace::Record* record = nullptr;  // borrowed; null: none
+  bool causes = false;              // report why engines are idle, also in the record
 };
 
 class Simulator {

@@ -1,70 +1,72 @@
-// TableArbiter: core's arbiter interface for a program that was never compiled, and fast.
+// TableArbiter: core's arbiter for a program that was never compiled.
 //
-// What a generated arbiter is, put together at run time from the same parts: core's ReadyRows say
-// which needs are met, its Engines what is idle, its Ledger where there is room, its
-// CommittedOrders whose turn it is; spec's HintPolicy chooses. No rule is stated here. Tests hold
-// it to InterpretedArbiter in every state walked. Begins a step with memory of this rank alone.
+// The rules of a generated header, evaluated from the elaborated program: room by the facts' uses,
+// orders by spec's expansion, values of priorities by its expressions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
-#include "core/arbiter.h"
-#include "core/engines.h"
-#include "core/kept_order.h"
-#include "core/ledger.h"
-#include "core/order.h"
-#include "core/patience.h"
-#include "core/ready_rows.h"
-#include "spec/hint.h"
+#include "core/rule_arbiter.h"
+#include "core/rules.h"
+#include "spec/priority.h"
 #include "spec/program.h"
 
 namespace ripeline::simulate {
 
-// The ops whose tasks start in microbatch order, as core::ReadyRows takes them.
-[[nodiscard]] std::vector<int> sequential_ops(const spec::Program& program);
-
-// Program and facts are borrowed and must outlive it.
-class TableArbiter final : public core::Arbiter {
+// core/rules.h says what these are. Program and facts are borrowed and must outlive it.
+class ProgramRules : public core::FreeRules {
  public:
-  TableArbiter(const spec::Program& program, const core::ProgramFacts& facts, int rank);
+  ProgramRules(const spec::Program& program, const core::ProgramFacts& facts, int rank);
 
-  const core::ProgramFacts& facts() const override { return facts_; }
-  int rank() const override { return rank_; }
-  core::Status begin_step(std::int64_t step, int microbatches) override;
-  void on_finished(core::Task task, core::Time now) override;
-  void on_arrived(core::Message message, core::Time now) override;
-  void on_taken(core::Message message, core::Time now) override;
-  core::Task next_in_order(core::Engine engine) const override;
-  void ready(core::Engine engine, core::TaskSet& out) const override;
-  core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                      core::Time now) const override;
-  void expect(const core::Costs& costs) override;
-  void on_notice(const core::Notice& notice, core::Time now) override;
-  void take_notices(core::Time now, std::vector<core::Notice>& out) override;
-  void started(core::Task task, core::Time now) override;
-
-  [[nodiscard]] std::int64_t held(int pool) const { return ledger_.held(pool); }
+  [[nodiscard]] const core::ProgramFacts& facts() const { return *facts_; }
+  [[nodiscard]] bool has_room(core::LaneId lane, const std::int64_t* held) const {
+    for (const Use& use : uses_of(lane)) {
+      if (held[use.pool] > use.most) return false;
+    }
+    return true;
+  }
+  void acquire(core::LaneId lane, std::int64_t* held) const {
+    for (const Use& use : uses_of(lane)) held[use.pool] += use.acquires;
+  }
+  void release(core::LaneId lane, std::int64_t* held) const {
+    for (const Use& use : uses_of(lane)) held[use.pool] -= use.releases;
+  }
+  [[nodiscard]] core::Status write_order(int rank, int microbatches,
+                                         core::OrderWriter& order) const;
+  [[nodiscard]] std::int64_t priority(core::Task task, const std::int64_t* held,
+                                      int microbatches) const {
+    return priorities_.value(task, microbatches, [held](int pool) { return held[pool]; });
+  }
 
  private:
-  [[nodiscard]] bool may_start(core::Task task, core::Engine engine,
-                               const core::TaskSet* allowed) const;
-  [[nodiscard]] bool has_room(core::LaneId lane) const;
-  [[nodiscard]] core::LaneId awaited(core::Engine engine) const;
+  struct Use {
+    int pool;
+    std::int64_t acquires;
+    std::int64_t releases;
+    std::int64_t most;  // may be held before a start
+  };
+  [[nodiscard]] std::span<const Use> uses_of(core::LaneId lane) const {
+    const auto own = static_cast<std::size_t>(lane - first_lane_);
+    return std::span(uses_).subspan(first_use_[own], first_use_[own + 1] - first_use_[own]);
+  }
 
-  const spec::Program& program_;
-  const core::ProgramFacts& facts_;
-  int rank_;
-  core::ReadyRows rows_;
-  core::Engines engines_;
-  core::Ledger ledger_;
-  core::CommittedOrders order_;
-  std::optional<spec::HintPolicy> hint_;  // of the current step; nothing: dispatch in order
-  spec::HintPolicy::State hint_state_;
-  std::optional<core::Patience> patience_;  // of a hint that has it
-  std::optional<core::KeptOrder> kept_;     // of a dispatch that keeps one
-  core::FollowedOrder followed_;            // what these two read
+  const spec::Program* program_;
+  const core::ProgramFacts* facts_;
+  core::LaneId first_lane_;
+  std::vector<std::size_t> first_use_;  // per lane of the rank, and the end
+  std::vector<Use> uses_;
+  spec::Priorities priorities_;
+};
+
+class TableArbiter final : public core::RuleArbiter<ProgramRules> {
+ public:
+  TableArbiter(const spec::Program& program, const core::ProgramFacts& facts, int rank)
+      : RuleArbiter(rank, ProgramRules(program, facts, rank)) {}
 };
 
 }  // namespace ripeline::simulate
+
+extern template class ripeline::core::RuleArbiter<ripeline::simulate::ProgramRules>;

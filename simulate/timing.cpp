@@ -28,7 +28,7 @@ std::uint64_t task_key(const Program& program, int lane) {
 }
 
 core::Time rounded(double nanoseconds) {
-  // What is drawn may be longer than what is refused.
+  // A drawn time may be longer than what check_lengths() accepts.
   constexpr double kLongest = 1e18;
   return core::Time{std::llround(std::min(kLongest, nanoseconds))};
 }
@@ -155,7 +155,7 @@ void Timing::set_slowdowns(const Program& program) {
   }
 }
 
-// What a pair saves of the program's costs, it saves of others in proportion.
+// A pair that saves a part of the program's costs saves the same part of other costs.
 double Timing::slowdown_of(const Program& program, int lane, int other) const {
   const double slowdown = program.slowdown(lane, other);
   if (!options_.rank_costs) return slowdown;
@@ -182,7 +182,7 @@ void Timing::set_order(const Program& program, int microbatches) {
   order_ = core::input_order(core::InputOrder::pyramid, costs);
 }
 
-// What an input costs is known before its step: how long it is. Everything else is drawn.
+// Sets the costs that are known before a step: an input's length is known, all else is drawn.
 void Timing::set_costs(int microbatches) {
   for (const Lane& lane : lanes_) {
     const auto id = static_cast<core::LaneId>(costs_.tasks.size());
@@ -277,7 +277,7 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
       lane.means[index(*task.microbatch)] = task.mean;
     }
     lane.measured = usual.has_value() || of_microbatches;
-    // Of entries for one microbatch, the others have the mean of all.
+    // Inputs without an entry of their own have the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
   draws_ = draws_ || lane.cv > 0;

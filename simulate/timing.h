@@ -24,15 +24,15 @@
 
 namespace ripeline::simulate {
 
-// What costs are measured in where the program alone gives them: 1 is a millisecond on the trace's
-// clock, and has no meaning beyond that.
+// The unit of costs where the program alone gives them: 1 is a millisecond on the trace's clock,
+// and has no meaning beyond that.
 [[nodiscard]] trace::Unit plain_unit();
 
 struct TimingOptions {
   std::optional<trace::Unit> unit;  // nothing: the profile's, else plain_unit()
   std::optional<Profile> profile;
   std::optional<RankCosts> rank_costs;  // instead of the program's costs
-  // Of every link, in the unit; they replace the profile's.
+  // Values for every link, in the unit; they replace the profile's.
   std::optional<double> latency;
   std::optional<double> bytes_per_second;
   std::optional<double> message_bytes;
@@ -82,9 +82,9 @@ class Timing {
   [[nodiscard]] core::Time transfer(core::Message message) const {
     return edges_[static_cast<std::size_t>(message.edge)].transfer;
   }
-  // Of an announcement or a grant.
+  // The time that an announcement or a grant takes.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
-  // Of what members of a rank tell each other: as long as an announcement, by the options alone.
+  // The time of a ballot among a rank's members: that of an announcement, by the options alone.
   [[nodiscard]] core::Time ballot() const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
   // The input that the microbatch is; what is drawn is drawn for inputs.
@@ -98,9 +98,9 @@ class Timing {
 
  private:
   struct Lane {
-    double mean = 1;  // of all its tasks, in the unit
+    double mean = 1;  // over all its tasks, in the unit
     double cv = 0;
-    double slow = 1;  // of its rank
+    double slow = 1;  // its rank's factor
     bool once = false;
     bool measured = false;  // the profile has its cost
     spec::Share share;

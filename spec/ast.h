@@ -1,4 +1,4 @@
-// What was written: the tree of a `.ripe` file, before anything is known of its meaning.
+// The tree of a `.ripe` file as it is written, before anything is known of its meaning.
 //
 // Everything that language.md (docs/) names has a place here, supported or not; spans point into
 // the source. Comparison with same() ignores spans, so that parsing what print() wrote gives the
@@ -75,12 +75,12 @@ enum class At { here, prev, next, stage };
 struct NeededOp {  // one item of a `needs` list: F at prev [via …] [of m - 1 | of all]
   Name op;
   At at = At::here;
-  std::optional<Expr> stage;  // of `at (EXPR)`
+  std::optional<Expr> stage;  // in `at (EXPR)`
   Span span;
   std::optional<Name> via;           // slots, fifo, rendezvous or a channel's name
-  std::optional<Expr> via_capacity;  // of slots k, fifo k
+  std::optional<Expr> via_capacity;  // k of `slots k` and `fifo k`
   bool of_all = false;
-  std::optional<Expr> of;  // of EXPR, over m
+  std::optional<Expr> of;  // EXPR of `of EXPR`, over m
 };
 struct Needs {
   std::vector<NeededOp> items;
@@ -110,7 +110,7 @@ struct Op {  // op NAME KIND? sequential? once? on ENGINE? when EXPR? on m where
   Name name;
   std::vector<Name> kind;  // forward | backward | backward input | backward weight | reduce |
                            // offload | reload | recompute | user
-  std::optional<std::string> user_name;  // of user "name"
+  std::optional<std::string> user_name;  // name of `user "name"`
   bool sequential = false;
   bool once = false;
   std::optional<Name> engine;
@@ -188,7 +188,7 @@ struct HintPlace {
 struct HintClause {
   Name keyword;
   std::vector<HintPlace> places;
-  std::optional<Name> order;  // of follow
+  std::optional<Name> order;  // the order that `follow` names
   std::optional<Expr> value;
   Span span;
 };

@@ -11,7 +11,7 @@
 namespace ripeline::spec {
 
 struct Cost {
-  Rational each{1, 1};                  // of every task, unless it varies
+  Rational each{1, 1};                  // every task's, unless it varies
   std::optional<Expr> expression = {};  // over m alone: everything else is folded
 
   [[nodiscard]] static Cost by_microbatch(Expr expression);

@@ -44,7 +44,7 @@ std::size_t width(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// What is not fit for a terminal becomes '?'. `padding` gets as many columns, tabs kept.
+// Shows '?' for whatever is not fit for a terminal. `padding` gets as many columns, tabs kept.
 void show(std::string_view text, std::string& shown, std::string& padding) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode(text, i);

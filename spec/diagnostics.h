@@ -29,7 +29,7 @@ struct Span {
 struct Diagnostic {
   std::string id;       // kebab-case, stable
   std::string message;  // one sentence without a full stop: what is wrong
-  std::string hint;     // what was expected or what to do; may be empty
+  std::string hint;     // the expectation or the remedy; may be empty
   Span span;
   // The option of the command line that it is about, instead of a place in the text: -D ranks=9
   std::string option = {};
@@ -73,7 +73,7 @@ class [[nodiscard]] Result {
   std::variant<T, Diagnostics> state_;
 };
 
-// Of what leaves nothing to return: it was done, or at least one diagnostic says why it was not.
+// Success, with nothing to return, or at least one diagnostic that says why not.
 template <>
 class [[nodiscard]] Result<void> {
  public:

@@ -140,7 +140,7 @@ void collect_names(const Expr& expr, std::vector<std::string>& names) {
   for (const Expr& arg : expr.args) collect_names(arg, names);
 }
 
-// What binds less tightly than its place asks gets parentheses.
+// An expression gets parentheses if it binds less tightly than its position asks.
 Strength strength(const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::number:  // computed ones may be negative or fractions

@@ -83,7 +83,7 @@ bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                 [&](int member) { return at(state.members, member).position[index] == entries; });
 }
 
-// What the member's hint takes: of its own ready set, or of the common one.
+// The choice of the member's hint, from its own ready set or, with `intersection`, the common one.
 Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {
@@ -93,7 +93,7 @@ Task GroupMachine::chosen(const State& state, int member, int rank, Engine engin
   return {lane, m};
 }
 
-// Of those that may start at all replicas.
+// Whether the task is the first of the reductions that may start at all replicas.
 bool GroupMachine::is_first_reduction(const State& state, const Team& team,
                                       const Task& task) const {
   const auto place = [&](const Task& t) {

@@ -49,7 +49,7 @@ class GroupMachine {
   using Chooser = Machine::Chooser;
 
   struct State {
-    std::vector<Machine::State> members;    // of all replicas
+    std::vector<Machine::State> members;    // every replica's
     std::vector<std::vector<Task>> agreed;  // the logs, by log_index()
     bool operator==(const State&) const = default;
   };
@@ -76,7 +76,7 @@ class GroupMachine {
   // With whom `member` agrees on what starts on the engine; of one that is governed.
   [[nodiscard]] Team team(int rank, Engine engine, int member) const;
   [[nodiscard]] std::size_t log_index(int rank, Engine engine, int member) const;
-  // What may start on the engine at a member, whatever the log says.
+  // The tasks that may start on the engine at a member, whatever the log says.
   [[nodiscard]] std::vector<Task> ready(const Machine::State& state, int rank, Engine engine) const;
 
   // Everything that may happen next. `agree` names the first of its team.

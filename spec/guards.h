@@ -33,7 +33,7 @@ struct Guards {
 };
 
 [[nodiscard]] Guards guards_of(const Program& program, int lane);
-// Of every lane.
+// One per lane.
 [[nodiscard]] std::vector<Guards> guards_of(const Program& program);
 
 // The room that is asked for in this pool; nothing: it has no capacity, or the lane takes none of

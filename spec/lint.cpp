@@ -1,5 +1,5 @@
-// What is warned of is found in the Program, since `when` and the placement decide what there is at
-// a stage; its place is found in the tree.
+// Warnings are derived from the Program, since `when` and the placement decide which lanes a stage
+// has; their positions are looked up in the tree.
 #include "spec/lint.h"
 
 #include <algorithm>
@@ -37,14 +37,14 @@ std::string stages_text(const std::vector<int>& stages, int all) {
       named < stages.size() ? fmt::format(" and {} more", stages.size() - named) : "");
 }
 
-// What a stage takes from one pool for one microbatch, and gives back.
+// The amounts that a stage acquires from one pool for one microbatch, and releases.
 struct Balance {
   std::int64_t acquired = 0;
   std::int64_t released = 0;
   int lane = -1;  // the last that acquires
 };
 
-// What stages acquire in one place and do not release, in the order of the stages.
+// An amount that stages acquire by one clause and do not release in full; the stages are in order.
 struct Unreleased {
   Span span;
   std::string what;  // a stage does
@@ -79,7 +79,7 @@ class Linter {
   }
 
  private:
-  // What is so at several stages is said once, for the first.
+  // A warning that holds at several stages is given once, for the first.
   void warn(const char* id, std::string message, std::string hint, Span span) {
     const bool said = std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
       return d.id == id && d.span == span;
@@ -191,8 +191,8 @@ class Linter {
 
   // ---- resource-not-released
 
-  // What is released beyond what was acquired is an error. What an op acquires that is `once` does
-  // not add up, and may stay until the step ends.
+  // Releasing more than was acquired is an error already. An amount that a `once` op acquires does
+  // not add up, and may stay held until the step ends.
   void check_releases(int stage) {
     int period = 1;
     for (const int lane : lanes_at(stage)) {
@@ -317,7 +317,7 @@ class Linter {
     }
   }
 
-  // Of an op that is alone on its engine, or runs once a step, nothing is chosen that matters.
+  // No choice that matters is about an op that is alone on its engine, or runs once a step.
   void check_hint(const Hint& hint, const ast::Hint& written) {
     if (hint.places.empty()) return;
     std::set<int> listed;

@@ -4,12 +4,20 @@
 #include <cassert>
 
 #include "spec/hand_over.h"
+#include "spec/hint.h"
 
 namespace ripeline::spec {
+
 Machine::Machine(const Program& program, int microbatches)
     : program_(&program), microbatches_(microbatches), guards_(guards_of(program)) {
   for (int rank = 0; rank < program.ranks; ++rank) {
-    hints_.emplace_back(program, rank, microbatches);
+    hints_.push_back(hint_of(program, rank));
+    if (program.dispatch.hint.rule == core::HintRule::priority) {
+      priorities_.emplace_back(program, rank);
+    }
+  }
+  if (program.dispatch.hint.rule == core::HintRule::order) {
+    follow(at(program.orders, program.dispatch.hint.order));
   }
   for (int lane = 0; lane < static_cast<int>(program.lanes.size()); ++lane) {
     tasks_ += program.tasks_of(lane, microbatches);
@@ -28,6 +36,30 @@ Machine::Machine(const Program& program, int microbatches)
   }
 }
 
+// An order that has no meaning for this count is a bad hint: then only the ties are left.
+void Machine::follow(const Order& order) {
+  places_.resize(program_->lanes.size());
+  bound_.resize(static_cast<std::size_t>(program_->ranks));
+  for (int rank = 0; rank < program_->ranks; ++rank) {
+    const Result<std::vector<Task>> tasks = expand(*program_, order, rank, microbatches_);
+    if (!tasks.ok()) continue;
+    int place = 0;
+    for (const Task& task : tasks.value()) {
+      if (order.file) {
+        bound_[static_cast<std::size_t>(rank)].push_back(task);
+      } else {
+        places_[static_cast<std::size_t>(task.lane)].push_back(place++);
+      }
+    }
+  }
+}
+
+int Machine::next_place(const State& state, int lane) const {
+  const std::vector<int>& places = at(places_, lane);
+  const auto next = static_cast<std::size_t>(at(state.started, lane));
+  return next < places.size() ? places[next] : core::kNoPlace;
+}
+
 Machine::State Machine::initial() const {
   const auto m = static_cast<std::size_t>(microbatches_);
   const auto ranks = static_cast<std::size_t>(program_->ranks);
@@ -40,7 +72,7 @@ Machine::State Machine::initial() const {
   state.running.assign(ranks * kEngines, {});
   state.handing.assign(ranks * kEngines, 0);
   state.position.assign(ranks * kEngines, 0);
-  for (const HintPolicy& hint : hints_) state.hints.push_back(hint.initial());
+  state.rounds.assign(ranks, 0);
   state.started.assign(program_->lanes.size(), 0);
   return state;
 }
@@ -153,34 +185,58 @@ int Machine::lowest_startable(const State& state, int lane, const Allowed& allow
 }
 
 Task Machine::choice(const State& state, int rank, Engine engine, const Allowed& allowed) const {
-  const auto may_start_lane = [&](int lane) {
-    return at(program_->lanes, lane).engine == engine &&
-           lowest_startable(state, lane, allowed) >= 0;
+  const auto lowest = [&](int lane) {
+    const bool is_on = at(program_->lanes, lane).engine == engine;
+    return is_on ? lowest_startable(state, lane, allowed) : -1;
   };
-  int lane = -1;
+  const auto may_start_lane = [&](int lane) { return lowest(lane) >= 0; };
+  const auto of_lane = [&](int lane) { return lane < 0 ? Task{} : Task{lane, lowest(lane)}; };
+  const auto may_start_task = [&](const Task& task) {
+    return at(program_->lanes, task.lane).engine == engine &&
+           task.microbatch < program_->tasks_of(task.lane, microbatches_) &&
+           may_start(state, task.lane, task.microbatch) &&
+           (!allowed || allowed(task.lane, task.microbatch));
+  };
   if (program_->dispatch.in_order) {
-    lane = next_in_order(state, rank, engine).lane;
-    if (lane >= 0 && !may_start_lane(lane)) lane = -1;
-  } else {
-    const HintPolicy& hint = at(hints_, rank);
-    const auto may_start_task = [&](const Task& task) {
-      return at(program_->lanes, task.lane).engine == engine &&
-             may_start(state, task.lane, task.microbatch) &&
-             (!allowed || allowed(task.lane, task.microbatch));
-    };
-    const Task bound = hint.bound(may_start_task);
-    if (bound.lane >= 0) return bound;
-    const auto next_of = [&](int l, int from) {
-      for (int m = from; m < program_->tasks_of(l, microbatches_); ++m) {
-        if (may_start_task({l, m})) return m;
-      }
-      return -1;
-    };
-    const Task greatest = hint.greatest(next_of, [&](int pool) { return at(state.held, pool); });
-    if (greatest.lane >= 0) return greatest;
-    lane = hint.choose(at(state.hints, rank), may_start_lane);
+    const Task next = next_in_order(state, rank, engine);
+    return next.lane >= 0 && may_start_task(next) ? next : Task{};
   }
-  return lane < 0 ? Task{} : Task{lane, lowest_startable(state, lane, allowed)};
+  const core::Hint& hint = at(hints_, rank);
+  if (hint.rule() == core::HintRule::order) {
+    const std::vector<Task>& bound = at(bound_, rank);
+    const auto first = std::find_if(bound.begin(), bound.end(), may_start_task);
+    if (first != bound.end()) return *first;
+    return of_lane(
+        hint.followed([&](int lane) { return next_place(state, lane); }, may_start_lane));
+  }
+  if (hint.rule() == core::HintRule::priority) {
+    const Task greatest = greatest_of(state, rank, may_start_task);
+    if (greatest.lane >= 0) return greatest;
+  }
+  const auto tried = hint.tried(at(state.rounds, rank));
+  const auto first = std::find_if(tried.begin(), tried.end(), may_start_lane);
+  return first == tried.end() ? Task{} : of_lane(*first);
+}
+
+Task Machine::greatest_of(const State& state, int rank,
+                          const std::function<bool(const Task&)>& may_start) const {
+  Task best;
+  std::int64_t most = 0;
+  for (const core::Hint::Valued& valued : at(hints_, rank).valued()) {
+    for (int m = 0; m < program_->tasks_of(valued.lane, microbatches_); ++m) {
+      const Task task{valued.lane, m};
+      if (!may_start(task)) continue;
+      const std::int64_t value = at(priorities_, rank).value(task, microbatches_, [&](int pool) {
+        return at(state.held, pool);
+      });
+      if (best.lane < 0 || value > most) {
+        best = task;
+        most = value;
+      }
+      if (!valued.tells_apart) break;
+    }
+  }
+  return best;
 }
 
 int Machine::awaited(const State& state, int rank, Engine engine) const {
@@ -188,9 +244,11 @@ int Machine::awaited(const State& state, int rank, Engine engine) const {
   const auto may_have = [&](int lane) {
     return on_engine(lane) && engine_takes(state, lane) && has_room(state, lane);
   };
-  return at(hints_, rank).next(at(state.hints, rank), may_have, [&](int lane) {
+  const auto may_start_lane = [&](int lane) {
     return on_engine(lane) && lowest_startable(state, lane) >= 0;
-  });
+  };
+  return at(hints_, rank)
+      .awaited([&](int lane) { return next_place(state, lane); }, may_have, may_start_lane);
 }
 
 std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
@@ -262,7 +320,7 @@ std::optional<Delay> Machine::delay(const State& state, int edge, int microbatch
   const Edge& e = at(program_->edges, edge);
   if (e.rendezvous) {
     const Lane& consumer = at(program_->lanes, e.consumer);
-    // Of a lane whose tasks all need it, the first.
+    // The first task of a lane whose tasks all need it.
     const Task wanted{e.consumer, program_->needed_by(e, microbatch, microbatches_)};
     if (next_in_order(state, consumer.rank, consumer.engine) != wanted) {
       return Delay{.why = Delay::Why::rendezvous};
@@ -294,7 +352,8 @@ void Machine::start(State& state, int lane, int microbatch) const {
   for (const Acquire& a : l.acquires) state.held[static_cast<std::size_t>(a.pool)] += a.amount;
   ++started;
   ++state.position[engine];
-  at(hints_, l.rank).started(state.hints[static_cast<std::size_t>(l.rank)], lane);
+  int& round = state.rounds[static_cast<std::size_t>(l.rank)];
+  round = at(hints_, l.rank).next_round(round, lane);
 }
 
 void Machine::end(State& state, int lane, int microbatch) const {

@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/vocabulary/hint.h"
 #include "spec/guards.h"
-#include "spec/hint.h"
+#include "spec/priority.h"
 #include "spec/program.h"
 
 namespace ripeline::spec {
@@ -36,12 +37,12 @@ struct Block {
     engine,    // its engine runs what it may not run beside, or hands a message over
     room,      // `pool` has too little room
     order,     // it is not the next of its engine in its rank's order
-    kept,      // a task before it in the order that is kept would find no room in `pool`
+    kept,      // then a task before it in the kept order would find no room in `pool`
   };
   Why why = Why::need;
   int edge = -1;
   int pool = -1;
-  int lane = -1;  // of the task before, of `kept`
+  int lane = -1;  // kept: the lane of the task before
   bool operator==(const Block&) const = default;
 };
 
@@ -53,7 +54,7 @@ struct Delay {
     slot,        // its inbox is full
   };
   Why why = Why::slot;
-  int microbatch = -1;  // of overtaken: the other message's
+  int microbatch = -1;  // overtaken: the other message's
   bool operator==(const Delay&) const = default;
 };
 
@@ -61,7 +62,7 @@ class Machine {
  public:
   enum class Chooser : std::uint8_t {
     any,       // any task that may start
-    dispatch,  // what the program's own dispatch chooses
+    dispatch,  // the choice of the program's own dispatch
   };
   enum class TaskState : std::uint8_t { waiting, running, ended };
   enum class MessageState : std::uint8_t { none, sent, arrived };
@@ -83,13 +84,13 @@ class Machine {
     std::vector<RunningLanes> running;     // per rank and engine
     std::vector<int> handing;   // per rank and engine: rendezvous messages that it hands over
     std::vector<int> position;  // per rank and engine: tasks of its order that have started
-    std::vector<HintPolicy::State> hints;  // per rank
-    std::vector<int> started;              // per lane
+    std::vector<int> rounds;    // per rank: the place of its hint's round to try first
+    std::vector<int> started;   // per lane
     std::int64_t ended = 0;
     bool operator==(const State&) const = default;
   };
 
-  // Of a binding order, every rank's expansion must succeed for this count (check with expand()).
+  // Every rank's expansion of a binding order must succeed for this count (check with expand()).
   Machine(const Program& program, int microbatches);
 
   [[nodiscard]] const Program& program() const { return *program_; }
@@ -115,7 +116,7 @@ class Machine {
                             const Allowed& allowed = {}) const;
 
   // The lane that a hint with patience waits for on this engine, or -1; of a readiness-first
-  // dispatch that follows an order (HintPolicy::next).
+  // dispatch that follows an order (core::Hint::awaited).
   [[nodiscard]] int awaited(const State& state, int rank, Engine engine) const;
 
   // The lane's engine hands nothing over, and runs nothing or what the lane may run beside.
@@ -130,7 +131,7 @@ class Machine {
   // Everything that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
-  // Of a message that was sent; nothing: it may arrive, or was not sent.
+  // The reason why a sent message does not arrive; nothing: it may arrive, or was not sent.
   [[nodiscard]] std::optional<Delay> delay(const State& state, int edge, int microbatch) const;
   // Does it; the caller has checked that it is enabled. An arrival is accepted without its sending:
   // a rank sees arrivals only.
@@ -142,7 +143,7 @@ class Machine {
 
   [[nodiscard]] std::string describe(
       const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
-  // What the task waits for, and what the message does.
+  // In words: the task waits for this, and so does the message.
   [[nodiscard]] std::string describe(const State& state, int lane, int microbatch,
                                      const Block& block) const;
   [[nodiscard]] std::string describe(int edge, int microbatch, const Delay& why) const;
@@ -153,7 +154,13 @@ class Machine {
            static_cast<std::size_t>(microbatch);
   }
   [[nodiscard]] bool met(const State& state, int edge, int microbatch) const;
-  // Of the order that is kept: the first task that would find no room once a task of `lane` has
+  void follow(const Order& order);
+  // By priority: of the tasks that may start the greatest, lane -1 if a place lists none.
+  [[nodiscard]] Task greatest_of(const State& state, int rank,
+                                 const std::function<bool(const Task&)>& may_start) const;
+  // Where the next occurrence of the lane stands in the order that its rank's hint follows.
+  [[nodiscard]] int next_place(const State& state, int lane) const;
+  // The first task of the kept order that would find no room once a task of `lane` has
   // run, and in which pool; lane -1 if all do.
   struct CrowdedPool {
     int lane = -1;
@@ -167,9 +174,12 @@ class Machine {
 
   const Program* program_;
   int microbatches_;
-  std::vector<Guards> guards_;     // per lane
-  std::vector<HintPolicy> hints_;  // per rank
-  std::int64_t tasks_ = 0;         // of all lanes
+  std::vector<Guards> guards_;            // per lane
+  std::vector<core::Hint> hints_;         // per rank
+  std::vector<Priorities> priorities_;    // per rank, of a hint by priority
+  std::vector<std::vector<int>> places_;  // per lane, of an order that is followed
+  std::vector<std::vector<Task>> bound_;  // per rank, of an order from a file that is followed
+  std::int64_t tasks_ = 0;                // in all lanes
   // Per rank and engine: tasks, of a committed order or of one that is kept.
   std::vector<std::vector<Task>> orders_;
 };

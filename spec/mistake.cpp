@@ -69,7 +69,7 @@ bool opens_foreign_comment(std::string_view text, std::size_t at) {
   return opens(at) || (at > 0 && opens(at - 1));
 }
 
-// What to do where something without a fixed word is missing.
+// The remedy where something without a fixed word is missing: a name or a value.
 std::string help(std::string_view message, const std::string& found) {
   if (word_length(found) > 0 && name_length(found) == 0) {
     return "'" + found + "' is an operator and names nothing";

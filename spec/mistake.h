@@ -1,4 +1,4 @@
-// What the parser says of a mistake: which diagnostic, where, and what to do.
+// The parser's report of a mistake: which diagnostic, where, and what to do.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace ripeline::spec {
 namespace {
 
-// Of a group of lanes in a stream; what is taken of it is bounded by the tasks.
+// The most items of a repeat in a stream; how many of them are taken is bounded by the tasks.
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 
 // Where one is in a stream: the turn of its loops, and the items left of it.
@@ -18,11 +18,11 @@ struct StreamPlace {
     std::int64_t last = 0;  // included
   };
   std::size_t part = 0;
-  std::vector<Loop> loops;  // of the part
+  std::vector<Loop> loops;  // the part's
   std::size_t repeat = 0;   // the next of the turn
   bool begun = false;       // the part's loops
-  std::vector<int> lanes;   // of the repeat it is in
-  std::int64_t left = 0;    // of the repeat: items not yet taken
+  std::vector<int> lanes;   // the current repeat's
+  std::int64_t left = 0;    // items of the repeat that are not yet taken
   std::int64_t taken = 0;
 
   // The next item, if there is one left.
@@ -169,7 +169,7 @@ class Expansion {
     return {};
   }
 
-  // What is not taken must make sense too: who runs the order may read a stream ahead.
+  // Items that are not taken must make sense, too: an executor may read ahead in a stream.
   Diagnostics finish(const OrderStream& text, StreamPlace& place) {
     while (true) {
       const Result<bool> more = read_repeat(text, place);
@@ -354,7 +354,7 @@ class Expansion {
   const Order& order_;
   int rank_;
   int microbatches_;
-  const std::vector<int>& stages_;  // of the rank, by chunk
+  const std::vector<int>& stages_;  // the rank's, by chunk
   ExpansionWork& work_;
   int first_lane_;
   std::vector<std::int64_t> listed_;  // per own lane: its occurrences so far

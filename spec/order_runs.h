@@ -12,7 +12,7 @@
 
 namespace ripeline::spec {
 
-// Of a rank, in one expansion.
+// The most tasks of a rank in one expansion.
 inline constexpr std::int64_t kMostOrderTasks = 10'000'000;
 
 struct OrderRun {
@@ -20,10 +20,11 @@ struct OrderRun {
   std::int64_t count = 0;  // > 0 once expanded
 };
 
-// Of each rank, its stages by chunk.
+// Per rank, its stages by chunk.
 [[nodiscard]] std::vector<std::vector<int>> stages_by_rank(const Program& program);
 
-// What an expansion may spend: a turn of a stream's loops and a run cost one each.
+// The budget of an expansion: a turn of a stream's loops, an item of a stream's group that is
+// passed over, and a run cost one each.
 struct ExpansionWork {
   std::int64_t left = 0;
   bool ran_out = false;  // then the result is order-too-long and says nothing of the order

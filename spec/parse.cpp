@@ -34,10 +34,10 @@ struct Failure {
   Diagnostic error;
 };
 
-// What the parsers share beside their input.
+// State that the parsers share, beside their input.
 struct State {
   std::string_view text;
-  int depth = 0;  // of parentheses, calls and conditionals
+  int depth = 0;  // nesting of parentheses, calls and conditionals
   [[nodiscard]] std::size_t offset(Place p) const {
     return static_cast<std::size_t>(p - text.data());
   }
@@ -178,7 +178,7 @@ struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
 }  // namespace
 }  // namespace ripeline::spec
 
-// What a failed expectation says was expected; compounds are described by what they begin with,
+// Words for what a failed expectation expected: compounds are described by what they begin with,
 // alternatives by the last.
 namespace boost::spirit::x3 {
 
@@ -361,7 +361,7 @@ constexpr auto kCallEnd = [](const auto& context) {
   expr.span.end = x3::_attr(context).span.end;
   if (x3::_val(context).depth > kMaxDepth) throw Failure{too_deep(expr.span)};
 };
-// What has been read is the condition of a conditional.
+// Makes the expression read so far the condition of a conditional.
 constexpr auto kConditionalTree = [](const auto& context) {
   Tree& tree = x3::_val(context);
   Expr condition = std::move(tree.expr);

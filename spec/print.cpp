@@ -20,7 +20,7 @@ constexpr int kIndent = 2;
 struct Line {
   int indent = 0;
   std::string text;
-  std::size_t begin = 0;  // of its first byte in the source; 0 in a tree that was never text
+  std::size_t begin = 0;  // its first byte in the source; 0 in a tree that was never text
   bool blank_before = false;
   bool opens = false;  // a block
   bool closes = false;
@@ -140,7 +140,7 @@ std::string header_of(const Op& x) {
 
 // ---- Clauses of orders and hints.
 
-// What stands after `@` and `*`: a number or a name, after `*` also a call; anything else in
+// An operand of `@`, `*` or `rank`: a number or a name, after `*` also a call; anything else in
 // parentheses.
 std::string operand(const Expr& expr, bool calls) {
   const std::string text = print(expr);

@@ -21,24 +21,21 @@ namespace ripeline::spec {
 
 class Priorities {
  public:
-  Priorities(const Program& program, int rank, int microbatches);
+  Priorities(const Program& program, int rank);
 
-  // Whether tasks of the lane may have different values at one time.
-  [[nodiscard]] bool tells_apart(int lane) const;
-  // Of a lane that a place lists.
-  [[nodiscard]] std::int64_t value(const Task& task,
+  // The priority of a task whose lane a HintPlace lists.
+  [[nodiscard]] std::int64_t value(const Task& task, int microbatches,
                                    const std::function<std::int64_t(int pool)>& held) const;
 
  private:
   struct OfLane {
-    Expr value;  // over m and resources
-    bool reads_microbatch = false;
+    Expr value;                                      // over m, microbatches and resources
     std::vector<std::pair<std::string, int>> pools;  // by the resource's name
   };
 
   const Program& program_;
   int first_lane_;
-  std::vector<OfLane> lanes_;  // of the rank
+  std::vector<OfLane> lanes_;  // the rank's
 };
 
 // The pool of the resource that a task of the lane reads.

@@ -11,22 +11,6 @@
 namespace ripeline::spec {
 namespace {
 
-const char* name_of(Hint::Rule rule) {
-  switch (rule) {
-    case Hint::Rule::none:
-      return "none";
-    case Hint::Rule::prefer:
-      return "prefer";
-    case Hint::Rule::rounds:
-      return "rounds";
-    case Hint::Rule::order:
-      return "order";
-    case Hint::Rule::priority:
-      return "priority";
-  }
-  return "";
-}
-
 std::string canonical(const HintPlace& place) {
   std::string text = std::to_string(place.op);
   if (!place.chunk.empty()) text += fmt::format("@{}", fmt::join(place.chunk, ","));
@@ -42,7 +26,7 @@ std::string canonical(const std::vector<HintPlace>& places) {
 
 std::string canonical(const Hint& hint) {
   std::string text =
-      fmt::format("hint {} {} [{}] fill [{}] order {}", hint.name, name_of(hint.rule),
+      fmt::format("hint {} {} [{}] fill [{}] order {}", hint.name, core::name_of(hint.rule),
                   canonical(hint.places), canonical(hint.fill), hint.order);
   if (hint.patience) {
     const Rational& p = hint.patience->patience;
@@ -187,6 +171,12 @@ bool HintPlace::operator==(const HintPlace& other) const {
   return op == other.op && chunk == other.chunk &&
          priority.has_value() == other.priority.has_value() &&
          (!priority || same(*priority, *other.priority));
+}
+
+bool HintPlace::tells_apart() const {
+  if (!priority) return false;
+  const auto names = names_in(*priority);
+  return std::find(names.begin(), names.end(), "m") != names.end();
 }
 
 int Program::first_lane(int rank) const {

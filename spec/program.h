@@ -1,4 +1,4 @@
-// What a program means.
+// The meaning of a program.
 //
 // A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds
 // it and what it would rather do, with every param folded in. spec/machine.h executes it; verify/
@@ -45,8 +45,8 @@
 //      - a rendezvous message arrives only when the task that needs it is the next of its engine in
 //        its rank's order. Until then its sender's engine is handing it over, and so is not idle.
 //  * With `dispatch ready`, an engine of which tasks may start starts, at some time, the one that
-//    the hint chooses among them; the choice is stated in spec/hint.h. An engine that runs one task
-//    of a pair so starts the other, too.
+//    the hint chooses among them; core/vocabulary/hint.h states the choice. An engine that runs one
+//    task of a pair so starts the other, too.
 //  * A program *deadlocks* (in names and comments: it sticks, it is stuck) when no task runs, no
 //    message may arrive, not all tasks have ended, and no task may start. Messages that wait at
 //    their senders for slots may be left.
@@ -64,6 +64,7 @@
 #include <vector>
 
 #include "core/vocabulary/agree.h"
+#include "core/vocabulary/hint.h"
 #include "core/vocabulary/need.h"
 #include "core/vocabulary/share.h"
 #include "core/vocabulary/task.h"
@@ -94,7 +95,7 @@ struct Op {
   bool sequential = false;
   bool once = false;  // one task, whatever the number of microbatches
   Engine engine = Engine::compute;
-  Span span;  // of its name
+  Span span;  // the name's
 };
 
 struct Stage {
@@ -124,7 +125,7 @@ struct Lane {
   bool sequential = false;
   bool once = false;
   Share share = {};
-  int collectives = 0;  // of its tensor-parallel group, issued by each of its tasks
+  int collectives = 0;  // each task's, in its tensor-parallel group
   Engine engine = Engine::compute;
   Cost cost;
   std::vector<int> edges;         // edges whose consumer this is
@@ -138,7 +139,7 @@ struct Lane {
 struct Edge {
   int producer = 0;
   int consumer = 0;
-  Span span = {};  // of the need
+  Span span = {};  // the need's
   Of of = Of::same;
   int inbox = -1;           // -1: a slot for each message
   bool fifo = false;        // in the order in which the producer's tasks ended
@@ -227,10 +228,10 @@ struct Order {
   std::vector<OrderLet> lets;  // all come before the streams and repeats that use them
   std::vector<OrderStream> streams;
   std::vector<OrderRepeat> repeats;
-  // Of an order from a file, as written; then there is no text. It is read only if the dispatch
-  // uses the order, and the program's range is then the one count that it is for.
+  // The file's name as written, if the order is from one; then there is no text. The file is read
+  // only if the dispatch uses the order, and the program's range is then its one count.
   std::optional<std::string> file;
-  std::vector<std::vector<Task>> rows;  // of a file that was read: per rank, its tasks
+  std::vector<std::vector<Task>> rows;  // per rank, the tasks of a file that was read
   Span span;
 };
 
@@ -244,41 +245,37 @@ struct Patience {
   bool operator==(const Patience&) const = default;
 };
 
-// What a hint lists: the lanes of an op, at every chunk or at one.
+// An entry of a hint: the lanes of an op, at every chunk or at one.
 struct HintPlace {
   int op = 0;
   std::vector<int> chunk = {};  // by rank; empty: every chunk
-  // Of Rule::priority, an integer: over s, r, chunk, chunks, m and microbatches, and the names of
-  // resources that have a capacity, which are what the task's pool holds. Elaboration has seen that
-  // it and all its parts have a value that fits in 64 bits, whatever these are.
+  // With Rule::priority, an integer: over s, r, chunk, chunks, m and microbatches, and the names of
+  // resources that have a capacity, which stand for what the task's pool holds. Elaboration has
+  // checked that it and all its parts have a value that fits in 64 bits, whatever these are.
   std::optional<Expr> priority = {};
 
   [[nodiscard]] bool lists(const Lane& lane) const {
     return lane.op == op && (chunk.empty() || at(chunk, lane.rank) == lane.chunk);
   }
+  // Whether the priority of a lane's tasks depends on their microbatches.
+  [[nodiscard]] bool tells_apart() const;
   bool operator==(const HintPlace& other) const;
 };
 
 struct Hint {
-  enum class Rule : std::uint8_t {
-    none,      // the ties alone
-    prefer,    // strict
-    rounds,    // a place in each turn
-    order,     // follows an order
-    priority,  // the greatest value
-  };
+  using Rule = core::HintRule;
   std::string name;
   Rule rule = Rule::none;
-  std::vector<HintPlace> places;          // of prefer, rounds and priority, in order
+  std::vector<HintPlace> places;          // for prefer, rounds and priority, in order
   std::vector<HintPlace> fill;            // only when nothing else may start
-  int order = -1;                         // of Rule::order
-  std::optional<Patience> patience = {};  // of Rule::order, not of a file
+  int order = -1;                         // for Rule::order
+  std::optional<Patience> patience = {};  // for Rule::order, if not from a file
 };
 
 struct Dispatch {
   bool in_order = false;
-  int order = -1;  // of in_order
-  Hint hint;       // of readiness-first dispatch
+  int order = -1;  // for in_order
+  Hint hint;       // for readiness-first dispatch
   int keeps = -1;  // the order for whose rest room is kept, of readiness-first dispatch
 
   // The order that starts are held to; -1: none. It must have a meaning for a count of microbatches
@@ -339,8 +336,8 @@ struct Program {
   std::vector<Pair> pairs;
   Dispatch dispatch;
   std::vector<PeakAssertion> assertions;
-  std::vector<Unsupported> unsupported;  // that no reader supports yet
-  std::uint64_t hash = 0;                // of everything that a verdict depends on, and the hint
+  std::vector<Unsupported> unsupported;  // constructs that judge and generator lack
+  std::uint64_t hash = 0;                // over everything that a verdict depends on, and the hint
 
   // Whether the lane's tasks are collectives among replicas.
   [[nodiscard]] bool reduces(int lane) const {
@@ -386,7 +383,7 @@ struct Program {
   [[nodiscard]] std::string inbox_name(int inbox) const;  // inbox of stage 2, slots of 1F to 2F
 };
 
-// What a lane's tasks take and give of one pool.
+// The amounts of one pool that each of a lane's tasks acquires and releases.
 struct Use {
   int pool = 0;
   std::int64_t acquires = 0;
@@ -396,7 +393,7 @@ struct Use {
 // One for each pool that it takes from or gives to; those it takes from come first, as written.
 [[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
 
-// What an assertion says of a pool of its resource, for this count; nothing: no integer.
+// The bound that an assertion sets for a pool of its resource, at this count; nothing: no integer.
 [[nodiscard]] std::optional<std::int64_t> asserted_bound(const Program& program,
                                                          const PeakAssertion& assertion,
                                                          const Pool& pool, int microbatches);
@@ -410,21 +407,21 @@ struct Use {
 // Some rank may run two tasks at once: on several engines, or a pair.
 [[nodiscard]] bool runs_side_by_side(const Program& program);
 
-// What the program uses beyond tasks of one microbatch on one engine, with a slot for each message:
-// readers that lack some of it say so. Without program.unsupported. Each once, as first used.
+// Constructs beyond tasks of one microbatch on one engine with a slot for each message: readers
+// that lack some say so. Without program.unsupported. Each once, as first used.
 [[nodiscard]] std::vector<Unsupported> features_of(const Program& program);
 
-// What rank `r` does with `microbatches`: tasks in order, each occurrence of a lane being its next
-// microbatch, also beyond the last one; of a file, the rank's row. Errors: order-negative-count,
-// order-no-such-chunk, order-no-such-lane (the op does not exist at that stage),
-// order-stream-ended, order-too-long (above 10 million tasks, or turns of streams' loops).
+// The order of one rank with `microbatches`: its tasks, each occurrence of a lane being the lane's
+// next microbatch, also beyond the last one; for an order from a file, the rank's row. Errors:
+// order-negative-count, order-no-such-chunk, order-no-such-lane (the op does not exist at that
+// stage), order-stream-ended, order-too-long (above 10 million tasks, or turns of streams' loops).
 [[nodiscard]] Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
                                                int microbatches);
 
 // FNV-1a (64 bits) of bytes, or of those that were hashed before and these.
 inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
 [[nodiscard]] std::uint64_t hash_of(std::string_view bytes, std::uint64_t before = kHashOfNothing);
-// Of a canonical text of all fields but names of sources, spans, costs and params.
+// The hash of a canonical text of all fields but names of sources, spans, costs and params.
 [[nodiscard]] std::uint64_t hash_of(const Program& program);
 // 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);

@@ -41,12 +41,12 @@ WideRange corners(const Range& a, const Range& b, const Do& value) {
 
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
-// Of no divisor that may be 0, between whose ends the quotient is monotonous.
+// The divisor cannot be 0, so the quotient is monotonous between the ends of both ranges.
 WideRange quotient(const Range& a, const Range& b, bool up) {
   return corners(a, b, [up](Wide x, Wide y) { return up ? -floor_div(-x, y) : floor_div(x, y); });
 }
 
-// Also of what is computed on the way: b * (a div b).
+// The remainder's range; modulo() also bounds what is computed on the way: b * (a div b).
 WideRange remainder(const Range& a, const Range& b) {
   const Wide most = std::max<Wide>(b.most, 0);
   const Wide least = std::min<Wide>(b.least, 0);
@@ -169,7 +169,7 @@ class Ranges {
     return known(op == "==" ? equal(a, b) : opposite(equal(a, b)));
   }
 
-  // Of an `and` or an `or` whose sides are not both known to be the same.
+  // The truth of an `and` or an `or` whose sides are not both known to be the same.
   static std::optional<bool> joined(const std::string& op, const Range& a, const Range& b) {
     const bool decides = op == "or";
     if (truth(a) == decides || truth(b) == decides) return decides;

@@ -20,9 +20,9 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Of integers: divisions are `div`, `%`, or stand in floor() or ceil(). Every name is known to
-// `lookup`. A branch that cannot be taken may be anything. Errors: range-overflow,
-// range-division-by-zero, range-not-integer.
+// The range of an integer expression: divisions are `div`, `%`, or stand in floor() or ceil().
+// Every name is known to `lookup`. A branch that cannot be taken may be anything. Errors:
+// range-overflow, range-division-by-zero, range-not-integer.
 [[nodiscard]] Result<Range> range_of(
     const Expr& expr, const std::function<std::optional<Range>(std::string_view)>& lookup);
 

@@ -130,7 +130,7 @@ std::vector<ast::Comment> comments_of(std::string_view text) {
 }
 
 bool blank_line_before(std::string_view text, std::size_t at) {
-  // Of several items on a line only the first has a line before it.
+  // Among several items on a line only the first has a line before it.
   const std::size_t line = back_over_blanks(text, at);
   if (line == 0 || text[line - 1] != '\n') return false;
   const std::size_t before = back_over_blanks(text, line - 1);

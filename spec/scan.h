@@ -34,8 +34,8 @@ namespace ripeline::spec {
 // An empty line stands directly before the line of `at`.
 [[nodiscard]] bool blank_line_before(std::string_view text, std::size_t at);
 
-// What no grammar could read: bytes that are not text (parse-not-text), strings without an end
-// (parse-unterminated-string).
+// Errors for text that no grammar can read: bytes that are not text (parse-not-text), strings
+// without an end (parse-unterminated-string).
 [[nodiscard]] Diagnostics unreadable(std::string_view text);
 
 // Where the next item may begin, when the one that begins at `begin` is wrong at `error`. Always

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the tree's format.sh gives to the formatter.
+// The files that the tree's format.sh gives to the formatter.
 std::vector<std::string> formatted(const std::string& root) {
   const std::string command = "bash '" + root + "/setup/format.sh' printf '%s\\n'";
   std::FILE* pipe = popen(command.c_str(), "r");

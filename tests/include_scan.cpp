@@ -30,7 +30,7 @@ const Names kAllFolders = {"core/",     "spec/",  "verify/",  "certificates/", "
                            "view/",     "trace/", "files/",   "optimise/",     "runtime/",
                            "emulate/",  "cli/",   "tests/",   "proptests/",    "bench/",
                            "examples/", ""};
-// What callers of the judge see.
+// The headers that callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",
                              "verify/verdict.h",
                              "verify/obligation.h",
@@ -52,11 +52,11 @@ const std::vector<Row>& rows() {
       {"trace/read", {"trace/", "core/"}, {"std", "json"}},
       {"trace/torch_events", {"trace/", "core/"}, {"std", "json"}},
       {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
-      // What executors need to know of a program has the same nouns as the program.
+      // Executors know a program by the same nouns as the program itself.
       {"spec/", {"spec/", "pytorch/csv/", "core/vocabulary/"}, {"std", "fmt"}},
       {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
       {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},
-      // What callers of the judge see looks into none of its rooms.
+      // The headers that callers of the judge see include none of its folders.
       {"verify/", kRootOfVerify, {"std"}},
       {"verify/report", kRootOfVerify, {"std", "fmt", "json"}},
       {"verify/verdict.cpp", {"verify/verdict.h", "verify/solver/solver.h"}, {"std"}},
@@ -77,14 +77,14 @@ const std::vector<Row>& rows() {
       {"certificates/recheck",
        {"certificates/", "verify/", "spec/", "core/vocabulary/"},
        {"std", "fmt", "json"}},
-      // What re-checks shares nothing with what it checks.
+      // The re-checker shares nothing with what it checks.
       {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
       {"certificates/recheck_replay",
        {"certificates/recheck_replay.h", "certificates/evidence.h", "verify/judge/bounds.h",
         "spec/"},
        {"std", "fmt"}},
       {"certificates/sha256", {"certificates/sha256.h"}, {"std", "openssl"}},
-      {"wire/", {"wire/", "verify/", "spec/"}, {"std", "fmt"}},
+      {"wire/", {"wire/", "verify/", "spec/", "core/vocabulary/"}, {"std", "fmt"}},
       {"wire/report", {"wire/", "verify/", "spec/"}, {"std", "fmt", "json"}},
       {"pytorch/", {"pytorch/", "wire/", "verify/", "spec/", "core/vocabulary/"}, {"std", "fmt"}},
       {"pytorch/check_report",
@@ -111,7 +111,10 @@ const std::vector<Row>& rows() {
       {"optimise/least_capacity_report",
        {"optimise/least_capacity_report.h", "optimise/least_capacity.h"},
        {"std", "fmt", "json"}},
-      // Of the tree a model is all that they know.
+      {"optimise/racing/gain",
+       {"optimise/racing/gain.h", "optimise/search/random.h"},
+       {"std", "fmt", "boost"}},
+      // Solvers know a model, and nothing else of the tree.
       {"optimise/solver/",
        {"optimise/solver/", "optimise/model.h", "optimise/uniform.h", "spec/indexing.h"},
        {"std", "fmt"}},
@@ -157,7 +160,7 @@ const std::vector<Row>& rows() {
         "files/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
-      // What is linked beside the programs for the sake of other machines.
+      // Sources that are linked beside the programs for the sake of other machines.
       {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",
        {"cli/launch_options.h", "core/", "runtime/"},

@@ -22,7 +22,7 @@ struct Violation {
 
 [[nodiscard]] std::string to_string(const Violation& violation);
 
-// What kind of header `<name>` is: "std", "posix", "boost", "z3", "torch", "asio", "fmt", "json",
+// The kind of the header `<name>`: "std", "posix", "boost", "z3", "torch", "asio", "fmt", "json",
 // "cli11", "gtest", "rapidcheck", "benchmark", "ucx", or else "unknown", which no rule allows.
 [[nodiscard]] std::string_view library_of(std::string_view name);
 

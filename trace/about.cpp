@@ -86,10 +86,13 @@ void check(const core::ProgramFacts& f) {
     require(lane.stage >= 0 && lane.stage < f.stages, "a lane has no such stage");
     rank = lane.rank;
   }
+  core::LaneId consumer = 0;
   for (const core::EdgeFacts& edge : f.edges) {
     require_index(edge.producer, f.lanes, "an edge has no such producer");
     require_index(edge.consumer, f.lanes, "an edge has no such consumer");
     if (edge.inbox != -1) require_index(edge.inbox, f.inboxes, "an edge has no such inbox");
+    require(edge.consumer >= consumer, "edges are not by consumer");
+    consumer = edge.consumer;
   }
   for (const core::PairFacts& pair : f.pairs) {
     require_index(pair.first, f.ops, "a pair has no such op");
@@ -146,7 +149,9 @@ std::string About::to_json() const {
     about[table] = json::array();
   }
   for (const core::OpFacts& op : f.ops) {
-    about["ops"].push_back({std::string(op.name), word(core::kOpKindNames, op.kind)});
+    json row = {std::string(op.name), word(core::kOpKindNames, op.kind)};
+    if (op.sequential) row.push_back(true);
+    about["ops"].push_back(std::move(row));
   }
   for (const core::LaneFacts& l : f.lanes) {
     json row = {l.op, l.stage, l.rank, l.chunk, word(core::kEngineNames, l.engine), l.once};
@@ -188,7 +193,8 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
   const int count = f.min_microbatches == f.max_microbatches ? f.max_microbatches : 0;
   for (const json& row : about.at("ops")) {
     ops.push_back({row.at(0).get_ref<const std::string&>(),
-                   value_of<core::OpKind>(core::kOpKindNames, row.at(1))});
+                   value_of<core::OpKind>(core::kOpKindNames, row.at(1)),
+                   row.size() > 2 && row[2].get<bool>()});
   }
   for (const json& row : about.at("lanes")) {
     lanes.push_back({row.at(0), row.at(1), row.at(2), row.at(3),

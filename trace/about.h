@@ -19,7 +19,7 @@ namespace ripeline::trace {
 enum class Source : std::uint8_t { simulated, emulated, trained };
 [[nodiscard]] const char* name_of(Source source);
 
-// What a duration of 1 is called where costs have a unit, and how long it is on the trace's clock.
+// The name of a duration of 1 where costs have a unit, and its length on the trace's clock.
 struct Unit {
   std::string name = "ms";
   std::int64_t nanoseconds = 1'000'000;
@@ -29,17 +29,17 @@ struct Unit {
 struct Run {
   int microbatches = 0;  // the most of any step
   Source source = Source::trained;
-  std::optional<std::uint64_t> seed = std::nullopt;  // of what was drawn
+  std::optional<std::uint64_t> seed = std::nullopt;  // the random draws' seed
   Unit unit = {};
   std::string costs = {};  // for people: where costs and jitter come from
-  // Of the program, where whoever ran it had its text: `ranks` 4; and `in order one_f_one_b`, as
-  // --dispatch takes it. Empty: not known.
+  // The program's parameters and dispatch, where whoever ran it had its text: `ranks` 4; and, as
+  // --dispatch takes it, `in order one_f_one_b`. Empty: not known.
   std::map<std::string, std::int64_t> params = {};
   std::string dispatch = {};
   bool operator==(const Run&) const = default;
 };
 
-// Of the file of one rank (trace/parts.h): whose it is, and a number that all ranks of its run
+// The identity of one rank's file (trace/parts.h): its rank, and a number that all ranks of its run
 // have agreed on.
 struct Part {
   int rank = 0;

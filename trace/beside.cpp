@@ -15,7 +15,7 @@ std::vector<bool> started_beside(const core::ProgramFacts& facts,
     const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
     return std::pair(lane.rank, lane.engine);
   };
-  // Of those that start together, one that takes no time comes first, then as recorded.
+  // Tasks that start together: those that take no time come first, then as recorded.
   const auto key = [&](const TaskEvent& e) {
     return std::tuple(engine(e), e.start, e.start < e.end);
   };

@@ -20,7 +20,7 @@ using core::StatusCode;
 constexpr std::string_view kBefore = "rank-";
 constexpr std::string_view kAfter = ".json";
 
-// Of `rank-3.json` 3; of any other name nothing.
+// The rank in the file's name, as 3 in `rank-3.json`; nothing for any other name.
 std::optional<int> rank_of(std::string_view name) {
   if (!name.starts_with(kBefore) || !name.ends_with(kAfter)) return std::nullopt;
   name.remove_prefix(kBefore.size());
@@ -136,7 +136,7 @@ Status PartWriter::put(const std::string& events) {
   Status failure(StatusCode::failed, path_ + ": cannot be written: " + std::strerror(errno));
   out_.clear();
   out_.close();
-  // What was there has its place on the disk, so that this needs no more of it.
+  // The file had this length before, so that restoring it needs no more of the disk.
   std::error_code ignored;
   fs::resize_file(path_, end_, ignored);
   std::ofstream(path_, std::ios::binary | std::ios::app) << kClosing;

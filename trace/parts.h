@@ -43,7 +43,7 @@ class PartWriter {
   EventText text_;
   std::string path_;
   std::ofstream out_;
-  std::uintmax_t end_ = 0;  // of the last event
+  std::uintmax_t end_ = 0;  // where the last event ends
   core::Status failure_;
 };
 
@@ -52,11 +52,11 @@ class PartWriter {
 // by status; of parts of several runs it names two.
 core::Status merge_parts(const std::string& folder, const std::string& path,
                          std::vector<std::string>* notes);
-// Of a run that has ended well: the one trace of its parts, which then go.
+// Makes the one trace of the parts of a run that has ended well, and then removes them.
 core::Status finish_parts(const std::string& trace);
 // As read() of trace/read.h, which calls it, of the folder: all that is there, as one trace.
 core::Status read_parts(const std::string& folder, File& file);
-// Those of all ranks, with the folder if nothing else is in it.
+// Removes the parts of all ranks, and the folder if nothing else is in it.
 void remove_parts(const std::string& folder);
 
 }  // namespace ripeline::trace

@@ -50,7 +50,7 @@ struct Fields {
 // A task does not wait for its engine for months.
 constexpr std::int64_t kMostQueued = 9'000'000'000'000'000;
 
-// What is none of ours is left out.
+// Events that are not Ripeline's are left out.
 void keep(const Fields& f, Record& record) {
   const core::Task task{static_cast<core::LaneId>(f.lane), static_cast<std::int32_t>(f.microbatch)};
   const core::Time start{f.start};
@@ -301,7 +301,7 @@ Status read(const std::string& path, File& file) {
 
 namespace {
 
-// What gzip's files begin with.
+// Whether the file begins as gzip's files do.
 bool is_compressed(const std::string& path) {
   std::array<char, 2> first{};
   std::ifstream(path, std::ios::binary).read(first.data(), first.size());

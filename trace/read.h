@@ -20,7 +20,7 @@ namespace ripeline::trace {
 struct File {
   About about;
   Record record;
-  std::vector<std::string> notes = {};  // what is missing, for people
+  std::vector<std::string> notes = {};  // for people: what is missing
 };
 
 // A file, or a folder of parts. Fails by status with the file and what is wrong with it.

@@ -1,4 +1,4 @@
-// What happened in a run, as values: the events of a trace.
+// The events of a trace: what happened in a run, as values.
 //
 // A Record holds those of one rank or of many. To record takes no lock and no I/O, and no memory
 // but the amortised growth of a vector: reserve() takes it at once. Times are nanoseconds on one
@@ -13,11 +13,11 @@
 
 namespace ripeline::trace {
 
-// What the input half of a backward left for the weight half, as the work said.
+// The gradients that the input half of a backward left for the weight half, as the work reported.
 struct Deferral {
-  std::int32_t parameters = 0;  // of the stage; 0: nothing is known
+  std::int32_t parameters = 0;  // the stage's; 0: nothing is known
   std::int32_t deferred = 0;    // those whose gradients were left
-  std::int64_t bytes = 0;       // of gradients that were kept for it
+  std::int64_t bytes = 0;       // size of the gradients that were kept for it
   bool operator==(const Deferral&) const = default;
 };
 
@@ -29,7 +29,7 @@ struct TaskEvent {
   std::int64_t step = 0;
   Deferral deferral = {};
   core::Time queued{0};  // how long before its start its rank had chosen it, for its engine
-  // What the rank knew then led to it, and from then on it has its room and its slots are free.
+  // The rank chose it by what it knew then; from then on it has its room and its slots are free.
   [[nodiscard]] core::Time chosen() const { return start - queued; }
   bool operator==(const TaskEvent&) const = default;
 };

@@ -37,7 +37,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
   explicit Scan(TorchEvents& found) : found_(found) {}
 
   std::size_t error_at() const { return error_at_; }
-  // What is wrong with an event; empty: nothing, or the JSON.
+  // The error in an event; empty: there is none, or the JSON itself is malformed.
   const std::string& wrong() const { return wrong_; }
 
   bool null() override { return true; }
@@ -107,7 +107,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // Of the event that has been read, what may matter. False: it cannot be right.
+  // Keeps what may matter of the event that has been read. False: the event cannot be right.
   bool keep() {
     const Event& e = event_;
     if (e.phase != "X") return true;

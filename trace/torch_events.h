@@ -45,7 +45,7 @@ struct GpuWork {
   std::int64_t end = 0;
 };
 
-// What may matter of a file.
+// The events of a file that may matter.
 struct TorchEvents {
   int rank = -1;
   int ranks = 0;
@@ -54,7 +54,7 @@ struct TorchEvents {
   std::vector<Operator> operators;
   std::vector<Launch> launches;
   std::vector<GpuWork> work;
-  bool has_simple_marks = false;  // of ScheduleGPipe
+  bool has_simple_marks = false;  // as ScheduleGPipe makes them
   bool has_nccl = false;          // the host called NCCL
 };
 

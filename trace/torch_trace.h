@@ -42,11 +42,11 @@ struct TorchTask {
 
 struct TorchTrace {
   int rank = 0;
-  int ranks = 0;                        // of the run; 0: the file does not say
+  int ranks = 0;                        // in the run; 0: the file does not say
   bool on_gpu = false;                  // whether times are those of kernels
   bool marks_steps = false;             // whether steps have numbers that other ranks' files share
   std::vector<TorchTask> tasks = {};    // in the order of their marks
-  std::vector<std::string> notes = {};  // what gives no costs, for people
+  std::vector<std::string> notes = {};  // for people: what gives no costs
 };
 
 // Fails by status with the file, what is wrong with it, and what to record instead.

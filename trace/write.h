@@ -42,11 +42,11 @@ class EventText {
   void append_arrows(std::string& out, const TaskEvent& event, std::int64_t thread) const;
 
   const About& about_;
-  std::vector<core::EdgeId> edges_;  // that cross ranks, by their producers
+  std::vector<core::EdgeId> edges_;  // across ranks, by their producers
 };
 
-// What a file has before its events and after them. Names of ranks and threads are events too, so
-// that a comma follows the opening before any other.
+// The text of a file before its events and after them. Names of ranks and threads are events too,
+// so that a comma follows the opening before any other.
 [[nodiscard]] std::string opening_text(const About& about);
 inline constexpr const char* kClosing = "\n]}\n";
 

@@ -116,7 +116,6 @@ class LaneComparison {
       words.push_back(fmt::format("{} <= {}", program_.pool_name(guard.pool), most));
     }
     const std::string text = words.empty() ? "true" : fmt::format("{}", fmt::join(words, " and "));
-    if (!emitted && words.empty()) return;
     compare("may start", emitted.value_or(""), solver_.all_of(specified), text, true);
   }
 

@@ -17,10 +17,10 @@ namespace ripeline::verify {
 
 struct EmittedChange {
   int pool = 0;
-  std::string after;  // what is held then
+  std::string after;  // the amount held after the start or end
 };
 struct EmittedLane {
-  std::optional<std::string> guard;  // nothing: none was emitted, since no resource is bounded
+  std::optional<std::string> guard;  // nothing: none was emitted
   std::vector<EmittedChange> acquired;
   std::vector<EmittedChange> released;
 };

@@ -113,7 +113,7 @@ class Check {
 
   bool check(std::int64_t step, const StepEvents& events) {
     const std::optional<int> fewer = fewer_in(step, events);
-    // What is left of a step that stuck may look like one of fewer.
+    // The remains of a step that stuck may look like a step of fewer microbatches.
     if (fewer && is_whole(*fewer, events)) {
       ++out_.fewer;
       return true;
@@ -278,7 +278,7 @@ class Check {
   std::optional<std::int64_t> first_open_;  // the first step that is not all there
   std::optional<std::int64_t> stuck_;
   bool is_assumed_ = false;
-  std::string missing_;  // of it
+  std::string missing_;  // the first task that step first_open_ lacks
   RunCheck out_;
 };
 

@@ -23,7 +23,7 @@ enum class RunOutcome : std::uint8_t {
   refuted,    // it is not: `wrong`
   unknown,    // the trace leaves it open: `reason`
 };
-// What is not possible.
+// The step that is wrong, and why.
 struct WrongStep {
   std::int64_t step = 0;
   std::size_t led = 0;    // events of the step before
@@ -34,10 +34,10 @@ struct WrongStep {
 
 struct RunCheck {
   RunOutcome outcome = RunOutcome::unknown;
-  std::string reason;  // of beginning and unknown: one sentence
+  std::string reason;  // for beginning and unknown: one sentence
   std::optional<WrongStep> wrong;
   std::int64_t steps = 0;           // led from beginning to end
-  std::int64_t fewer = 0;           // of these: with fewer microbatches than the trace says
+  std::int64_t fewer = 0;           // those among them with fewer microbatches than the trace says
   std::vector<std::int64_t> peaks;  // by pool, over all steps
   std::vector<std::string> assumptions;
 };

@@ -1,4 +1,4 @@
-// What `ripeline check-run` prints of a run that was checked (docs/formats.md).
+// The output of `ripeline check-run` for a run that was checked (docs/formats.md).
 //
 // Pure functions.
 #pragma once

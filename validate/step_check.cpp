@@ -16,7 +16,7 @@ std::map<std::int64_t, StepEvents> steps_of(const spec::Program& program,
                                             const trace::Record& record) {
   struct Entry {
     RankEvent event;
-    Time then;  // of two that were chosen at once: what started first
+    Time then;  // the start: it orders tasks that were chosen at once
   };
   std::map<std::int64_t, std::vector<std::vector<Entry>>> entries;
   const auto add = [&](std::int64_t step, int rank, const Event& event, Time at, Time then) {
@@ -38,7 +38,7 @@ std::map<std::int64_t, StepEvents> steps_of(const spec::Program& program,
         {.what = Do::arrive, .lane = consumer, .microbatch = microbatch, .edge = edge}, e.arrived,
         e.arrived);
   }
-  // Of one time: what ends gives, what starts takes.
+  // At one time ends and arrivals come first: they give what starts take.
   const auto place = [](const Entry& entry) {
     const Do what = entry.event.event.what;
     return std::tuple(entry.event.at, what == Do::end ? 0 : what == Do::arrive ? 1 : 2, entry.then);
@@ -111,7 +111,7 @@ bool StepCheck::advance(Rank& rank) {
   return std::any_of(next.begin(), next.end(), [&](std::size_t i) { return take(rank, i); });
 }
 
-// Of the events that come next all ends, the first arrival and the first start: they have one time.
+// The events that may come next: all ends, the first arrival and the first start of one time.
 std::vector<std::size_t> StepCheck::next_of(const Rank& rank) const {
   const std::vector<RankEvent>& events = *rank.events;
   std::vector<std::size_t> next;
@@ -190,8 +190,8 @@ bool StepCheck::assume_sent() {
   return false;
 }
 
-// What the task that is cut off has done at its start is not known: it may have freed a slot, or
-// been the next in the order, beside the one that ended. So is what others have taken of messages.
+// It is not known what the task that is cut off has done at its start: it may have freed a slot, or
+// been the next in the order, beside the one that ended; nor which messages others have taken.
 bool StepCheck::ignore() {
   const bool any_cut_off =
       std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.cut_off; });
@@ -326,7 +326,7 @@ StepCheck::Lack StepCheck::lack_of_start(const RankEvent& start) const {
   return lack;
 }
 
-// What the trace has of it still to come.
+// The name of the task that is missing, and whether the trace still has it or its message to come.
 std::string StepCheck::lack_of_need(int edge, int microbatch) const {
   const spec::Edge& e = at(program_.edges, edge);
   const int missing = machine_.first_missing(state_, edge, microbatch);

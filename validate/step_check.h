@@ -67,10 +67,10 @@ class StepCheck {
   // As far as it goes.
   void lead();
 
-  // What was led, in an order that is a run's.
+  // The events that were led, in an order that is a run's.
   [[nodiscard]] const std::vector<spec::Event>& led() const { return led_; }
-  // Of what was not. Where all wait for each other, those are causes that come, by the clocks,
-  // before what they wait for.
+  // The next event of each rank that was not led to its end. Where all wait for each other, those
+  // are causes that come, by the clocks, before what they wait for.
   [[nodiscard]] std::vector<Blocked> blocked() const;
   // How often something was assumed of what is cut off.
   [[nodiscard]] int assumed() const { return assumed_; }
@@ -84,13 +84,13 @@ class StepCheck {
     std::size_t first = 0;          // before it all are past
     std::vector<std::size_t> kept;  // arrivals over fifo edges
     bool cut_off = false;
-    bool ignored = false;  // what it did next may follow from what is cut off
+    bool ignored = false;  // its next events may follow from what is cut off
     [[nodiscard]] bool is_over() const { return ignored || first == past.size(); }
   };
   struct Lack {
     std::string what;
     std::optional<core::Time> later = {};  // another rank is yet to give it, at this time
-    bool is_at_hand = false;               // of a start: only messages that arrive at its own time
+    bool is_at_hand = false;               // a start lacks only messages of its own time
   };
 
   bool advance(Rank& rank);
@@ -105,7 +105,7 @@ class StepCheck {
 
   [[nodiscard]] int rank_of(int lane) const;
   [[nodiscard]] std::optional<core::Time> ahead(const spec::Event& event) const;
-  // Of the messages that the lane's engine hands over, one that is yet to be taken.
+  // A message that the lane's engine hands over and that is yet to be taken.
   [[nodiscard]] std::optional<spec::Event> handed_over(int lane) const;
   [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
   [[nodiscard]] Lack lack(const RankEvent& event) const;

@@ -1,5 +1,6 @@
 #include "validate/validator.h"
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
 
@@ -8,18 +9,17 @@
 
 #include "core/vocabulary/plural.h"
 #include "lower/facts.h"
-#include "simulate/interpreter.h"
 #include "validate/equivalence.h"
 #include "validate/probe/probe.h"
 
 namespace ripeline::simulate {
 namespace {
 
-// What a probe said, taken apart.
+// A probe's output, taken apart.
 struct Answers {
   std::string facts;
   std::vector<verify::EmittedLane> lanes;
-  std::string walk;
+  std::string functions;
 };
 
 // `guard LANE FORMULA`, `acquire LANE POOL FORMULA` or `release LANE POOL FORMULA`; false: it is
@@ -50,8 +50,9 @@ Answers take_apart(const std::string& text, std::size_t lanes) {
   answers.lanes.resize(lanes);
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("?") || line == "refused" || line.starts_with("not understood")) {
-      answers.walk += line + "\n";
+    if (line.starts_with("order ") || line.starts_with("value ") ||
+        line.starts_with("not understood")) {
+      answers.functions += line + "\n";
     } else if (!read_formula(line, answers.lanes)) {
       answers.facts += line + "\n";
     }
@@ -59,8 +60,20 @@ Answers take_apart(const std::string& text, std::size_t lanes) {
   return answers;
 }
 
-std::optional<std::string> facts_difference(const std::string& specified,
-                                            const std::string& emitted) {
+// A line of reasonable length, or what it has where it differs from another.
+std::string shown(const std::string& line, const std::string& other) {
+  constexpr std::size_t kMost = 120;
+  if (line.size() <= kMost && other.size() <= kMost) return line;
+  const std::size_t same = static_cast<std::size_t>(
+      std::mismatch(line.begin(), line.end(), other.begin(), other.end()).first - line.begin());
+  const std::size_t begin = same < kMost / 2 ? 0 : same - kMost / 2;
+  return (begin > 0 ? "…" : "") + line.substr(begin, kMost) +
+         (begin + kMost < line.size() ? "…" : "");
+}
+
+// The first line that differs.
+std::optional<std::string> difference(const char* what, const std::string& specified,
+                                      const std::string& emitted) {
   std::istringstream left(specified);
   std::istringstream right(emitted);
   for (int row = 1;; ++row) {
@@ -70,21 +83,23 @@ std::optional<std::string> facts_difference(const std::string& specified,
     const bool too = static_cast<bool>(std::getline(right, b));
     if (!more && !too) return std::nullopt;
     if (more && too && a == b) continue;
-    return fmt::format("facts, row {}: specified '{}', emitted '{}'", row, a, b);
+    return fmt::format("{}, row {}: specified '{}', emitted '{}'", what, row, shown(a, b),
+                       shown(b, a));
   }
 }
 
 }  // namespace
 
-Validator::Validator(const spec::Program& program, const WalkLimits& limits)
-    : program_(program), walk_(walk_of(program, limits)) {}
+Validator::Validator(const spec::Program& program, const QuestionLimits& limits)
+    : program_(program),
+      facts_(lower::facts_of(program)),
+      questions_(questions_of(program, facts_.facts(), limits)) {}
 
 Validation Validator::judge(const std::string& text) const {
   Validation result;
-  result.sizes = walk_.sizes;
+  result.questions = questions_;
   const Answers answers = take_apart(text, program_.lanes.size());
-  const core::OwnedFacts storage = lower::facts_of(program_);
-  const auto facts = facts_difference(core::facts_text(storage.facts()), answers.facts);
+  const auto facts = difference("facts", core::facts_text(facts_.facts()), answers.facts);
   if (facts) result.differences.push_back(*facts);
   const verify::Equivalence formulas = verify::compare_emitted(program_, answers.lanes);
   result.formulas = formulas.proved;
@@ -92,22 +107,27 @@ Validation Validator::judge(const std::string& text) const {
   for (const std::string& difference : formulas.differences) {
     result.differences.push_back(difference);
   }
-  const auto walk = first_difference(program_, walk_.script, walk_.expected, answers.walk);
-  if (walk) result.differences.push_back(*walk);
+  const auto functions = difference("functions", questions_.expected, answers.functions);
+  if (functions) result.differences.push_back(*functions);
   return result;
 }
 
 std::string summary(const Validation& validation) {
-  std::vector<std::string> sizes;
-  for (const Walk::Size& size : validation.sizes) {
-    sizes.push_back(fmt::format(
-        "{} with {}", plural(size.states, "state") + (size.complete ? "" : " (not all)"),
-        size.microbatches == 1 ? std::string("1 microbatch")
-                               : fmt::format("{} microbatches", size.microbatches)));
+  const Questions& asked = validation.questions;
+  std::string text = fmt::format("tables equal; {} proved equal for all values ({})",
+                                 plural(validation.formulas, "formula"), validation.solver);
+  const std::string counts = asked.first == asked.last
+                                 ? plural(asked.first, "microbatch")
+                                 : fmt::format("{} .. {} microbatches", asked.first, asked.last);
+  if (asked.places > 0) {
+    text += fmt::format("; the order the same with {}: {}{}", counts, plural(asked.places, "place"),
+                        asked.complete ? "" : " (not all)");
   }
-  return fmt::format(
-      "{} proved equal for all values ({}); the same choices in every state walked: {}",
-      plural(validation.formulas, "formula"), validation.solver, fmt::join(sizes, ", "));
+  if (asked.values > 0) {
+    text += fmt::format("; priorities the same with {}: {}{}", counts,
+                        plural(asked.values, "value"), asked.complete ? "" : " (not all)");
+  }
+  return text;
 }
 
 }  // namespace ripeline::simulate

@@ -1,39 +1,42 @@
 // validate: whether a generated header is its program's.
 //
-// The header's probe (validate/probe/probe.h) answers a script; three things are compared:
+// The header's probe (validate/probe/probe.h) answers questions; these are compared:
 //   facts     every table, but for what a proof added
 //   formulas  what each lane finds, takes and gives back: proved equal for all values
-//   walk      what the arbiter offers and chooses: the same as the interpreter's in every state of
-//             each rank at small sizes
-// Nothing here trusts the generator. Whether the program is safe is not asked. One thread.
+//   orders    and values of priorities: equal for small counts of microbatches
+// Nothing here trusts the generator. The arbiter itself is core's, which tests compare with the
+// interpreter in every state of small programs. Whether the program is safe is not asked. One
+// thread.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "core/owned_facts.h"
 #include "spec/program.h"
-#include "validate/walk.h"
+#include "validate/questions.h"
 
 namespace ripeline::simulate {
 
 struct Validation {
   std::vector<std::string> differences;  // empty: it is
   int formulas = 0;                      // proved equal
-  std::vector<Walk::Size> sizes;         // walked
+  Questions questions;                   // those that were asked
   std::string solver;
 };
 
 class Validator {
  public:
   // The program must outlive it.
-  explicit Validator(const spec::Program& program, const WalkLimits& limits = {});
-  [[nodiscard]] const std::string& script() const { return walk_.script; }
-  // Of what the probe answered to the script.
+  explicit Validator(const spec::Program& program, const QuestionLimits& limits = {});
+  [[nodiscard]] const std::string& questions() const { return questions_.text; }
+  // Judges the probe's answers.
   [[nodiscard]] Validation judge(const std::string& answers) const;
 
  private:
   const spec::Program& program_;
-  Walk walk_;
+  core::OwnedFacts facts_;
+  Questions questions_;
 };
 
 // One sentence: what was compared, and how far.

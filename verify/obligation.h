@@ -25,15 +25,15 @@ inline constexpr std::array kObligationKinds = {
 
 enum class Method : std::uint8_t {
   none,       // it was not settled
-  structure,  // by how programs are made
+  structure,  // proved by construction
   counters,   // readiness-first: counts of ended tasks, every microbatch count at once
-  states,     // every state was visited, of the microbatch counts that say so
-  cuts,       // of a committed order: consistent cuts, every microbatch count at once
-  graph,      // of a committed order: the one run of each microbatch count
+  states,     // every state of the listed microbatch counts, or of all, was visited
+  cuts,       // committed order: consistent cuts, every microbatch count at once
+  graph,      // committed order: the one run of each microbatch count
   depth,      // for every number of ranks
-  induction,  // of a group: its agreement, for every number of members
-  search,     // of a group: a run
-  members,    // of a group: every state of its own number of members
+  induction,  // group: its agreement, for every number of members
+  search,     // group: a run that was found
+  members,    // group: every state of its own number of members
 };
 
 [[nodiscard]] std::string name_of(ObligationKind kind);

@@ -32,7 +32,7 @@ std::string range_text(const spec::MicrobatchRange& range) {
   return fmt::format("{} .. {}", range.min, *range.max);
 }
 
-// What a member's ranks started, in order.
+// The names of the tasks that each rank of the member started, in order.
 std::vector<std::vector<std::string>> starts_of(const Program& program, const Counterexample& run,
                                                 int member) {
   std::vector<std::vector<std::string>> rows(static_cast<std::size_t>(program.ranks));
@@ -294,7 +294,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   return json;
 }
 
-// What is not proved. A task that an order leaves out is why others wait, so it is said first.
+// The obligations not proved. A task that an order leaves out makes others wait, so it is first.
 std::vector<const Obligation*> to_be_read(const Verdict& verdict) {
   std::vector<const Obligation*> found;
   for (const Obligation& o : verdict.obligations) {
@@ -390,7 +390,7 @@ std::string report_text(const Program& program, const spec::Source& source,
                 (program.microbatches.max ? " microbatches" : " number of microbatches"),
       verdict.solver);
   const std::string depth = depth_text(program, verdict);
-  // What is proved first, in one block, then what is to be read.
+  // The proved obligations come first, in one block, then those to be read.
   for (const Obligation& o : verdict.obligations) {
     if (o.outcome == Outcome::proved) text += obligation_text(program, o, source, depth);
   }

@@ -25,7 +25,7 @@ namespace ripeline::verify {
 [[nodiscard]] nlohmann::json report_json(const spec::Program& program, const spec::Source& source,
                                          const Verdict& verdict);
 
-// What `ripeline step --from` and tests replay: the run of the first refuted obligation that has
+// A run that `ripeline step --from` and tests replay: that of the first refuted obligation that has
 // one, or of `other_choices`. Errors: replay-*.
 struct RecordedRun {
   int microbatches = 0;

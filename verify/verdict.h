@@ -24,8 +24,8 @@ struct Wait {
   int lane = -1;
   int microbatch = -1;
   spec::Block block;
-  std::string text;  // what it waits for, and who has it
-  int member = 0;    // of a group; or kAllMembers
+  std::string text;  // completes "2F0 waits for …", with the holder
+  int member = 0;    // the group's member; or kAllMembers
 };
 constexpr int kAllMembers = -1;
 
@@ -34,19 +34,19 @@ struct Counterexample {
   int microbatches = 0;
   bool fewest = false;  // no smaller count in range has one
   std::vector<spec::Event> events;
-  std::vector<Wait> waits;  // of deadlock
-  int members = 1;          // of each rank; above 1, spec::GroupMachine replays it
+  std::vector<Wait> waits;  // for deadlock only
+  int members = 1;          // per rank; above 1, spec::GroupMachine replays the run
 };
 
 // A change of the program with which all of it is proved; see optimise/repair.h.
 struct ProvedRepair {
   std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two with a +
-  std::string text;     // what to write, and where: `capacity ranks - s + 1` for activation
-  spec::Span span;      // of what it replaces or stands beside
+  std::string text;     // the code to write, and where: `capacity ranks - s + 1` for activation
+  spec::Span span;      // the code that it replaces or stands beside
   std::string program;  // the changed program, in the canonical layout
 };
 
-// What a pool never holds more than, whatever the timing, the choices and the count in range.
+// The bound that a pool never exceeds, whatever the timing, the choices and the count in range.
 struct Peak {
   std::int64_t bound = 0;
   bool reached = false;    // some run of some count in range holds as much: no less is a bound
@@ -59,18 +59,18 @@ struct Obligation {
   Outcome outcome = Outcome::unknown;
   Method method = Method::none;
   double seconds = 0;  // below 0: reports leave it out
-  std::string reason;  // of refuted and unknown: one or two sentences
-  spec::Span span;     // what the reason is about, if anything
+  std::string reason;  // for refuted and unknown: one or two sentences
+  spec::Span span;     // the code that the reason is about, if any
   std::optional<Counterexample> counterexample;
-  // Of unknown deadlock or memory: a run that other choices than the dispatch's make.
+  // For an unknown obligation: a run that other choices than the dispatch's make.
   std::optional<Counterexample> other_choices;
-  // Of Method::states: the microbatch counts of which every state was visited. All other counts
-  // in range are proved by counters.
+  // For Method::states, from counters: the microbatch counts whose states were all visited.
+  // Counters prove all other counts in range.
   std::vector<int> counts;
-  // Of memory, proved: per resource and instance the proved peak, or nothing if it grows with the
+  // For proved memory: the proved peak per resource and instance, or nothing if it grows with the
   // microbatches.
   std::map<std::string, std::vector<std::optional<Peak>>> peak;
-  // Of refuted, when they were searched: nearest first. verify() leaves them empty.
+  // For refuted or unknown, when they were searched: nearest first. verify() leaves them empty.
   std::vector<ProvedRepair> repairs;
   std::string repairs_note;  // why there are none
 };
@@ -82,7 +82,7 @@ struct Verdict {
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
   std::optional<ProvedProgram> proved;  // exactly when outcome is proved of one program
-  // Of verify_every_depth(): said of every number of ranks from this up.
+  // Set by verify_every_depth(): the verdict is about every number of ranks from this up.
   std::optional<int> every_rank_from;
 };
 

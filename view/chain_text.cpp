@@ -16,7 +16,7 @@ namespace {
 
 using core::Time;
 
-// Of more entries than this some are listed: the first, the longest and the last.
+// A longer list is folded: the first entry, the longest and the last ones stay.
 constexpr std::size_t kMostEntries = 40;
 constexpr std::size_t kLongest = 12;
 constexpr std::size_t kLast = 8;
@@ -51,7 +51,7 @@ std::string what_of(const Timeline& timeline, const Link& link) {
   return {};
 }
 
-// What of the chain is of one kind.
+// The time of a chain by kind of link.
 struct Sums {
   std::array<Time, 6> of{};
   void add(const Link& link) { of[static_cast<std::size_t>(link.kind)] += link.end - link.start; }
@@ -144,7 +144,7 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
   return entries;
 }
 
-// Of many the first, the last ones and the longest, and for each stretch between them one line.
+// Folds a long list: the first, longest and last entries stay, each stretch between is a line.
 std::vector<Entry> folded(const Timeline& timeline, std::vector<Entry> entries) {
   if (entries.size() <= kMostEntries) return entries;
   const std::size_t middle = entries.size() - kLast;

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What is less than this part of a number is rounding: tasks take whole nanoseconds.
+// A difference of less than this part of a number is rounding: tasks take whole nanoseconds.
 constexpr double kRounding = 1e-6;
 // Measured work differs from run to run.
 constexpr double kNoise = 0.05;
@@ -249,7 +249,7 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
   return aligned(lines);
 }
 
-// What the words of the table mean, as far as it needs them.
+// An explanation of the table's words, as far as it needs one.
 std::string legend(const std::vector<Compared>& all, const CompareOptions& options) {
   std::string text =
       "wall: from the first start to the last end of all ranks; span: of one rank, the longest; "

@@ -34,8 +34,8 @@ struct Compared {
   int microbatches = 1;
   Figures figures;
   bool stuck = false;
-  // What the rank with the most work has, by the means of its costs, without what was drawn;
-  // nothing: that is known of the run alone, as of a trace.
+  // The work of the rank that has the most, by the means of its costs, without what was drawn;
+  // nothing: known only from the run itself, as with a trace.
   std::optional<double> work = std::nullopt;
   // Nothing: it is the time of something else, or nothing ran; and as long as speeds are not known.
   std::optional<Speed> speed = std::nullopt;
@@ -57,8 +57,8 @@ struct MemoryLimit {
 [[nodiscard]] std::optional<bool> fits(const Compared& one, const MemoryLimit& limit);
 
 struct CompareOptions {
-  int runs = 1;            // of each, with different draws
-  std::uint64_t seed = 1;  // of the first run
+  int runs = 1;            // per schedule, with different draws
+  std::uint64_t seed = 1;  // the first run's
   std::optional<MemoryLimit> memory = std::nullopt;
   std::string same_work = {};  // if work differs: how to give all the same
 };

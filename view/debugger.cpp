@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/blocks.h"
 #include "core/print.h"
 #include "view/explain.h"
 
@@ -131,68 +133,74 @@ std::vector<SeenEvent> Debugger::seen_by(int rank) const {
   return seen;
 }
 
-bool Debugger::needs_met(Task task) const {
-  const core::ProgramFacts& facts = timeline_.facts();
-  const std::int64_t step = timeline_.last_step();
-  const auto edges = facts.edges;
-  const auto from = std::lower_bound(edges.begin(), edges.end(), task.lane,
-                                     [](const auto& e, LaneId lane) { return e.consumer < lane; });
-  for (auto it = from; it != edges.end() && it->consumer == task.lane; ++it) {
-    const auto e = static_cast<EdgeId>(it - edges.begin());
-    const auto needed = facts.needed(e, task.microbatch, timeline_.run().microbatches);
-    for (int m = needed.first; m < needed.last; ++m) {
-      if (facts.crosses_ranks(e)) {
-        const auto* message = timeline_.find(step, core::Message{e, m});
-        if (message == nullptr) return false;
-        const auto id = static_cast<std::size_t>(message - timeline_.messages().data());
-        if (!before_now(arrival_of_[id])) return false;
-      } else {
-        const int box = timeline_.find(step, Task{it->producer, m});
-        if (box < 0 || !before_now(end_of_[static_cast<std::size_t>(box)])) return false;
+// The state that core/blocks.h asks. Whether an engine is busy and whose turn it is is shown
+// elsewhere.
+class Debugger::Moment {
+ public:
+  explicit Moment(const Debugger& debugger) : at(debugger) {}
+
+  [[nodiscard]] int microbatches() const { return at.timeline_.run().microbatches; }
+  [[nodiscard]] bool is_here(EdgeId edge, int m) const {
+    const Timeline& timeline = at.timeline_;
+    const core::ProgramFacts& facts = timeline.facts();
+    if (!facts.crosses_ranks(edge)) {
+      return has_ended({facts.edges[static_cast<std::size_t>(edge)].producer, m});
+    }
+    const auto* message = timeline.find(timeline.last_step(), core::Message{edge, m});
+    if (message == nullptr) return false;
+    const auto id = static_cast<std::size_t>(message - timeline.messages().data());
+    return at.before_now(at.arrival_of_[id]);
+  }
+  [[nodiscard]] bool has_started(Task task) const { return is_past(at.start_of_, task); }
+  [[nodiscard]] bool has_ended(Task task) const { return is_past(at.end_of_, task); }
+  static bool takes(LaneId /*lane*/) { return true; }
+  static Task next(LaneId /*lane*/) { return {}; }
+  // Counted once: a moment passes no event.
+  [[nodiscard]] std::int64_t held(int pool) const {
+    const auto [known, is_new] = held_.try_emplace(pool, 0);
+    if (!is_new) return known->second;
+    for (const core::UseFacts& use : at.timeline_.facts().uses) {
+      if (use.pool != pool) continue;
+      for (int m = 0; m < at.timeline_.facts().tasks_of(use.lane, microbatches()); ++m) {
+        if (has_started({use.lane, m})) known->second += use.acquires;
+        if (has_ended({use.lane, m})) known->second -= use.releases;
       }
     }
+    return known->second;
   }
-  return true;
-}
+
+ private:
+  [[nodiscard]] bool is_past(const std::vector<std::size_t>& event_of_box, Task task) const {
+    const int box = at.timeline_.find(at.timeline_.last_step(), task);
+    return box >= 0 && at.before_now(event_of_box[static_cast<std::size_t>(box)]);
+  }
+
+  const Debugger& at;
+  mutable std::map<int, std::int64_t> held_;  // by pool, of those that were asked for
+};
 
 namespace {
 
-// What a pool's users hold, of those that have started and ended by now.
-std::int64_t held_now(const Timeline& timeline, int pool, const std::function<bool(int)>& started,
-                      const std::function<bool(int)>& ended) {
-  std::int64_t held = 0;
-  for (const core::UseFacts& use : timeline.facts().uses) {
-    if (use.pool != pool) continue;
-    const int tasks = timeline.facts().tasks_of(use.lane, timeline.run().microbatches);
-    for (int m = 0; m < tasks; ++m) {
-      const int box = timeline.find(timeline.last_step(), Task{use.lane, m});
-      if (box < 0) continue;
-      if (started(box)) held += use.acquires;
-      if (ended(box)) held -= use.releases;
-    }
-  }
-  return held;
+std::string room_text(const core::ProgramFacts& facts, const core::Block& block) {
+  const std::int64_t leaving = block.room.leaving;
+  return fmt::format("{} has too little room, {} of {} held{}",
+                     core::pool_name(facts, block.use.pool), block.held, block.room.capacity,
+                     leaving > 0 ? fmt::format(", and {} must stay free", leaving) : std::string());
 }
 
 }  // namespace
 
-std::optional<std::string> Debugger::lacks(Task task) const {
-  const core::ProgramFacts& facts = timeline_.facts();
-  for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
-    const auto room = facts.room(use);
-    if (!room) continue;
-    const std::int64_t now = held_now(
-        timeline_, use.pool,
-        [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
-        [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
-    if (!room->fits(now)) {
-      return fmt::format("{} has too little room, {} of {} held{}",
-                         core::pool_name(facts, use.pool), now, room->capacity,
-                         room->leaving > 0 ? fmt::format(", and {} must stay free", room->leaving)
-                                           : std::string());
+Debugger::Lack Debugger::lack_of(const Moment& moment, Task task) const {
+  Lack lack;
+  core::each_block(timeline_.facts(), moment, task, [&](const core::Block& block) {
+    if (block.by == core::Block::By::room) {
+      lack.room = room_text(timeline_.facts(), block);
+    } else {
+      lack.others = true;
     }
-  }
-  return std::nullopt;
+    return true;
+  });
+  return lack;
 }
 
 std::vector<int> Debugger::running_on(const Row& row) const {
@@ -226,21 +234,20 @@ std::string Debugger::show_row(const Row& row) const {
                         core::task_name(facts, timeline_.box(id).task),
                         text_of(timeline_, timeline_.box(id).start - timeline_.begin()));
   }
+  const Moment moment(*this);
   std::vector<std::string> ready;
   std::string room;
   const core::LaneSpan lanes = facts.lanes_of(row.rank);
   for (LaneId lane = lanes.first; lane < lanes.end; ++lane) {
     if (facts.lanes[static_cast<std::size_t>(lane)].engine != row.engine) continue;
-    bool first = true;
     for (int m = 0; m < facts.tasks_of(lane, timeline_.run().microbatches); ++m) {
       const int box = timeline_.find(timeline_.last_step(), Task{lane, m});
       if (box >= 0 && before_now(start_of_[static_cast<std::size_t>(box)])) continue;
-      if (!needs_met({lane, m})) continue;
-      const auto short_of = first ? lacks({lane, m}) : std::nullopt;
-      first = false;
-      if (short_of) {
+      const Lack lack = lack_of(moment, {lane, m});
+      if (lack.others) continue;
+      if (!lack.room.empty()) {
         room += fmt::format("\n    {} has its needs, and {}", core::task_name(facts, {lane, m}),
-                            *short_of);
+                            lack.room);
         break;
       }
       ready.push_back(core::task_name(facts, {lane, m}));
@@ -258,14 +265,12 @@ std::string Debugger::show_row(const Row& row) const {
 
 std::string Debugger::held(int rank) const {
   const core::ProgramFacts& facts = timeline_.facts();
+  const Moment moment(*this);
   std::string text;
   for (std::size_t p = 0; p < facts.pools.size(); ++p) {
     const core::PoolFacts& pool = facts.pools[p];
     if (pool.rank != rank) continue;
-    const std::int64_t now = held_now(
-        timeline_, static_cast<int>(p),
-        [&](int box) { return before_now(start_of_[static_cast<std::size_t>(box)]); },
-        [&](int box) { return before_now(end_of_[static_cast<std::size_t>(box)]); });
+    const std::int64_t now = moment.held(static_cast<int>(p));
     text += fmt::format("    {}: {}", core::pool_name(facts, static_cast<int>(p)), now);
     text += pool.capacity < 0 ? " held\n" : fmt::format(" of {} held\n", pool.capacity);
   }

@@ -24,7 +24,7 @@
 
 namespace ripeline::view {
 
-// What one rank has seen, in order.
+// An event that one rank has seen; lists of them are in order.
 struct SeenEvent {
   enum class What : std::uint8_t {
     ended,    // `task`
@@ -38,8 +38,8 @@ struct SeenEvent {
   core::Time at{0};
 };
 
-// What an engine of `rank` takes next and why, after what it has seen: one line without its
-// end; nothing: that is not known.
+// Advice: which task an engine of `rank` takes next and why, after what it has seen. One line
+// without its end; nothing: that is not known.
 using Adviser = std::function<std::optional<std::string>(int rank, core::Engine engine,
                                                          const std::vector<SeenEvent>& seen)>;
 
@@ -56,7 +56,7 @@ class Debugger {
  private:
   struct Event {
     core::Time at{0};
-    int order = 0;  // of one instant
+    int order = 0;  // among events of one instant
     SeenEvent::What what = SeenEvent::What::ended;
     int id = -1;  // a box, or a message
     int rank = 0;
@@ -73,9 +73,14 @@ class Debugger {
   [[nodiscard]] std::string flights() const;
   [[nodiscard]] std::string describe(const Event& event) const;
   [[nodiscard]] std::vector<SeenEvent> seen_by(int rank) const;
-  // What it has too little room in; nothing: there is enough.
-  [[nodiscard]] std::optional<std::string> lacks(core::Task task) const;
-  [[nodiscard]] bool needs_met(core::Task task) const;
+  class Moment;  // between two events
+
+  // The lack that keeps a task from starting: something that it needs, or else room.
+  struct Lack {
+    bool others = false;  // a need, or its turn in its lane
+    std::string room;     // empty: there is enough
+  };
+  [[nodiscard]] Lack lack_of(const Moment& moment, core::Task task) const;
   [[nodiscard]] bool before_now(std::size_t event) const { return event < now_; }
 
   std::string move_to(std::size_t event);

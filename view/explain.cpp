@@ -67,7 +67,7 @@ std::string explain(const Timeline& timeline, Reasons& reasons, int box) {
 
 namespace {
 
-constexpr int kMostRows = 40;  // of a table
+constexpr int kMostRows = 40;  // rows in a table
 constexpr std::size_t kCauses = static_cast<std::size_t>(trace::Cause::host) + 1;
 
 // Where the time of an engine goes: all of it, from begin() to end().

@@ -14,11 +14,11 @@ namespace ripeline::view {
 
 // A sentence without its end: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// Of one task, what it waited for and what else came at the same time, then the chain to it
+// Explains one task: what it waited for and what else came at the same time, then the chain to it
 // (view/chain_text.h). Several lines.
 [[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
-// Of all that ran: where the time of each engine went, by cause (trace::Cause), then the chain to
-// the task that ended last.
+// Explains the whole run: where the time of each engine went, by cause (trace::Cause), then the
+// chain to the task that ended last.
 [[nodiscard]] std::string explain_all(const Timeline& timeline, Reasons& reasons);
 
 }  // namespace ripeline::view

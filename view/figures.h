@@ -14,8 +14,8 @@ namespace ripeline::view {
 // The numbers of one run, or the means of several; times in the run's unit.
 struct Figures {
   double wall = 0;         // from the first start to the last end, of all ranks
-  double span = 0;         // of the rank for which it is largest: last end - first start
-  double work = 0;         // of the rank whose compute engine works longest
+  double span = 0;         // the longest of a rank: last end - first start
+  double work = 0;         // the longest that a rank's compute engine works
   double span_bubble = 0;  // span - work
   double wall_bubble = 0;  // wall - work
   // The most that each rank held of a resource at once, in the program's amounts.
@@ -28,7 +28,7 @@ struct Figures {
     [[nodiscard]] bool activations() const { return !microbatches.empty(); }
     bool operator==(const Peak&) const = default;
   };
-  std::vector<Peak> peaks;  // of several runs, the most
+  std::vector<Peak> peaks;  // over several runs, the most
 };
 [[nodiscard]] Figures figures(const Timeline& timeline);
 // `9 (27.27 %)`, of the wall or the span that it is in.

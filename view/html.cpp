@@ -62,7 +62,7 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
   return names;
 }
 
-// What is the same for all panels, once; and a line for each of several, with what is not.
+// The facts that all panels share, once; and with several panels a line for each, with the rest.
 std::string header(const std::vector<Panel>& panels) {
   std::vector<Facts> all;
   for (const Panel& panel : panels) all.push_back(run_facts(panel));

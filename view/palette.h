@@ -28,7 +28,7 @@ struct Colour {
 
 inline constexpr Colour kBlack{0x11, 0x11, 0x11};
 inline constexpr Colour kWhite{0xff, 0xff, 0xff};
-inline constexpr Colour kHeld{0x7d, 0x85, 0x90};  // what a rank holds
+inline constexpr Colour kHeld{0x7d, 0x85, 0x90};  // the amounts that a rank holds
 
 [[nodiscard]] std::string hex(Colour colour);  // #1f77b4
 // Relative luminance, and the ratio of two from 1 to 21, as WCAG 2 defines them.
@@ -60,7 +60,7 @@ class Palette {
 
 // Black or white.
 [[nodiscard]] Colour ink_on(Colour colour);
-// Of an idle interval: pale, paler than any op.
+// The colour of an idle interval: pale, paler than any op.
 [[nodiscard]] Colour colour_of(trace::Cause cause);
 
 }  // namespace ripeline::view

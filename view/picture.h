@@ -1,5 +1,5 @@
-// What is drawn: one or several timelines on one time axis, as a picture (view/svg.h) or as a page
-// (view/html.h); and what drawing them shares.
+// Panels: one or several timelines on one time axis, drawn as a picture (view/svg.h) or as a page
+// (view/html.h); and what both drawings share.
 //
 // Each panel's time counts from its own first start, all to one scale, which is the longest's. Two
 // tasks that run at once on an engine share the height of its row. Where tasks are narrower than

@@ -166,7 +166,7 @@ Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes)
   if (!others.empty()) {
     const Box& other = timeline_.box(others.first);
     const Time rest = last.best().why == Why::nothing ? timeline_.begin() : last.best().at;
-    // Of two that start at once, the one that something else kept until then was first.
+    // If two start at once, the one that something else kept until then was first.
     const bool is_first =
         other.start < b.start || (other.start == b.start && rest < b.start &&
                                   last_of(others.first, changes).best().at == other.start);
@@ -220,7 +220,7 @@ int freed_by(const Timeline& timeline, const trace::MessageEvent& message) {
   return best;
 }
 
-// What `chain_to` goes on with: a task, from a time back.
+// The point from which chain_to() goes on: a task, and the time to which the chain has come back.
 struct Front {
   int box = -1;
   Time until{0};

@@ -38,7 +38,7 @@ struct Reason {
   core::Time rest{-1};  // when all else was there; -1: there is nothing else
 };
 
-class Last;  // of what was offered
+class Last;  // the last of the reasons offered
 
 class Reasons {
  public:
@@ -48,7 +48,7 @@ class Reasons {
   [[nodiscard]] const Reason& of(int box);
 
  private:
-  struct Change {  // of a pool
+  struct Change {  // in a pool
     core::Time at;
     bool acquires;
     std::int64_t before;  // held before it
@@ -89,7 +89,7 @@ struct Link {
   int by = -1;
   core::Time start{0};
   core::Time end{0};
-  Reason reason = {};  // of `ran`: why it started when it did
+  Reason reason = {};  // for `ran`: why it started when it did
 };
 
 // From the start of the run to the end of `box`.

@@ -21,7 +21,7 @@ using Box = trace::TaskEvent;
 struct Row {
   int rank = 0;
   core::Engine engine = core::Engine::compute;
-  int first = 0;  // of its boxes
+  int first = 0;  // its boxes: first .. end - 1
   int end = 0;
   bool second = false;
 };
@@ -51,15 +51,15 @@ class Rows {
   [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const;
   // Those of its engine's other row that ran while it ran.
   [[nodiscard]] BoxSpan beside(int box) const;
-  // What kept its engine from it last, and ended before it starts: a task that it is no pair with,
-  // or one of two at once. -1: nothing did. The facts are those that it was made with.
+  // The last task that kept its engine from it, and ended before it starts: one that it is no pair
+  // with, or one of two at once. -1: none did. The facts are those that it was made with.
   [[nodiscard]] int before(int box, const core::ProgramFacts& facts) const;
   // The last on its engine, or in a row of that, to end before it starts; -1: none did.
   [[nodiscard]] int last_ended(int box) const;
   [[nodiscard]] int last_ended(int box, const Row& row) const;
   // How long its engine had run nothing when it starts; 0 for the first.
   [[nodiscard]] core::Time idle_before(int box) const;
-  // Of from .. to, how long the row's engine ran something, be it one task or two.
+  // How long within from .. to the row's engine ran something, be it one task or two.
   [[nodiscard]] core::Time busy(const Row& row, core::Time from, core::Time to) const;
 
  private:

@@ -1,12 +1,14 @@
 #include "view/stuck.h"
 
 #include <algorithm>
-#include <map>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/blocks.h"
 #include "core/print.h"
+#include "core/vocabulary/cycle.h"
 
 namespace ripeline::view {
 namespace {
@@ -15,11 +17,8 @@ using core::EdgeId;
 using core::LaneId;
 using core::Task;
 
-using Key = std::pair<LaneId, int>;
-Key key(Task task) { return {task.lane, task.microbatch}; }
-
-// One thing that a task waits for: any of `on` would end it.
-struct Block {
+// A reason why a task waits, which any task of `on` would end.
+struct StuckOn {
   std::string text;
   std::vector<Task> on;
 };
@@ -29,7 +28,7 @@ class EndState {
   EndState(const Timeline& timeline, const std::vector<Task>& next)
       : timeline_(timeline), facts_(timeline.facts()), step_(timeline.last_step()), next_(next) {}
 
-  // Of each lane the first task that did not run.
+  // The first task of each lane that did not run.
   std::vector<Task> waiting() const {
     std::vector<Task> found;
     for (LaneId lane = 0; lane < static_cast<LaneId>(facts_.lanes.size()); ++lane) {
@@ -42,11 +41,55 @@ class EndState {
     return found;
   }
 
-  // Of a task that did not run.
-  Block block_of(Task task) const {
-    if (auto block = missing_need(task)) return *std::move(block);
-    if (auto block = missing_room(task)) return *std::move(block);
-    return other_first(task);
+  // The first that keeps a task that did not run.
+  StuckOn waits_on(Task task) const {
+    StuckOn found{"its turn in its rank's order", {}};
+    core::each_block(facts_, *this, task, [&](const core::Block& block) {
+      switch (block.by) {
+        case core::Block::By::need:
+          found = missing(block.message);
+          break;
+        case core::Block::By::sequence:
+          found = {name({task.lane, task.microbatch - 1}) + ", the one before it",
+                   {{task.lane, task.microbatch - 1}}};
+          break;
+        case core::Block::By::engine:
+          return false;
+        case core::Block::By::room:
+          found = no_room(block);
+          break;
+        case core::Block::By::turn:
+          found = {name(block.next) + ", which is before it in its rank's order", {block.next}};
+          break;
+      }
+      return true;
+    });
+    return found;
+  }
+
+  // The state that core/blocks.h asks: all that started has ended.
+  int microbatches() const { return timeline_.run().microbatches; }
+  bool is_here(EdgeId e, int m) const {
+    if (facts_.crosses_ranks(e)) return timeline_.find(step_, core::Message{e, m}) != nullptr;
+    return has_ended({facts_.edges[static_cast<std::size_t>(e)].producer, m});
+  }
+  bool has_ended(Task task) const { return ran(task); }
+  static bool takes(LaneId /*lane*/) { return true; }
+  std::int64_t held(int pool) const {
+    std::int64_t held = 0;
+    for (const core::UseFacts& use : facts_.uses) {
+      if (use.pool != pool) continue;
+      for (int m = 0; m < tasks_of(use.lane); ++m) {
+        if (ran({use.lane, m})) held += use.acquires - use.releases;
+      }
+    }
+    return held;
+  }
+  Task next(LaneId lane) const {
+    const auto its = std::find_if(next_.begin(), next_.end(), [&](const Task& task) {
+      return task.lane >= 0 && same_engine(task.lane, lane);
+    });
+    return its == next_.end() ? Task{} : *its;
   }
 
   std::string name(Task task) const { return core::task_name(facts_, task); }
@@ -58,27 +101,17 @@ class EndState {
     return facts_.lanes[static_cast<std::size_t>(id)];
   }
 
-  std::optional<Block> missing_need(Task task) const {
-    for (EdgeId e = 0; e < static_cast<EdgeId>(facts_.edges.size()); ++e) {
-      const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e)];
-      if (edge.consumer != task.lane) continue;
-      const auto needed = facts_.needed(e, task.microbatch, timeline_.run().microbatches);
-      for (int m = needed.first; m < needed.last; ++m) {
-        const Task producer{edge.producer, m};
-        if (!ran(producer)) return Block{name(producer), {producer}};
-        if (!facts_.crosses_ranks(e) || timeline_.find(step_, core::Message{e, m}) != nullptr) {
-          continue;
-        }
-        return message_waits(e, producer);
-      }
-    }
-    return std::nullopt;
+  StuckOn missing(core::Message message) const {
+    const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(message.edge)];
+    const Task producer{edge.producer, message.microbatch};
+    return ran(producer) ? message_waits(message.edge, producer)
+                         : StuckOn{name(producer), {producer}};
   }
 
   // Sent off, and not arrived: for want of a slot, of its turn, or of its rendezvous.
-  Block message_waits(EdgeId e, Task producer) const {
+  StuckOn message_waits(EdgeId e, Task producer) const {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e)];
-    Block block{fmt::format("the message of {}", name(producer)), {}};
+    StuckOn block{fmt::format("the message of {}", name(producer)), {}};
     if (edge.rendezvous) {
       block.text += ", which its rank takes in its order";
       for (const Task next : next_) {
@@ -108,29 +141,12 @@ class EndState {
     return found;
   }
 
-  std::optional<Block> missing_room(Task task) const {
-    for (const core::UseFacts& use : timeline_.uses_of(task.lane)) {
-      const auto room = facts_.room(use);
-      if (!room) continue;
-      const std::int64_t held = held_of(use.pool);
-      if (room->fits(held)) continue;
-      std::string text = fmt::format("room in {}: {} of {} held", core::pool_name(facts_, use.pool),
-                                     held, room->capacity);
-      if (use.leaving > 0) text += fmt::format(", {} to be left", use.leaving);
-      return Block{std::move(text), releasers(use.pool)};
-    }
-    return std::nullopt;
-  }
-
-  std::int64_t held_of(int pool) const {
-    std::int64_t held = 0;
-    for (const core::UseFacts& use : facts_.uses) {
-      if (use.pool != pool) continue;
-      for (int m = 0; m < tasks_of(use.lane); ++m) {
-        if (ran({use.lane, m})) held += use.acquires - use.releases;
-      }
-    }
-    return held;
+  StuckOn no_room(const core::Block& block) const {
+    std::string text =
+        fmt::format("room in {}: {} of {} held", core::pool_name(facts_, block.use.pool),
+                    block.held, block.room.capacity);
+    if (block.room.leaving > 0) text += fmt::format(", {} to be left", block.room.leaving);
+    return {std::move(text), releasers(block.use.pool)};
   }
 
   // Tasks that give back what their stage acquired for the same microbatch.
@@ -156,7 +172,7 @@ class EndState {
     });
   }
 
-  // Of the microbatch itself, not of the lane's number.
+  // `microbatch` is the step's, not the lane's number.
   bool has_run(LaneId id, int microbatch) const {
     const core::Share& share = lane(id).share;
     if (!share.has(microbatch) || (lane(id).once && microbatch > 0)) return false;
@@ -167,14 +183,6 @@ class EndState {
     return lane(a).rank == lane(b).rank && lane(a).engine == lane(b).engine;
   }
 
-  Block other_first(Task task) const {
-    for (const Task next : next_) {
-      if (next.lane < 0 || next == task || !same_engine(next.lane, task.lane)) continue;
-      return Block{name(next) + ", which is before it in its rank's order", {next}};
-    }
-    return Block{"its turn in its rank's order", {}};
-  }
-
   const Timeline& timeline_;
   const core::ProgramFacts& facts_;
   std::int64_t step_;
@@ -183,26 +191,19 @@ class EndState {
 
 // The tasks of the shortest way from `first` back to it; empty: there is none.
 std::vector<Task> circle_from(Task first, const EndState& ended) {
-  std::map<Key, Task> from;
-  std::vector<Task> front{first};
-  while (!front.empty()) {
-    std::vector<Task> after;
-    for (const Task task : front) {
-      const Block block = ended.block_of(task);
-      for (const Task on : block.on) {
-        if (!from.emplace(key(on), task).second) continue;
-        if (on == first) {
-          std::vector<Task> circle{first};
-          for (Task t = task; t != first; t = from.at(key(t))) circle.push_back(t);
-          std::reverse(circle.begin() + 1, circle.end());
-          return circle;
-        }
-        after.push_back(on);
-      }
-    }
-    front = std::move(after);
+  constexpr std::int64_t kTasks = std::int64_t{1} << 32;  // a lane has fewer
+  const auto number_of = [](Task task) { return task.lane * kTasks + task.microbatch; };
+  const auto task_of = [](std::int64_t number) {
+    return Task{static_cast<LaneId>(number / kTasks), static_cast<std::int32_t>(number % kTasks)};
+  };
+  const auto arcs = [&](std::int64_t task, const auto& visit) {
+    for (const Task on : ended.waits_on(task_of(task)).on) visit(number_of(on), 0);
+  };
+  std::vector<Task> circle;
+  for (const auto& step : core::shortest_cycle<std::int64_t, int>(number_of(first), arcs)) {
+    circle.push_back(task_of(step.node));
   }
-  return {};
+  return circle;
 }
 
 }  // namespace
@@ -222,11 +223,11 @@ Stuck stuck_at_end(const Timeline& timeline, const std::vector<Task>& next) {
   stuck.circle = circle.size();
   for (std::size_t i = 0; i < circle.size(); ++i) {
     stuck.waits.push_back(
-        {circle[i], ended.block_of(circle[i]).text, circle[(i + 1) % circle.size()]});
+        {circle[i], ended.waits_on(circle[i]).text, circle[(i + 1) % circle.size()]});
   }
   for (const Task task : waiting) {
     if (std::find(circle.begin(), circle.end(), task) != circle.end()) continue;
-    Block block = ended.block_of(task);
+    StuckOn block = ended.waits_on(task);
     const Task on = block.on.empty() ? Task{} : block.on.front();
     stuck.waits.push_back({task, std::move(block.text), on});
   }

@@ -30,8 +30,8 @@ struct Stuck {
   [[nodiscard]] bool any() const { return !waits.empty(); }
 };
 
-// Of the last step in the trace. Empty if every task of it ran. `next`: of committed orders, the
-// next task of every engine.
+// The waits in the last step of the trace; empty if every task of it ran. `next`: with committed
+// orders, the next task of every engine.
 [[nodiscard]] Stuck stuck_at_end(const Timeline& timeline,
                                  const std::vector<core::Task>& next = {});
 

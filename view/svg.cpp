@@ -18,9 +18,9 @@ namespace {
 
 using core::Time;
 
-constexpr double kIndent = 12;  // of what a rank holds, below its name
+constexpr double kIndent = 12;  // the indent of amounts held, below the rank's name
 constexpr int kMostRanks = 128;
-constexpr double kStuckShare = 0.5;  // of the plot, at most, for what a run sticks at
+constexpr double kStuckShare = 0.5;  // the largest part of the plot for a stuck run's waits
 constexpr double kStuckGap = 14;     // between the end of a run and what it sticks at
 
 std::string held_text(const Timeline& timeline, std::string_view resource, int rank) {
@@ -142,7 +142,7 @@ class PanelSvg {
     std::string path = fmt::format("M{:.6g} {:.6g}", plot_.left(), floor);
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (levels[i].at > plot_.to()) break;
-      // Of what was held before, the last; of the levels within half a pixel, the highest.
+      // The last level before the part shown; else the highest of the levels within half a pixel.
       std::int64_t held = levels[i].held;
       const double x = plot_.x_of(levels[i].at);
       while (i + 1 < levels.size() && plot_.x_of(levels[i + 1].at) < x + 0.5) {

@@ -16,7 +16,7 @@ namespace {
 using core::Time;
 
 constexpr double kNarrow = 2.5;  // mean width of tasks from which they are drawn one by one
-constexpr double kLeastBin = 2;  // of an engine whose tasks are narrower
+constexpr double kLeastBin = 2;  // a bin's width, where tasks are narrower
 constexpr double kMostBin = 8;
 constexpr int kMostTitles = 4000;  // tasks with a text to hover over
 constexpr int kUnmarked = 2;       // chunks that their shades alone tell apart
@@ -137,8 +137,8 @@ class EngineSvg {
     }
   }
 
-  // Of a task that ran beside others: half the height while it did, the upper half in the first
-  // row.
+  // The outline of a task that ran beside others: half the height while it did, the upper half in
+  // the first row.
   [[nodiscard]] std::string outline(int id, double y, double height) const {
     const Box& b = timeline_.box(id);
     const bool second = timeline_.row_of(id).second;

@@ -11,9 +11,9 @@
 
 namespace ripeline::view {
 
-// What a legend must explain.
+// The items that a legend must explain.
 struct Drawn {
-  int numbers = 0;      // of microbatches
+  int numbers = 0;      // microbatch numbers
   int left_out = 0;     // those that did not fit
   bool shares = false;  // how busy an engine is
   bool shared = false;  // two tasks at once on an engine

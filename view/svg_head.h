@@ -1,4 +1,4 @@
-// What stands above the plot of a panel: its title, what the run was and what came of it
+// The head of a panel, above its plot: its title, what the run was and what came of it
 // (view/run_facts.h), and the legend, which names what is drawn and nothing else.
 //
 // Private to the SVG.

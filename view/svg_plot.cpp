@@ -10,9 +10,9 @@
 namespace ripeline::view {
 namespace {
 
-constexpr int kTallRanks = 24;  // of more, all rows are lower
+constexpr int kTallRanks = 24;  // with more ranks, all rows are lower
 
-// Of a character of DejaVu Sans, in parts of the font size; rounded up.
+// The width of a character of DejaVu Sans, in parts of the font size; rounded up.
 double width_of(char c) {
   constexpr std::string_view kNarrow = " .,:;'|!ijlI";
   constexpr std::string_view kSlim = "ftr()[]/-";

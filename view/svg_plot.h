@@ -16,9 +16,9 @@ namespace ripeline::view {
 
 // Heights, by how many ranks there are to draw.
 struct SvgHeights {
-  double row = 22;     // of an engine
-  double shared = 32;  // of an engine that runs two tasks at once
-  double curve = 18;   // of what is held of a resource
+  double row = 22;     // an engine's row
+  double shared = 32;  // an engine's row with two tasks at once
+  double curve = 18;   // a resource's curve of amounts held
   double gap = 5;      // below a rank
 };
 [[nodiscard]] SvgHeights svg_heights(int ranks);
@@ -43,7 +43,7 @@ class SvgPlot {
   [[nodiscard]] const SvgHeights& heights() const { return heights_; }
   [[nodiscard]] double left() const { return axis_.left; }
   [[nodiscard]] double right() const { return axis_.right; }
-  // Of what is shown, in the trace's clock; the end is that of the run if it is earlier.
+  // The bounds of the part shown, in the trace's clock; the end is the run's if that is earlier.
   [[nodiscard]] core::Time from() const { return timeline_.begin() + axis_.from; }
   [[nodiscard]] core::Time to() const;
   // Where the run ends; false: beyond what is shown.
@@ -67,7 +67,7 @@ class SvgPlot {
   std::string out_;
 };
 
-// Of text in the widest of the usual sans-serif fonts, so that what fits by it fits in any.
+// The width of text in the widest of the usual sans-serif fonts: what fits by it fits in any.
 [[nodiscard]] double text_width(std::string_view text, double font_size);
 // The text, or as much of its beginning as fits, with … at its end.
 [[nodiscard]] std::string fitted(std::string_view text, double font_size, double width);

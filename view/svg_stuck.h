@@ -24,7 +24,7 @@ namespace ripeline::view {
 class StuckLayout {
  public:
   struct Cell {
-    int row = 0;  // of the timeline
+    int row = 0;  // an index into the timeline's rows
     int column = 0;
     double width = 0;
   };
@@ -50,7 +50,7 @@ class StuckLayout {
 
  private:
   struct Column {
-    double width = 0;  // of its widest task
+    double width = 0;  // its widest task's
     int tracks = 0;
   };
   void place(const Timeline& timeline, const Stuck& stuck);

@@ -23,7 +23,7 @@ using core::Time;
 constexpr int kMostRows = 256;
 
 struct Cell {
-  int shade = -1;  // of the palette; -1: idle
+  int shade = -1;  // an index into the palette; -1: idle
   char letter = '.';
 };
 
@@ -164,7 +164,7 @@ class Lines {
     }
   }
 
-  // Of the op that ran most, the chunk that ran most.
+  // The shade that ran most: first by op, then by chunk of that op.
   [[nodiscard]] std::size_t most_of(std::span<const double> shares) const {
     std::size_t best = 0;
     double most = -1;
@@ -186,7 +186,7 @@ class Lines {
                        ink.red, ink.green, ink.blue);
   }
 
-  // Of what is shown.
+  // How busy the row's engine is in the part shown, in percent.
   [[nodiscard]] int percent(const Row& row) const {
     const Time busy = timeline_.busy(row, from_, to_);
     return static_cast<int>(std::lround(100.0 * static_cast<double>(busy.count()) /

@@ -80,7 +80,7 @@ Status Timeline::index_messages() {
   message_of_.assign(static_cast<std::size_t>(steps_ * per_step), -1);
   for (std::size_t i = 0; i < record_.messages.size(); ++i) {
     const trace::MessageEvent& m = record_.messages[i];
-    if (m.step < first_step_ || m.step > last_step()) continue;  // of a step without tasks
+    if (m.step < first_step_ || m.step > last_step()) continue;  // its step has no tasks
     const std::int64_t row = (m.step - first_step_) * edges + m.message.edge;
     message_of_[static_cast<std::size_t>(row * run().microbatches + m.message.microbatch)] =
         static_cast<int>(i);
@@ -101,7 +101,7 @@ void Timeline::index_uses() {
 void Timeline::sort_idle() {
   if (record_.idle.empty()) {
     for (const Row& row : rows()) {
-      // What ends an idle interval is in the first row.
+      // The box that ends an idle interval is in the first row.
       for (int i = row.first + 1; !row.second && i < row.end; ++i) {
         const Box& b = box(i);
         const Time idle = idle_before(i);
@@ -219,7 +219,7 @@ std::vector<Level> Timeline::levels(std::string_view resource, int rank) const {
       }
     }
   }
-  // What ends at an instant is reported before anything starts at it.
+  // Releases at an instant come before any acquire at it.
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return std::tuple(a.at, a.acquires) < std::tuple(b.at, b.acquires);
   });

@@ -25,14 +25,14 @@
 
 namespace ripeline::view {
 
-// Of a step of the run, from its first start to its last end.
+// A step of the run, from its first start to its last end.
 struct StepSpan {
   std::int64_t number = 0;  // as the trace has it
   core::Time begin{0};
   core::Time end{0};
 };
 
-// What a rank holds of a resource from `at` on.
+// The amount that a rank holds of a resource from `at` on.
 struct Level {
   core::Time at{0};
   std::int64_t held = 0;
@@ -71,11 +71,11 @@ class Timeline {
   [[nodiscard]] const std::vector<trace::MessageEvent>& messages() const {
     return record_.messages;
   }
-  // Of the row's engine, by start; as recorded, or else all the time that it runs nothing between
-  // two tasks of one step, its cause unknown.
+  // The idle intervals of the row's engine, by start; as recorded, or else all the time that it
+  // runs nothing between two tasks of one step, its cause unknown.
   [[nodiscard]] std::span<const trace::IdleEvent> idle_of(const Row& row) const;
 
-  // Of the first start and the last end; both 0 if nothing ran.
+  // The first start and the last end; both 0 if nothing ran.
   [[nodiscard]] core::Time begin() const { return begin_; }
   [[nodiscard]] core::Time end() const { return end_; }
   [[nodiscard]] std::int64_t first_step() const { return first_step_; }
@@ -91,7 +91,7 @@ class Timeline {
   // last counts.
   [[nodiscard]] std::vector<Level> levels(std::string_view resource, int rank) const;
   [[nodiscard]] std::int64_t peak(std::string_view resource, int rank) const;
-  // Of its pools there, together; nothing if one is without.
+  // The sum of its pools' capacities there; nothing if one is without.
   [[nodiscard]] std::optional<std::int64_t> capacity(std::string_view resource, int rank) const;
 
   [[nodiscard]] std::span<const core::UseFacts> uses_of(core::LaneId lane) const;

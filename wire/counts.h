@@ -10,7 +10,7 @@
 namespace ripeline::verify {
 
 struct JudgedCounts {
-  WireCounts counts;                   // of a program whose sends and receives have a fixed order
+  WireCounts counts;                   // for a program whose sends and receives have a fixed order
   std::optional<std::string> problem;  // why the program cannot be judged on the wire
 };
 [[nodiscard]] JudgedCounts wire_counts(const spec::Program& program);

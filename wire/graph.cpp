@@ -49,7 +49,7 @@ class Builder {
   }
 
  private:
-  // What waits for all of a group call on one stream.
+  // The node after which all of a group call on one stream is done.
   struct Done {
     Id node = WireGraph::kNone;
     Id actor = WireGraph::kNone;  // WireGraph::kNone: several kernels
@@ -155,7 +155,7 @@ class Builder {
       const Done& last = stream(action(a).stream);
       if (last.node != WireGraph::kNone) add_edge(last.node, start_[a], Why::stream, last.actor);
     }
-    // What follows on a stream waits for all of the call that is on it.
+    // The next action on a stream waits for all of the call that is on it.
     used_streams_.clear();
     for (Id a = from; a < to; ++a) {
       const int s = action(a).stream;
@@ -207,14 +207,14 @@ class Builder {
   bool explain_;
   WireGraph g_;
   std::vector<Id> start_, end_, done_;  // per action: nodes
-  std::vector<Id> kernels_;             // of the call: the first action of each
-  // Of the rank:
+  std::vector<Id> kernels_;             // the call's: the first action of each
+  // The state of the rank whose actions are being added:
   Id last_issued_ = WireGraph::kNone;         // the kernel issued before: its first action
-  Id last_communication_ = WireGraph::kNone;  // the one that communicates
+  Id last_communication_ = WireGraph::kNone;  // the last one that communicates
   std::vector<Id> last_on_;        // per communicator: the last action, or WireGraph::kNone
   std::vector<std::size_t> used_;  // communicators with one
   std::vector<Done> streams_;      // per stream
-  std::vector<int> used_streams_;  // of the call
+  std::vector<int> used_streams_;  // the call's
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What judge_wire() builds of pairs of sends and receives: the graph of events.
+// The graph of events that judge_wire() builds of pairs of sends and receives.
 //
 // Actions are numbered rank by rank, in the order of issue. Values; one thread.
 #pragma once
@@ -22,11 +22,11 @@ struct WireGraph {
   // Why an edge is there.
   struct Cause {
     WireWait::Why why;
-    bool part;            // of a kernel or a collective: no reason of its own
+    bool part;            // within a kernel or a collective: no reason of its own
     std::uint32_t actor;  // the action that `from` is of, or kNone
   };
   struct Node {
-    std::uint32_t action = kNone;  // of a kernel's start: its first; kNone: of no single action
+    std::uint32_t action = kNone;  // a kernel's start has its first; kNone: no single action's
     bool end = false;
   };
 

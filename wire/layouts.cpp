@@ -100,8 +100,8 @@ WireProgram wire_program(const Program& program, int microbatches, WireStreams s
 
 namespace {
 
-// Of programs that the lowering can express; it is of tasks of one microbatch, on one engine, with
-// links that say nothing.
+// Nothing for programs that the lowering can express: dispatched in order, with tasks of one
+// microbatch on one engine, and links that say nothing.
 std::optional<std::string> why_not_lowered(const Program& program) {
   if (!program.dispatch.in_order) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "

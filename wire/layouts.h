@@ -40,8 +40,8 @@ struct LayoutRow {
   WireStreams streams = WireStreams::one;
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
-  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // of the fewest microbatches that are not safe
-  int microbatches = 0;                              // that many; 0 if safe for all
+  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // at the fewest microbatches that are not safe
+  int microbatches = 0;                              // their number; 0 if safe for all
   std::string sentence;                              // why not
 };
 struct LayoutTable {

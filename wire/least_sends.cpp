@@ -126,7 +126,7 @@ class LeastCredits {
     return true;
   }
 
-  std::vector<WireProgram> wires_;  // of each count
+  std::vector<WireProgram> wires_;  // per microbatch count
   Solver solver_;
   std::map<WireChannel, Term> terms_;              // channels that some clause names
   std::map<WireChannel, std::int64_t> candidate_;  // the others have none

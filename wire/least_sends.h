@@ -17,7 +17,7 @@ namespace ripeline::verify {
 // no difference.
 struct LeastSends {
   Outcome outcome = Outcome::unknown;  // proved: these; refuted: no credits suffice
-  std::string reason;                  // of the other two
+  std::string reason;                  // if refuted or unknown: why
   WireCounts counts;
   std::int64_t uniform = 0;  // the same for each channel
   std::int64_t sum = 0;      // the least in all

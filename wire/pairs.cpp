@@ -89,7 +89,7 @@ class MessagePairs {
     return true;
   }
 
-  // What has no meaning; nothing: all of it has.
+  // The error of an action that has no meaning; nothing: it has one.
   std::optional<std::string> why_invalid(int rank, int index) const {
     const std::vector<WireAction>& actions = at(program_.ranks, rank);
     const WireAction& a = at(actions, index);

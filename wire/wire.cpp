@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/vocabulary/cycle.h"
 #include "spec/indexing.h"
 #include "wire/graph.h"
 
@@ -14,7 +15,7 @@ namespace {
 using Why = WireWait::Why;
 using Id = std::uint32_t;
 
-// Of each node, the edges that come in or go out, as numbers of edges.
+// The edges that come into or go out of each node; `list` has one value per edge.
 struct Adjacency {
   std::vector<Id> first;  // per node, and the end
   std::vector<Id> list;
@@ -75,20 +76,13 @@ std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing)
     seen[node] = true;
     node = graph.edges[in.list[in.first[node]]].from;
   }
-  std::vector<Id> by(graph.nodes.size(),
-                     WireGraph::kNone);  // the edge that breadth-first search came by
-  std::vector<Id> queue = {node};
-  for (std::size_t i = 0; by[node] == WireGraph::kNone; ++i) {
-    for (Id k = in.first[queue[i]]; k < in.first[queue[i] + 1]; ++k) {
-      const Id from = graph.edges[in.list[k]].from;
-      if (by[from] != WireGraph::kNone) continue;
-      by[from] = in.list[k];
-      queue.push_back(from);
+  const auto arcs = [&](Id to, const auto& visit) {
+    for (Id k = in.first[to]; k < in.first[to + 1]; ++k) {
+      visit(graph.edges[in.list[k]].from, in.list[k]);
     }
-  }
+  };
   std::vector<Id> cycle;
-  for (Id n = node; cycle.empty() || n != node; n = graph.edges[by[n]].to) cycle.push_back(by[n]);
-  std::reverse(cycle.begin(), cycle.end());
+  for (const auto& step : core::shortest_cycle<Id, Id>(node, arcs)) cycle.push_back(step.arc);
   return cycle;
 }
 

@@ -57,7 +57,7 @@ struct WireAction {
   std::string name{};         // for people: 0F0, 0SEND_F0
   int peer = -1;              // send, receive: the other rank
   int group = -1;             // collective: index in WireProgram::groups
-  std::int64_t payload = -1;  // what it carries; both sides of a message or collective must agree
+  std::int64_t payload = -1;  // an id of its data; both sides of a message or collective must agree
   int stream = 0;             // 0 to 1023, or -1: only its communicator and `after` order it
   int batch = -1;             // -1: alone; of communications only
   std::vector<int> after{};   // smaller indices of its rank's list, not of its own group call
@@ -84,7 +84,7 @@ using WireChannel = std::pair<int, int>;  // sender's rank, receiver's rank
 struct WireOptions {
   WireLayout layout = WireLayout::edge;
   WireKernels kernels = WireKernels::per_stream;
-  std::int64_t credits = 0;                               // of each channel not named below; >= 0
+  std::int64_t credits = 0;                               // for each channel not named below; >= 0
   std::map<WireChannel, std::int64_t> channel_credits{};  // >= 0
 };
 
@@ -127,10 +127,10 @@ struct WireVerdict {
     invalid,   // a field has no meaning
   };
   Kind kind = Kind::invalid;
-  std::vector<WireEvent> order{};  // of safe: every start and end, in an order that keeps the edges
-  std::vector<WireWait> cycle{};   // of deadlock: each `on` is the next one's `waiting`
-  std::vector<WirePosition> where{};  // of the other three: the actions it is about
-  std::string sentence{};             // of all but safe: what is wrong, with ranks and names
+  std::vector<WireEvent> order{};  // if safe: every start and end, in an order that keeps the edges
+  std::vector<WireWait> cycle{};   // if deadlock: each `on` is the next one's `waiting`
+  std::vector<WirePosition> where{};  // if any other: the actions it is about
+  std::string sentence{};             // unless safe: what is wrong, with ranks and names
 };
 [[nodiscard]] std::string name_of(WireVerdict::Kind kind);
 

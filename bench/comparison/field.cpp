@@ -13,7 +13,7 @@ namespace {
 struct Class {
   Memory memory;
   const char* fixed;
-  std::vector<const char*> hints;  // of the library's program; those that wait are rn and fc
+  std::vector<const char*> hints;  // names in the library's program; rn and fc wait
 };
 const std::vector<Class> kAlone = {{Memory::p_minus_s, "1F1B", {"bf", "rn", "fc"}},
                                    {Memory::eager, "eager 1F1B", {"bf", "rn", "fc"}},

@@ -21,8 +21,8 @@ struct Contender {
   [[nodiscard]] bool is_fixed() const { return subject.name() == against; }
 };
 
-// Of several members, hints that wait agree by the leader, others by intersection and, as RRFP
-// does, by vote; there are fewer hints then.
+// With several members to a rank, hints that wait agree by the leader; the others compete twice: by
+// intersection and, as in RRFP, by vote. The field then has fewer hints.
 [[nodiscard]] std::vector<Contender> field_of(int ranks, int members);
 
 struct Latencies {

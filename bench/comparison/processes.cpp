@@ -25,13 +25,13 @@ namespace {
 using core::Status;
 using core::Time;
 
-// What a process says of a step, in one write to a pipe that all share.
+// A process's report on a step, in one write to a pipe that all processes share.
 struct Said {
   int process = 0;
   std::int64_t held = 0;
   std::int64_t notices = 0;
   std::uint64_t order = kNoStarts;
-  Time end{0};  // of its last task
+  Time end{0};  // the end of its last task
   Time behind{0};
 };
 static_assert(sizeof(Said) <= 512);  // POSIX: so much is never torn
@@ -131,7 +131,7 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  // Of all of them, of one step.
+  // The next step of all processes, merged from their reports.
   [[nodiscard]] Run next(Time unit) {
     Run run;
     run.held.assign(static_cast<std::size_t>(layout_.ranks), 0);

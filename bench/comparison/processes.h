@@ -2,8 +2,8 @@
 // between them, as `ripeline emulate --processes` has them.
 //
 // One set of processes runs the whole plan: condition by condition, in each seed by seed, in each
-// subject by subject, so that all sides of a comparison meet the same minute of the machine. What a
-// hint learned stays from seed to seed and is forgotten between conditions, as in simulate_runs().
+// subject by subject, so that all sides of a comparison meet the same minute of the machine. A hint
+// keeps what it learned from seed to seed and forgets it between conditions, as in simulate_runs().
 // Blocks; the caller has one thread. Throws std::runtime_error if a process fails, with what all of
 // them said of it; none is left behind.
 #pragma once
@@ -22,7 +22,7 @@ struct Condition {
 };
 
 struct Plan {
-  std::vector<Subject> subjects;  // of one layout
+  std::vector<Subject> subjects;  // all have one layout
   std::vector<Condition> conditions;
   int microbatches = 32;
   int first_seed = 1;

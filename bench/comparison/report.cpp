@@ -13,7 +13,7 @@ namespace {
 
 using Held = std::vector<std::int64_t>;
 
-constexpr std::size_t kName = 35;  // of a condition
+constexpr std::size_t kName = 35;  // the width of a condition's name
 
 // Geometric mean of a's times over b's, seed by seed.
 simulate::Gain gain(const std::vector<Run>& a, const std::vector<Run>& b) {

@@ -1,4 +1,4 @@
-// What a field's runs say: a cell for each hint and condition, as text and as JSON.
+// The report on a field's runs: a cell for each hint and condition, as text and as JSON.
 //
 // Throws std::runtime_error if a rank held more than was proved for it, or if a cell has no number.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace ripeline::bench::comparison {
 
-// What all contenders did, by condition, contender and seed.
+// The runs of all contenders, by condition, contender and seed.
 struct Sides {
   Runs simulated;
   Runs emulated;
@@ -22,9 +22,9 @@ struct Sides {
 struct Cell {
   std::string condition;
   std::size_t fixed = 0;     // the fixed order, among the contenders
-  std::size_t hint = 0;      // what is measured against it
+  std::size_t hint = 0;      // the hint, likewise
   simulate::Gain emulated;   // time of the fixed order over the hint's
-  simulate::Gain simulated;  // the same of the same draws
+  simulate::Gain simulated;  // the same ratio, on the same draws
   double fixed_off = 0;      // emulated over simulated time, less 1
   double hint_off = 0;
   int other_orders = 0;  // emulated runs of either in which a rank's order is not the simulated one
@@ -39,12 +39,12 @@ struct Cell {
   [[nodiscard]] bool is_off() const;
 };
 inline constexpr double kMostOff = 0.02;
-inline constexpr double kLeastGain = 0.99;  // of a hint that waits, against any fixed order
+inline constexpr double kLeastGain = 0.99;  // for a hint that waits, against any fixed order
 
 struct Heading {
   int members = 1;
   Latencies latencies;
-  double load_before = 0;  // of the machine, over a minute
+  double load_before = 0;  // the machine's load, averaged over a minute
   double load_after = 0;
 };
 

@@ -40,10 +40,10 @@ constexpr Pair kPairs[] = {
 
 struct Trial {
   const char* name;
-  const char* jitter;  // of the simulator
-  double uniform = 0;  // the same for gpt: what sleeps vary by, and
-  double late = 0;     // how many percent of the messages come
-  double by = 0;       // this many units later
+  const char* jitter;  // for the simulator
+  double uniform = 0;  // for gpt: the share by which sleeps vary
+  double late = 0;     // for gpt: the percentage of messages that are late
+  double by = 0;       // for gpt: how late they are, in units
   bool fifo = false;
 };
 constexpr Trial kTrials[] = {
@@ -89,7 +89,7 @@ class Folder {
   std::string name_ = "/tmp/ripeline-compare-XXXXXX";
 };
 
-// What gpt wrote of one comparison. The model is small, so that two cores suffice for its compute.
+// Runs one comparison in gpt and returns its JSON. The model is small: two cores suffice for it.
 nlohmann::json train(const Pair& pair, const Trial& trial, const TrainedOptions& options) {
   const Folder folder;
   const std::string json = folder.path() / "compared.json";
@@ -122,7 +122,7 @@ Memories memories_of(const nlohmann::json& side) {
 
 struct Measured {
   simulate::Gain gain;
-  double fixed_ms = 0;  // of a step, as geometric mean
+  double fixed_ms = 0;  // time of a step, as geometric mean
   double hint_ms = 0;
 };
 // Steps of one number meet the same delays on both sides.

@@ -16,11 +16,11 @@ namespace ripeline::bench::comparison {
 struct TrainedOptions {
   std::string gpt;     // the programs
   std::string launch;  // ripeline-launch
-  int ranks = 4;       // that gpt was built for
+  int ranks = 4;       // gpt is built for this number
   int microbatches = 32;
-  int steps = 10;      // of each side, after one that warms up
-  int first_seed = 1;  // of the delays
-  double unit_ms = 5;  // that a forward sleeps
+  int steps = 10;      // on each side, after one that warms up
+  int first_seed = 1;  // for the delays
+  double unit_ms = 5;  // how long a forward sleeps
   double latency = 0.05;
   std::string condition;  // empty: all; else those with this in their name
 };

@@ -1,8 +1,8 @@
-// What the calls cost that the runtime makes of a GPU, and how fast messages are copied.
+// The costs of the runtime's calls to a GPU, and the speed at which messages are copied.
 //
-// Each line is the median and the ninth decile of many calls, by the host's clock. What a stream
-// does meanwhile is a copy of a few bytes on the device, which stands for a kernel: nothing here
-// needs a compiler for GPUs. Copies between the host's pinned memory and the device are of 64 MiB,
+// Each line is the median and the ninth decile of many calls, by the host's clock. The work of a
+// stream is a copy of a few bytes on the device, which stands for a kernel: nothing here needs a
+// compiler for GPUs. Copies between the host's pinned memory and the device are of 64 MiB,
 // each way alone and both at once. Ends with 77 where there is no device.
 #include <poll.h>
 #include <sys/eventfd.h>

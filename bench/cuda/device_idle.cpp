@@ -123,7 +123,7 @@ int run(int steps) {
   const auto program =
       spec::compile({"bf.ripe", text.value()}, {.defines = {{"ranks", 1}}, .dispatch = {}});
   const core::OwnedFacts facts = lower::facts_of(program.value());
-  // What is copied in a millisecond.
+  // `most` is how many bytes are copied in a millisecond.
   constexpr std::size_t kTried = std::size_t{64} << 20;
   Copies tried(kTried);
   Times known = measure(program.value(), facts.facts(), tried, 1);

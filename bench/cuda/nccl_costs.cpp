@@ -42,10 +42,10 @@ using namespace std::chrono_literals;
 constexpr int kMostRanks = 8;
 constexpr int kNothingHere = 77;
 constexpr std::size_t kLarge = std::size_t{64} << 20;
-constexpr auto kLimit = 120s;  // of a rank
-constexpr auto kStuck = 3s;    // what has not ended by then will not
+constexpr auto kLimit = 120s;  // for a rank, and for each of its waits
+constexpr auto kStuck = 3s;    // a call that takes longer never ends
 
-// What ranks have in common, in memory that they share.
+// The ranks' common state, in shared memory.
 struct Shared {
   std::atomic<int> named{0};  // the communicators, by rank 0
   std::array<NcclId, kMostRanks + 2> ids;

@@ -15,8 +15,8 @@
 namespace ripeline::bench {
 namespace {
 
-// What a hint may hold: what the program declares, or what the fixed order holds rank by rank; what
-// makes it safe is then what early stages leave, or room that is kept for the order.
+// A hint's memory: as the program declares, or as the fixed order holds rank by rank. In the latter
+// case it is safe by what early stages leave (`equal`), or by room that is kept for the order.
 enum class Room { declared, equal, kept };
 
 struct Entrant {
@@ -108,7 +108,7 @@ class Rows {
     fmt::print("\n");
   }
 
-  // What a hint learned is forgotten between conditions.
+  // Begins with a new Contestant: a hint keeps nothing that it learned in other conditions.
   simulate::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
     simulate::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
     std::vector<double> logs;

@@ -35,7 +35,7 @@ std::string padding(std::string_view text, std::size_t width) {
 
 namespace {
 
-// What a racer did in all conditions.
+// A racer's results in all conditions.
 struct Column {
   Result last;
   std::vector<std::int64_t> peaks;

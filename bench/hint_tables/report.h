@@ -1,4 +1,4 @@
-// What the tables of bench_hints share: options, cells, columns.
+// Common parts of bench_hints' tables: options, cells, columns.
 //
 // A table prints itself to standard output and adds its cells to Cells. A run that fails, or a rank
 // that holds more than it may, ends the program by std::runtime_error. One thread.
@@ -22,7 +22,7 @@ struct Options {
   Size size;
   int rrfp_microbatches = 128;
   double latency = 0.05;
-  double milliseconds = 0;  // of a duration of 1; 0: it has no meaning
+  double milliseconds = 0;  // in a duration of 1; 0: it has no meaning
   std::string condition;    // empty: all
   std::string table = "conditions";
   std::string json;

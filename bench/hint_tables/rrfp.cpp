@@ -19,7 +19,7 @@ struct Workload {
   int ranks;
 };
 
-// Logarithms of the makespans, one for each seed. What a hint learned is forgotten between
+// Logarithms of the makespans, one for each seed. A hint forgets what it learned between
 // conditions.
 std::vector<double> runs_of(const Workload& workload, const rrfp::Entrant& entrant,
                             const rrfp::Condition& condition, const Options& options,

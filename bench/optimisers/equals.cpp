@@ -51,7 +51,7 @@ class Field {
  public:
   Field(const Form& form, int seeds) : form_(form), seeds_(seeds) {}
 
-  // What the order takes with each seed, as logarithms.
+  // The order's time with each seed, as logarithms.
   [[nodiscard]] std::vector<double> logs_of(const Rows& rows,
                                             const simulate::TimingOptions& times) const {
     const Problem& problem = *form_.problem;

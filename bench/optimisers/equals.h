@@ -5,7 +5,7 @@
 // All hold no more than the memory allows and are committed to. The equals are those that list
 // rules make, at most so many. All orders meet the same draws, in which the improvement had no
 // part. Intervals are of the seeds that measure; there is one improvement, which a clock ends, and
-// another run's is another one. Every order is run by the simulator. What fails ends the program by
+// another run's is another one. Every order is run by the simulator. A failure ends the program by
 // std::runtime_error. One thread.
 #pragma once
 
@@ -31,11 +31,11 @@ struct EqualsAsked {
 struct Equals {
   struct Under {
     std::string jitter;
-    simulate::Gain spread;        // of the fastest of the equals over the slowest
-    simulate::Gain over_average;  // of the improved order, as the next one
-    simulate::Gain over_first;    // over the order that is found first without jitter
+    simulate::Gain spread;        // the fastest equal order over the slowest
+    simulate::Gain over_average;  // the improved order over the equals' average
+    simulate::Gain over_first;    // the improved order over the first one found without jitter
   };
-  double wall = 0;  // of each without jitter
+  double wall = 0;  // each equal order's, without jitter
   int found = 0;    // equals in all
   int compared = 0;
   std::vector<Under> under;

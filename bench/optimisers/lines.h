@@ -45,14 +45,14 @@ inline constexpr const char* kAnySearch = "optimise, any placement";
 
 struct Line {
   std::string method;
-  double allowed = 0;  // what a fixed schedule holds, otherwise what was given
+  double allowed = 0;  // a fixed schedule's own memory, otherwise the given one
   double held = 0;
   double wall = 0;  // in the unit of the costs, as the next ones
   double span = 0;
   double work = 0;
-  double bound = 0;  // of its program with the memory allowed, by the objective
+  double bound = 0;  // for its program with the memory allowed, by the objective
   std::string bound_by = {};
-  double seconds = 0;  // that making the order took; 0: it is in the library
+  double seconds = 0;  // to make the order; 0: it is in the library
   std::string placement = {};
   bool is_searched = false;
   std::string no_solver = {};  // why there was none, where one was asked for
@@ -67,7 +67,7 @@ struct Line {
 
 struct Searching {
   optimise::Objective objective = optimise::Objective::wall;
-  double seconds = 3;  // of each search
+  double seconds = 3;  // for each search
   int solver_threads = 2;
   std::uint64_t seed = 1;
 };
@@ -85,7 +85,7 @@ class Forms {
   std::vector<optimise::Form> forms_;
 };
 
-// What `ripeline optimise` finds in this time, as a line; nothing: no order.
+// The order that `ripeline optimise` finds in this time, as a line; nothing: no order.
 [[nodiscard]] std::optional<Line> searched_line(const EvenCosts& costs, spec::Rational memory,
                                                 Placements placements, const Searching& searching);
 // Zero Bubble's greedy; nothing: it makes no order that fits.

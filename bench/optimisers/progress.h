@@ -12,7 +12,7 @@
 
 namespace ripeline::bench {
 
-// What is searched.
+// A model to search, with its memory and placements.
 struct Row {
   EvenCosts costs;
   spec::Rational memory;
@@ -31,7 +31,7 @@ struct Progress {
     double seconds = 0;  // when it had added that
     double value = 0;
   };
-  // Of the form that was the best in the end: what the solver gets, if it gets all of it.
+  // The solver's model of the form that was the best in the end, where it gets all of the form.
   struct Size {
     int tasks = 0;
     std::size_t variables = 0;

@@ -44,7 +44,7 @@ class Greedy {
 
  private:
   struct Rank {
-    int forwards = 0;  // that it has run, as the next two
+    int forwards = 0;  // run so far, as the next two
     int inputs = 0;
     int weights = 0;
     Time begin = 0;

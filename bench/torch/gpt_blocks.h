@@ -1,4 +1,4 @@
-// What the benchmarks of LibTorch stages share: a block of a GPT, what its tensors hold, CPU time.
+// Common parts of LibTorch stages' benchmarks: a GPT block, what its tensors hold, CPU time.
 #pragma once
 
 #include <c10/core/CPUAllocator.h>
@@ -70,7 +70,7 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-// Of this process, all threads.
+// CPU time of this process, all threads.
 inline double seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,10 +1,10 @@
-// What it costs to compute a backward in two halves.
+// The cost of computing a backward in two halves.
 //
 // Two GPT blocks of each width, forward and backward by turns in one piece and in two halves; each
-// ratio is that of a pair, of CPU time on one thread; the table has their quartiles. Beside it the
-// same with torch::autograd::grad called twice, for the input and again for the parameters, which
-// takes no graph apart. Memory is what one microbatch keeps: after its forward, after the input
-// half, and after the weight half, of the tensors that the forward and the first half made.
+// ratio is that of a pair, of CPU time on one thread; the table has their quartiles. Beside it is
+// the same with torch::autograd::grad called twice, for the input and again for the parameters,
+// which takes no graph apart. Memory is what one microbatch keeps: after its forward, after the
+// input half, and after the weight half, of the tensors that the forward and the first half made.
 #include <torch/torch.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// What recomputation and autocast cost a stage, and what they save.
+// The costs of recomputation and autocast to a stage, and their savings.
 //
 // A stage of two GPT blocks of each width runs the tasks of a microbatch: forward, input half,
 // weight half. Times are CPU time of all three on one thread, by turns with the stage as it is;

@@ -17,8 +17,7 @@ struct TaskSpan {
   int last = 0;
 };
 
-// What is said of shares stands apart, so that the common case stays short: every event of a run
-// asks.
+// The code for shares stands apart, so that the common case stays short: every event of a run asks.
 [[nodiscard]] int tasks_of_share(const Share& share, int microbatches);
 [[nodiscard]] TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task);
 [[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,

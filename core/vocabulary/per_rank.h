@@ -41,9 +41,9 @@ template <class Lanes, class Ops>
   return tasks;
 }
 
-// What an amount of a resource is called, for people: its unit if it has one. Of one that counts
-// activations it is said only where some rank has several stages, since elsewhere an activation of
-// a stage is that of the whole rank.
+// The unit of a resource's amounts, for people: its own if it has one. If it counts activations,
+// one is given only where some rank has several stages, since elsewhere an activation of a stage is
+// that of the whole rank.
 [[nodiscard]] constexpr std::string_view unit_of_amounts(std::string_view unit, bool activations,
                                                          bool several_stages) {
   return unit.empty() && activations && several_stages ? "activations of a stage" : unit;

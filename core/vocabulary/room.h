@@ -10,7 +10,7 @@
 
 namespace ripeline::core {
 
-// What a task acquires at its start, of a pool that has a capacity.
+// The room that a task acquires at its start, in a pool that has a capacity.
 template <class Number>
 struct RoomOf {
   Number capacity{};

@@ -29,7 +29,7 @@ struct Share {
   std::uint64_t remainders = 1;      // bit i: the lane has those m for which m % period == i
   const ShareWord* words = nullptr;  // word_count() of them for a period above kLongestPeriod
 
-  // Of a long period; `words` are those of long_words(), and outlive it.
+  // A share with a long period; `words` are those of long_words(), and outlive it.
   [[nodiscard]] static constexpr Share of_words(int period, const ShareWord* words) {
     return {period, 0, words};
   }

@@ -26,24 +26,24 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-// What a finished task sends over an edge that crosses ranks. Its microbatch is its producer's.
+// A finished task's output over an edge that crosses ranks. Its microbatch is its producer's.
 struct Message {
   EdgeId edge = -1;
   std::int32_t microbatch = -1;
   bool operator==(const Message&) const = default;
 };
 
-// What a task occupies while it runs; each rank has one of each.
+// The part of a rank that a task occupies while it runs; each rank has one of each.
 enum class Engine : std::uint8_t { compute, copy_out, copy_in, comm };
 inline constexpr std::array kAllEngines = {Engine::compute, Engine::copy_out, Engine::copy_in,
                                            Engine::comm};
 inline constexpr int kEngines = static_cast<int>(kAllEngines.size());
-// Of the lists that have an entry per rank and engine.
+// The index into lists that have an entry per rank and engine.
 [[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
   return static_cast<std::size_t>(rank) * kAllEngines.size() + static_cast<std::size_t>(engine);
 }
 
-// What a task does to the model; the runtime's stages act on it.
+// The effect of a task on the model; the runtime's stages act on it.
 enum class OpKind : std::uint8_t {
   plain,            // no meaning beyond the schedule
   forward,          // F

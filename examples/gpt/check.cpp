@@ -38,7 +38,7 @@ Blob bytes_of(const std::vector<NamedTensor>& parameters) {
   return bytes;
 }
 
-// What a member has of them goes to its place in the whole. False: the bytes are other ones.
+// Copies a member's parts of the parameters into the whole ones. False: `bytes` has another size.
 bool put(const Blob& bytes, int member, int members, std::vector<NamedTensor>& whole) {
   std::size_t at = 0;
   for (NamedTensor& parameter : whole) {

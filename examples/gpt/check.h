@@ -26,8 +26,8 @@ class Check {
     double loss = 0;                 // the largest absolute difference
     double gradient = 0;             // the largest absolute difference of a gradient's element
     std::string parameter = "none";  // where
-    double largest_gradient = 0;     // of the unpipelined model, for scale
-    double tolerance = 0;            // of gradient / largest_gradient; of the loss's difference
+    double largest_gradient = 0;     // the unpipelined model's, for scale
+    double tolerance = 0;            // for gradient / largest_gradient, for the loss's difference
     [[nodiscard]] bool passed() const {
       return gradient <= tolerance * largest_gradient && loss <= tolerance;
     }
@@ -45,7 +45,7 @@ class Check {
 
   // In the step that was compared last.
   [[nodiscard]] double unpipelined_loss() const { return loss_; }
-  // Of all ranks and steps so far; the same on all ranks.
+  // The result of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }
 
  private:
@@ -60,7 +60,7 @@ class Check {
   ripeline::core::Layout layout_;
   const ripeline::runtime::TorchModel& pipelined_;
   ripeline::runtime::TorchModel whole_;                // its loss is that of one process
-  std::vector<ripeline::runtime::TorchStage> stages_;  // of the whole model
+  std::vector<ripeline::runtime::TorchStage> stages_;  // the whole model's
   std::vector<torch::Tensor> parameters_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;
   double loss_ = 0;

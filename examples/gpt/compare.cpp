@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 struct Side {
   const Schedule& schedule;
   Runner runner;
-  std::vector<double> ms = {};  // of each step but the first, which warms up
+  std::vector<double> ms = {};  // per step, but for the first, which warms up
   double loss = 0;
   std::vector<Peak> peaks = {};
 };

@@ -1,4 +1,4 @@
-// What the ranks of a run of gpt must have equal: all that loss and gradients follow from.
+// The settings that gpt's ranks must have equal: all that loss and gradients follow from.
 #pragma once
 
 #include "options.h"

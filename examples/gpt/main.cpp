@@ -28,8 +28,8 @@ using ripeline::runtime::Termination;
 using ripeline::runtime::TorchDevice;
 using ripeline::runtime::Transport;
 
-// What a GPU adds up in no fixed order differs in the last bits from one time to the next, as the
-// backward of attention does. To be called before LibTorch's half for GPUs is loaded, which reads
+// Sums that a GPU takes in no fixed order differ in the last bits from one time to the next, as in
+// the backward of attention. To be called before LibTorch's half for GPUs is loaded, which reads
 // the variable; with warnings only, attention stays as it is (attention_backward.cu, 2.11).
 void ask_for_deterministic_kernels() {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

@@ -31,7 +31,7 @@ struct Options {
   int check = 0;  // how many steps to compare with the unpipelined model
   // Delays and the file of a trace; without their flags, those of the environment.
   ripeline::runtime::Instruments instruments = ripeline::runtime::instruments_of_environment();
-  std::chrono::seconds silence{30};  // of a process, and of all: when to give up
+  std::chrono::seconds silence{30};  // when to give up on a silent process; `stall`: on all
   std::chrono::seconds stall{600};
   std::chrono::seconds connect_limit{30};
   std::string json;  // a file; empty: none

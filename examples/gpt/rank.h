@@ -1,4 +1,4 @@
-// What one rank does, whether it is a process or a thread.
+// The work of one rank, whether it is a process or a thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a run reports: memory by pool, texts gathered from all ranks, and JSON.
+// The parts of a run's report: memory by pool, texts gathered from all ranks, and JSON.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct Peak {
   std::int64_t proved = 0;  // -1: no bound
   std::int64_t observed = 0;
 };
-// Of all ranks' pools, from each rank's ledger. Every rank must call it.
+// The peaks of all ranks' pools, from each rank's ledger. Every rank must call it.
 ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
                                     const ripeline::core::ProgramFacts& facts,
                                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks);
@@ -35,13 +35,13 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
                                                 const std::vector<Peak>& peaks);
 [[nodiscard]] std::string json_of(const std::vector<Peak>& peaks);
 
-// What the input half of a split backward leaves for the weight half, at a stage.
+// The work that the input half of a split backward leaves for the weight half, at a stage.
 struct StageDeferral {
-  int parameters = 0;      // of the stage
-  int deferred = 0;        // whose gradients are left
-  std::int64_t bytes = 0;  // of gradients that are kept for it: the most of any microbatch
+  int parameters = 0;      // the stage's
+  int deferred = 0;        // parameters whose gradients are left
+  std::int64_t bytes = 0;  // gradients that are kept for it: the most of any microbatch
 };
-// Of all stages in order; empty if the backward is in one piece. Every rank must call it.
+// All stages' deferrals in order; empty if the backward is in one piece. Every rank must call it.
 ripeline::core::Status gather_deferrals(ripeline::runtime::Run& run,
                                         const ripeline::core::ProgramFacts& facts,
                                         const ripeline::runtime::TorchWork& work,

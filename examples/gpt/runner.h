@@ -46,7 +46,7 @@ ripeline::core::Status connect_groups(const Options& options, const Schedule& sc
                                       const Rank& rank,
                                       std::unique_ptr<ripeline::runtime::Groups>& groups);
 
-// What `options` say of the text; fails when it cannot be read or is too short.
+// The batches of the text that `options` name; fails when it cannot be read or is too short.
 ripeline::core::Status make_batches(const Options& options,
                                     std::shared_ptr<const Batches>& batches);
 

@@ -27,7 +27,7 @@ struct StepLine {
   bool skipped = false;
 };
 
-// What is not as usual: `bf16, 2 passes a step, loss scale dynamic, forwards recomputed`.
+// The unusual settings: `bf16, 2 passes a step, loss scale dynamic, forwards recomputed`.
 std::string text_of_numerics(const Options& options) {
   std::string text;
   const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
@@ -169,7 +169,7 @@ Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
   return {};
 }
 
-// What follows the last step; the gathers need every rank. `allocations`: until the second step.
+// Reports after the last step; the gathers need every rank. `allocations`: until the second step.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
               const std::vector<StepLine>& lines, std::int64_t allocations, const Rank& rank) {
   ripeline::runtime::Run& run = rank.run;

@@ -32,13 +32,13 @@ class Batches {
   [[nodiscard]] torch::Tensor images(const Picked& picked) const;    // [batch, 3, height, width]
   [[nodiscard]] torch::Tensor captions(const Picked& picked) const;  // [batch, words] begin, a, …
   [[nodiscard]] torch::Tensor labels(const Picked& picked) const;    // [batch, words] a, …, end
-  [[nodiscard]] std::int64_t patches(const Picked& picked) const;    // of one image
+  [[nodiscard]] std::int64_t patches(const Picked& picked) const;    // in one image
 
   [[nodiscard]] std::size_t size() const { return examples_.size(); }
   [[nodiscard]] int vocabulary() const { return static_cast<int>(numbers_.size()) + kFirstWord; }
   [[nodiscard]] std::uint64_t digest() const { return digest_of(examples_); }
   // The loss of the best model of these captions that does not see the images: their entropy, in
-  // nats per word. Who knows the captions by heart and guesses among them has it.
+  // nats per word. A model that knows the captions by heart and guesses among them has it.
   [[nodiscard]] double blind_loss() const;
 
  private:
@@ -50,8 +50,8 @@ class Batches {
                                    std::int64_t padding) const;
 
   std::vector<Example> examples_;
-  std::vector<std::vector<std::int64_t>> words_;  // of each example: begin, its words, end
-  std::map<std::string, int> numbers_;            // of all words, in their order
+  std::vector<std::vector<std::int64_t>> words_;  // per example: begin, its words, end
+  std::map<std::string, int> numbers_;            // per word, in the words' order
   std::map<std::pair<int, int>, Picked> by_size_;
   int batch_;
   std::uint64_t seed_;

@@ -19,8 +19,8 @@ class Check {
     double gradient = 0;             // the largest absolute difference of a gradient's element
     std::string parameter = "none";  // where
     double loss = 0;                 // the largest absolute difference
-    double largest_gradient = 0;     // of the unpipelined model, for scale
-    double tolerance = 0;            // of gradient / largest_gradient; of the loss's difference
+    double largest_gradient = 0;     // the unpipelined model's, for scale
+    double tolerance = 0;            // for gradient / largest_gradient, for the loss's difference
     [[nodiscard]] bool passed() const {
       return gradient <= tolerance * largest_gradient && loss <= tolerance;
     }
@@ -29,12 +29,12 @@ class Check {
   Check(const Options& options, const Schedule& schedule, const Pipeline& pipeline,
         const std::shared_ptr<const Batches>& batches);
 
-  // Of one step; meets the other ranks.
+  // Compares one step; meets the other ranks.
   ripeline::core::Status compare(ripeline::runtime::Run& run, std::int64_t step);
 
   // In the step that was compared last.
   [[nodiscard]] double unpipelined_loss() const { return loss_; }
-  // Of all ranks and steps so far; the same on all ranks.
+  // The result of all ranks and steps so far; the same on all ranks.
   [[nodiscard]] const Result& result() const { return result_; }
 
  private:
@@ -46,7 +46,7 @@ class Check {
   int microbatches_;
   const Pipeline& pipeline_;
   ripeline::runtime::TorchModel whole_;
-  std::vector<std::vector<int>> before_;  // of each stage, those that feed it
+  std::vector<std::vector<int>> before_;  // per stage, those that feed it
   double loss_ = 0;
   Result result_;
 };

@@ -17,7 +17,7 @@ struct Example {
   std::string caption;  // words with blanks between them
 };
 
-inline constexpr int kMostWords = 31;  // of a caption
+inline constexpr int kMostWords = 31;  // in a caption
 
 // A shape of some colour, size and place on a noisy background of some size, and a caption that
 // says so: `a small red circle at the top left`. Example i follows from the seed and i alone.

@@ -36,7 +36,7 @@ int make_data(const Options& options) {
   return exit_code_after(status);
 }
 
-// What the ranks must have equal: all that loss and gradients follow from.
+// The settings that the ranks must have equal: all that loss and gradients follow from.
 ripeline::runtime::Configuration configuration_of(const Options& options, const Batches& batches) {
   const auto text_of = [](auto value) {
     std::ostringstream text;

@@ -17,13 +17,13 @@ struct Options {
   int batch = 8;  // examples in a microbatch
   double rate = 3e-3;
   double clip = 1.0;
-  std::uint64_t seed = 1;              // of parameters, batches and made examples
+  std::uint64_t seed = 1;              // for parameters, batches and made examples
   int check = 0;                       // how many steps to compare with the unpipelined model
   std::string data;                    // a folder; empty: examples are made
-  int count = 2048;                    // of made examples
+  int count = 2048;                    // how many examples are made
   std::string make_data;               // the folder to write them to; empty: train
   std::string json;                    // the file for the results; empty: none
-  std::chrono::microseconds sleep{0};  // of a forward, for each patch of an image
+  std::chrono::microseconds sleep{0};  // a forward's, for each patch of an image
 
   [[nodiscard]] bool compares() const { return schedules.size() == 2; }
 };

@@ -24,7 +24,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Of the last so many; of all if there are fewer.
+// The mean of the last `count` values; of all if there are fewer.
 double mean_of_last(const std::vector<double>& values, int count) {
   const auto last = std::min<std::ptrdiff_t>(count, std::ssize(values));
   return std::accumulate(values.end() - last, values.end(), 0.0) / static_cast<double>(last);
@@ -98,7 +98,7 @@ Status write_json(const Options& options, const Schedule& schedule,
 struct Side {
   const Schedule& schedule;
   Pipeline pipeline;
-  std::vector<double> ms = {};  // of each step but the first, which warms up
+  std::vector<double> ms = {};  // per step, but for the first, which warms up
   std::string memory = {};
 };
 

@@ -1,4 +1,4 @@
-// What one rank does.
+// The work of one rank.
 #pragma once
 
 #include <memory>

@@ -97,8 +97,8 @@ class UniformBounds {
     return starts.back() + trip;
   }
 
-  // What the rank's activations take of its slots, and what stays empty of them while forwards
-  // begin to fill them one by one and the last W empty them.
+  // After the first forward's start: the slot time that the rank's activations occupy, and that
+  // stays empty while forwards fill the slots one by one and the last W empty them, per slot.
   [[nodiscard]] Time room(int rank) const {
     if (tasks_ < u_.memory) return 0;
     const Time below = stages_below(rank);

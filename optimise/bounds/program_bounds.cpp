@@ -107,7 +107,7 @@ void ProgramBounds::consider(Time value, const std::string& by) {
   if (value > best_.value) best_ = {value, by};
 }
 
-// Of heads and tails that are set where paths may begin and end.
+// Expects heads and tails that are set where paths may begin and end, and extends them.
 void ProgramBounds::consider_all(const std::string& where) {
   graph_.extend_heads(heads_);
   graph_.extend_tails(tails_);

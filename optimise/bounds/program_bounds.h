@@ -25,7 +25,7 @@ namespace ripeline::optimise {
 
 class ProgramBounds {
  public:
-  // Of a timing that draws nothing.
+  // `timing` must draw nothing.
   ProgramBounds(const spec::Program& program, int microbatches, const simulate::Timing& timing,
                 const TaskGraph& graph);
 
@@ -35,16 +35,16 @@ class ProgramBounds {
  private:
   using Time = TaskGraph::Time;
 
-  // What excludes all others of its kind while it takes its time: not before its head, and its tail
-  // comes after.
+  // A task of an engine, or a message of a link, which excludes all others there while it runs. It
+  // does not start before its head, and its tail comes after it.
   struct Job {
     Time head = 0;
     Time takes = 0;
     Time tail = 0;
   };
-  // What a task takes of its engine, whatever runs beside it: a share of its time, such that two
-  // that run together take no more than the time in which they do. Whenever one begins beside it,
-  // its rest is rounded, which is taken off.
+  // The engine time that a task accounts for, whatever runs beside it: a share of its own time,
+  // such that two that overlap account for no more than the time in which they do. Whenever one
+  // begins beside it, its rest is rounded; `rounding` is subtracted for that.
   struct Taken {
     double share = 1;
     Time rounding = 0;
@@ -72,7 +72,7 @@ class ProgramBounds {
   std::map<std::pair<int, int>, std::vector<core::Message>> links_;
   std::vector<Time> heads_;
   std::vector<Time> tails_;
-  std::array<std::vector<Job>, spec::kEngines> engines_;  // of the rank that is considered
+  std::array<std::vector<Job>, spec::kEngines> engines_;  // one rank's jobs
   std::vector<Job> messages_;
   Bound best_;
 };

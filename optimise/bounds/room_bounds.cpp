@@ -20,11 +20,11 @@ namespace {
 using spec::Program;
 using Time = TaskGraph::Time;
 
-// Of the distinct heads and tails of a pool's tasks so many are tried: there are few, as a rule,
-// and any one gives a bound.
+// The number of distinct heads, or tails, of a pool's tasks to try: there are few, as a rule, and
+// any one of them gives a bound.
 constexpr int kMostTried = 64;
 
-// What is acquired, or released, and the time that it takes.
+// An amount that is acquired, or released, and the time that this takes.
 struct Part {
   std::int64_t amount = 0;
   Time takes = 0;
@@ -82,8 +82,8 @@ void join(std::vector<Part>& parts) {
   std::erase_if(parts, [](const Part& part) { return part.amount == 0; });
 }
 
-// Of parts of two kinds, where each of the second comes after one of the first that no other comes
-// after: exactly. Nothing: they are others.
+// The exact least time for parts of two kinds, where each part of the second kind comes after a
+// part of the first that is its own. Nothing: the parts are not of this form.
 std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int64_t released) {
   std::array<std::vector<Part>, 2> kinds;
   std::vector<std::uint8_t> followed(parts.size(), 0);
@@ -301,7 +301,8 @@ void RoomBounds::find(const Pool& pool, const Tasks& tasks, const Consider& cons
            name("head+tail", pool));
 }
 
-// Of all tasks whose tail is so long at least, what comes after the last of them.
+// For each tail, the tasks whose tail is at least as long run first, and that tail comes after the
+// last of them.
 void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& before,
                             const Consider& consider) const {
   std::vector<Task> longest = tasks.all;

@@ -34,10 +34,10 @@ class RoomBounds {
     int lane = 0;
     std::int64_t acquires = 0;
     std::int64_t releases = 0;
-    bool may_be_last = false;  // of what acquires: none that acquires needs it
+    bool may_be_last = false;  // it acquires, and no acquiring lane needs it
     int release =
-        -1;  // of what does neither: one that releases and needs it, and is charged for it
-    int earlier = -1;  // of what releases: the nearest that does and that it needs
+        -1;  // if it does neither: the nearest releasing use that needs it; charged for it
+    int earlier = -1;  // if it releases: the nearest releasing use that it needs
   };
   struct Pool {
     int pool = 0;

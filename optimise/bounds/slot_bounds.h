@@ -28,7 +28,7 @@ class SlotBounds {
             const Consider& consider) const;
 
  private:
-  // What each task of a lane acquires is released bit by bit.
+  // A part of what each task of a lane acquires, with the least time until it is released.
   struct Stay {
     std::int64_t amount = 0;
     Time time = 0;

@@ -13,8 +13,8 @@ namespace {
 using core::Status;
 using spec::Program;
 
-// What is left of a task's time beside another, if that makes it faster. Each start beside it is
-// rounded twice, so as many nanoseconds are taken off.
+// The least time of a task, also beside others of a pair that make it faster. Each start beside it
+// is rounded twice, so two nanoseconds are subtracted for each.
 TaskGraph::Time fastest(const Program& program, const simulate::Timing& timing,
                         const spec::Guards& guards, core::Task task, int microbatches) {
   const TaskGraph::Time alone = timing.task(task).count();
@@ -88,7 +88,7 @@ void TaskGraph::add_edge(int edge, const simulate::Timing& timing) {
 
 Status TaskGraph::sort_arcs() {
   std::vector<int> missing(takes_.size(), 0);
-  std::vector<int> first(takes_.size() + 1, 0);  // of the arcs after a node
+  std::vector<int> first(takes_.size() + 1, 0);  // per node: the first arc from it, in `after`
   for (const Arc& arc : arcs_) {
     ++at(missing, arc.node);
     ++at(first, arc.before + 1);

@@ -28,8 +28,8 @@ class TaskGraph {
     Time lag = 0;
   };
 
-  // Of a timing that draws nothing. Fails by status if needs wait for each other. The program must
-  // outlive it.
+  // `timing` must draw nothing. Fails by status if needs wait for each other. The program must
+  // outlive the graph.
   static core::Status make(const spec::Program& program, int microbatches,
                            const simulate::Timing& timing, TaskGraph& graph);
 
@@ -45,9 +45,10 @@ class TaskGraph {
   [[nodiscard]] core::Task task(int node) const;
   // The task takes no less, also beside another of a pair.
   [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
-  // What a node waits for comes before all that wait for it.
+  // Sorted: the arcs to a node come before the arcs from it.
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
-  // What waits for the message: the first task that needs it, or the node of all of them; -1: none.
+  // The node that waits for the message: the first task that needs it, or an `of all` edge's node;
+  // -1: none.
   [[nodiscard]] int receiver(core::Message message) const;
 
   // Lengthens what is given per node, kNone or a least start, to the longest path that begins with

@@ -69,7 +69,7 @@ std::string unused(const Program& program, const std::string& wish) {
   return name;
 }
 
-// What the program has as it is: `ready by` an order, or by the hint that has its name.
+// Adds `ready by` an order of the program as it is, unless a hint that has its name hides it.
 void add_plain(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = at(program.orders, order).name;
   const bool hidden = std::any_of(program.hints.begin(), program.hints.end(),

@@ -1,5 +1,5 @@
-// What races: the program's own dispatch, its orders, committed to, its hints, and hints that
-// follow its orders and wait in several ways. Pure; thread-safe.
+// The candidates of a race: the program's own dispatch, its orders, committed to, its hints, and
+// hints that follow its orders and wait in several ways. Pure; thread-safe.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Candidate {
 // is not read otherwise; and no hint waits for it.
 // `inputs`: costs differ from input to input, so that their order matters.
 [[nodiscard]] std::vector<Candidate> candidates_of(const spec::Program& program, bool inputs);
-// What is no candidate, and why.
+// The orders and hints that are no candidates, and why.
 [[nodiscard]] std::vector<std::string> notes_on(const spec::Program& program);
 
 }  // namespace ripeline::simulate

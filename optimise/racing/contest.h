@@ -24,7 +24,7 @@ namespace ripeline::simulate {
 enum class End : std::uint8_t {
   ended,
   stuck,
-  breach,   // of what was proved, or is asserted
+  breach,   // something proved, or asserted, does not hold
   refused,  // the times do not fit the program
 };
 struct Outcome {

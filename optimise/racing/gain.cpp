@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/beta.hpp>
 
 #include "optimise/search/random.h"
 
@@ -13,64 +15,23 @@ namespace ripeline::simulate {
 namespace {
 
 constexpr int kResamples = 2000;
-constexpr std::uint64_t kSeed = 1;  // of the bootstrap: the same runs give the same interval
+constexpr std::uint64_t kSeed = 1;  // the bootstrap's: the same runs give the same interval
 
-// The 97.5 % point of Student's t, by its expansion around the normal distribution's; below four
-// degrees of freedom by table.
+// The 97.5 % point of Student's t.
 double student(int freedom) {
-  constexpr double kFew[] = {12.706, 4.303, 3.182};
-  if (freedom <= 3) return kFew[freedom - 1];
-  constexpr double kZ = 1.959964;
-  const double n = freedom;
-  const double z3 = kZ * kZ * kZ;
-  const double z5 = z3 * kZ * kZ;
-  const double z7 = z5 * kZ * kZ;
-  return kZ + (z3 + kZ) / (4 * n) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * n * n * n);
+  return boost::math::quantile(boost::math::students_t(freedom), .975);
 }
 
-// The regularised incomplete beta function, the share of the beta distribution below x, by its
-// continued fraction (Lentz's method), which converges fast below the mean.
-double beta_below(double x, double a, double b) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  if (x > (a + 1) / (a + b + 2)) return 1 - beta_below(1 - x, b, a);
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                                a * std::log(x) + b * std::log1p(-x)) /
-                       a;
-  constexpr double kTiny = 1e-300;
-  constexpr int kMostTerms = 10'000;
-  double c = 1;
-  double d = 0;
-  double fraction = 1;
-  for (int i = 0; i < kMostTerms; ++i) {
-    const auto m = static_cast<double>(i / 2);
-    double term = 1;
-    if (i > 0) {
-      term = i % 2 == 0 ? m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-                        : -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    }
-    d = 1 + term * d;
-    d = 1 / (std::abs(d) < kTiny ? kTiny : d);
-    c = 1 + term / c;
-    if (std::abs(c) < kTiny) c = kTiny;
-    fraction *= c * d;
-    if (i > 0 && std::abs(1 - c * d) < 1e-12) break;
-  }
-  return front * (fraction - 1);
-}
-
-// Of Student's t with so many degrees of freedom: how likely a value above t is.
+// The probability of a value above t, by Student's t with so many degrees of freedom.
 double student_above(double t, double freedom) {
-  const double outside = beta_below(freedom / (freedom + t * t), freedom / 2, .5);
-  return t > 0 ? outside / 2 : 1 - outside / 2;
+  return boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), t));
 }
 
 struct MeanAndError {
   double mean = 0;
-  double error = 0;  // of the mean
+  double error = 0;  // the mean's standard error
 };
-// Of two values or more.
+// Takes two values or more.
 MeanAndError mean_and_error(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -95,7 +56,7 @@ class Ascending {
     for (std::size_t i = 0; i < runs_.size(); ++i) logs_[i] = logs[runs_[i]];
   }
 
-  // Where run i was drawn `times[i]` times.
+  // The estimate where run i was drawn `times[i]` times.
   [[nodiscard]] double value(const Estimator& estimator, const std::vector<int>& times) {
     counts_.resize(runs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) counts_[i] = times[runs_[i]];
@@ -108,7 +69,7 @@ class Ascending {
   std::vector<int> counts_;
 };
 
-// What the measure of `a` is above that of `b` in the runs as they are, and in each resample.
+// The measure of `a` less that of `b`, in the runs as they are and in each resample.
 struct Resampled {
   double difference = 0;
   std::vector<double> ascending = {};
@@ -160,7 +121,7 @@ Estimator::Estimator(const Measure& measure, std::size_t values) {
   const auto n = static_cast<double>(values);
   for (std::size_t i = 0; i <= values; ++i) {
     up_to_.push_back(
-        beta_below(static_cast<double>(i) / n, (n + 1) * share, (n + 1) * (1 - share)));
+        boost::math::ibeta((n + 1) * share, (n + 1) * (1 - share), static_cast<double>(i) / n));
   }
 }
 

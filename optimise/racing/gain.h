@@ -1,5 +1,5 @@
-// What paired runs of two dispatches are worth: how many times as fast one is, where that lies, and
-// when there is no doubt that it is slower.
+// Statistics of paired runs of two dispatches: how many times as fast one is, the interval in which
+// that lies, and how likely it is that one only seems slower.
 //
 // Both ran under the same draws, and run i of one belongs to run i of the other. What is compared
 // is the geometric mean of what runs take, or a percentile of it:
@@ -35,7 +35,7 @@ class Estimator {
   Estimator(const Measure& measure, std::size_t values);
 
   [[nodiscard]] double of(std::vector<double> values) const;
-  // Of as many values as `counts` adds up to: `ascending[i]` is there `counts[i]` times.
+  // The same where `ascending[i]` is there `counts[i]` times; the counts add up to `values`.
   [[nodiscard]] double of(std::span<const double> ascending, std::span<const int> counts) const;
 
  private:

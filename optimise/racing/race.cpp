@@ -22,7 +22,7 @@ constexpr double kWrongDrops = .001;  // so often in a race
 bool is_stopped(const RaceOptions& options) { return options.go_on && !options.go_on(); }
 Status stopped() { return {StatusCode::failed, "stopped before all were compared"}; }
 
-// What it did under each seed, and what it held. The options must outlive it.
+// The runs of a dispatch: its time under each seed, and its peaks. The options must outlive it.
 class Runs {
  public:
   Runs(const Program& program, int microbatches, const RaceOptions& options)
@@ -82,7 +82,7 @@ class Runs {
   const RaceOptions& options_;
 };
 
-// What it holds more of than the baseline; nothing: it does not.
+// Names the first pool whose peak exceeds the baseline's; nothing: there is none.
 std::optional<std::string> holds_more(const Program& program,
                                       const std::vector<std::int64_t>& baseline,
                                       const std::vector<std::int64_t>& peaks) {
@@ -94,8 +94,8 @@ std::optional<std::string> holds_more(const Program& program,
   return std::nullopt;
 }
 
-// Of a candidate whose twin, with the other order of inputs, was judged: the twin's. What is proved
-// of one hint holds of each that chooses among the same tasks.
+// The candidate's verdict: that of its twin, with the other order of inputs, where that was judged.
+// A proof of one hint holds for each that chooses among the same tasks.
 verify::Outcome verdict_of(const Candidate& candidate, const std::vector<const Trial*>& before,
                            const Judge& judge) {
   const spec::Dispatch& own = candidate.program.dispatch;
@@ -133,7 +133,7 @@ void exclude(Trial& trial, const std::string& why) {
 
 class Race {
  public:
-  // What is referred to must outlive it.
+  // `times` and `options` must outlive it.
   Race(int microbatches, const TimingOptions& times, const RaceOptions& options, int seeds)
       : microbatches_(microbatches), times_(times), options_(options), seeds_(seeds) {
     for (int look = first_look(); look < seeds_; look *= 2) ++looks_;
@@ -253,7 +253,7 @@ class Race {
     return {};
   }
 
-  // Of those that may be picked, which the baseline may, or of all.
+  // The fastest of those that may be picked, as the baseline may, or of all that are running.
   [[nodiscard]] const Entrant& best(int seeds, bool of_all) const {
     const Estimator estimator(options_.measure, static_cast<std::size_t>(seeds));
     const Entrant* fastest = nullptr;
@@ -285,7 +285,7 @@ class Race {
     }
   }
 
-  // Those that were dropped for one that may not be picked, unless they may not be either.
+  // Brings back candidates dropped for one that may not be picked, unless they may not be either.
   Status bring_back(int seeds) {
     for (bool found = true; found;) {
       found = false;

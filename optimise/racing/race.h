@@ -50,8 +50,8 @@ struct RaceResult {
   std::uint64_t seed = 1;           // the first
   int seeds = 0;                    // so many from the first chose, as many after them measured
   std::optional<std::size_t> pick;  // nothing: the baseline stays
-  Gain measured;                    // of the fastest that may be picked, on the seeds after
-  std::vector<std::string> notes;   // what was not tried, and why
+  Gain measured;                    // for the fastest that may be picked, on the seeds after
+  std::vector<std::string> notes;   // why some orders or hints were not tried
 };
 
 using Judge = std::function<verify::Outcome(const spec::Program&)>;

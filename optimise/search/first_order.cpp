@@ -213,7 +213,7 @@ class FirstOrder {
   std::set<Entry> ready_;        // tasks whose needs are listed
   std::vector<int> listed_;
   std::set<std::vector<int>> met_;  // dead ends, or on the way
-  std::int64_t steps_ = 0;          // that are left
+  std::int64_t steps_ = 0;          // still allowed
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace ripeline::optimise {
 
-using Value = std::pair<std::int64_t, std::int64_t>;  // of the objective, then of the other measure
+using Value = std::pair<std::int64_t, std::int64_t>;  // the objective, then the other measure
 
 [[nodiscard]] inline Value value_of(Objective objective, std::int64_t wall, std::int64_t span) {
   return objective == Objective::wall ? Value{wall, span} : Value{span, wall};
@@ -49,7 +49,7 @@ class Incumbent {
     better_(order, method);
     return true;
   }
-  // Without a report: whoever would get it has it.
+  // The same without a report: its receiver has the order already.
   bool take(const Order& order) {
     if (!is_better(value_of(order))) return false;
     best_ = value_of(order);
@@ -76,7 +76,7 @@ class Incumbent {
   bool stopped_ = false;
 };
 
-// Of the searches for even models.
+// The incumbent of the searches for even models.
 using UniformIncumbent = Incumbent<FoundOrder>;
 
 }  // namespace ripeline::optimise

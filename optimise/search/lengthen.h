@@ -17,8 +17,8 @@ struct Part {
   int period = 1;  // microbatches
 };
 
-// Of an even model, which has at least first + 2 * period microbatches; `starts` are those of a
-// legal order. The result may hold more than the memory.
+// The model is even and has at least first + 2 * period microbatches; `starts` are those of a legal
+// order. The result may hold more than the memory.
 [[nodiscard]] Rows lengthened(const Model& model, const std::vector<Time>& starts,
                               const Part& part);
 

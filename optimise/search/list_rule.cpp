@@ -92,7 +92,7 @@ class Chain {
     return true;
   }
 
-  // Rather than to run a weight gradient.
+  // Whether the rank waits rather than runs a weight gradient.
   [[nodiscard]] bool waits_for(const Rank& rank, std::int64_t now, std::int64_t next) const {
     if (next == kNever || next - now >= rule_.look_ahead) return false;
     const std::int64_t waited = rank.waited + next - rank.end;
@@ -163,7 +163,7 @@ class Chain {
   const ListRule& rule_;
   Objective objective_;
   std::int64_t most_;
-  std::array<std::vector<std::int64_t>, 2> arrivals_;  // of F and I, by rank and microbatch
+  std::array<std::vector<std::int64_t>, 2> arrivals_;  // for F and I, by rank and microbatch
   std::vector<std::int64_t> wakes_;                    // when a rank decides next
   std::vector<Rank> ranks_;
 };

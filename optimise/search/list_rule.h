@@ -23,10 +23,10 @@
 
 namespace ripeline::optimise {
 
-// What goes first where both are ready.
+// The task that goes first where a forward and an input gradient are ready.
 enum class Tie : std::uint8_t {
   input,      // the input gradient
-  alternate,  // what did not run last
+  alternate,  // the kind that did not run last
   forward,    // the forward
 };
 

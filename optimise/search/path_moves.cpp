@@ -9,7 +9,7 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr std::uint32_t kMostPlaces = 8;  // that a task moves
+constexpr std::uint32_t kMostPlaces = 8;  // a task moves no farther
 
 std::uint32_t number(std::size_t i) { return static_cast<std::uint32_t>(i); }
 
@@ -156,7 +156,7 @@ Time PathMoves::value_now() const {
   return value;
 }
 
-// Of two tasks in this order.
+// Whether two tasks that stand in this order may stand in the other.
 bool PathMoves::may_pass(Task first, Task second) const {
   if (lane_of_[first] == lane_of_[second]) return false;
   for (std::uint32_t i = first_near_[second]; i < first_near_[second + 1]; ++i) {
@@ -172,7 +172,7 @@ bool PathMoves::has_room(Place first, Place end, Place moved, Place to) const {
   for (std::size_t k = 0; k < pools_of_[machine]; ++k) {
     const std::int64_t capacity = capacity_[machine * stride_ + k];
     const Use& use = uses_[lane_of_[order_[moved]] * stride_ + k];
-    const std::int64_t more = earlier ? use.net : -use.net;  // that the others find held
+    const std::int64_t more = earlier ? use.net : -use.net;  // extra held for the others
     if (more > 0) {
       for (Place place = first; place < end; ++place) {
         const Use& other = uses_[lane_of_[order_[place]] * stride_ + k];
@@ -213,7 +213,7 @@ bool PathMoves::try_shift(Place from, Place to, Time limit) {
   return true;
 }
 
-// Where the tasks between allow it, and the memory.
+// Moves the task where the tasks between and the memory allow it.
 bool PathMoves::shift(Place from, Place to) {
   const Task moved = order_[from];
   const bool earlier = to < from;
@@ -234,7 +234,7 @@ bool PathMoves::shift(Place from, Place to) {
   return true;
 }
 
-// What follows from the places of a range of a row, of whose first place what is held is right.
+// Renews the tasks' places and the held amounts in a range of a row; those at its first are right.
 void PathMoves::settle(Place first, Place last) {
   for (Place place = first; place <= last; ++place) place_of_[order_[place]] = place;
   const std::size_t pools = pools_of_[machine_of_[first]];

@@ -26,7 +26,7 @@ class PathMoves {
   // Tries so many moves at a temperature, in the unit of the model's times.
   void run(std::int64_t moves, double temperature);
 
-  // Of the best order that was met, by the model; and of the one that there is now.
+  // The best order that was met, by the model; rows() is the current one.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
   // Tasks that were looked at, as a measure of the time that this took.
@@ -37,7 +37,7 @@ class PathMoves {
   using Place = std::uint32_t;  // tasks stand in one array, machine after machine
   using Task = std::uint32_t;
 
-  // Of a lane, of one pool of its machine.
+  // A lane's use of one pool of its machine.
   struct Use {
     std::int64_t acquires = 0;
     std::int64_t asks = 0;  // 0: no room
@@ -45,7 +45,7 @@ class PathMoves {
   };
   struct Arc {
     Task task = 0;   // at the other end
-    Time delay = 0;  // of a need: from its start; else from the end of this task to the end of that
+    Time delay = 0;  // a need's: from its start; else from the end of this task to the end of that
   };
 
   // Positions in the sorted order.
@@ -95,7 +95,7 @@ class PathMoves {
   void find_start(Place place, std::size_t marked_from);
   void find_tail(Place place, std::size_t marked_to);
   void find_tails(const Window& window);
-  // Of what is marked, and of what that marks.
+  // Renew the starts, or the tails, of all marked tasks and of those that these mark.
   void find_starts_after(const Window& window);
   void find_tails_before(const Window& window);
   void mark(Place place);

@@ -1,4 +1,4 @@
-// What a search draws: the same everywhere for the same seed.
+// The random numbers of a search: the same everywhere for the same seed.
 #pragma once
 
 #include <cstdint>

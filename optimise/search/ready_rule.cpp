@@ -68,7 +68,7 @@ class ReadyRun {
     const Model::Machine& machine = at(model_.machines, m);
     int best = -1;
     int fill = -1;
-    Time soon = kNever;  // what is ready next
+    Time soon = kNever;  // the next arrival, but for fills
     bool blocked = false;
     for (const int l : machine.lanes) {
       const Model::Lane& lane = at(model_.lanes, l);
@@ -178,7 +178,7 @@ class ReadyRun {
   Rows rows_;
   std::vector<bool> fills_;              // per lane
   std::vector<int> next_;                // per lane
-  std::vector<std::vector<int>> tasks_;  // of the base, per machine
+  std::vector<std::vector<int>> tasks_;  // the base's, per machine
   std::vector<int> place_;               // per task: in the base
   std::vector<int> first_;          // per machine: the first place of the base that has not started
   std::vector<Time> arrival_;       // per task, of what has come of its needs; as the next one

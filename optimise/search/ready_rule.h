@@ -46,8 +46,8 @@ class RandomRules {
   [[nodiscard]] double pick(std::initializer_list<double> values);
 
   bool has_begun_ = false;
-  Time mean_ = 1;   // of a task
-  Time cycle_ = 1;  // what the busiest machine does for a microbatch
+  Time mean_ = 1;   // a task's time
+  Time cycle_ = 1;  // the busiest machine's time per microbatch
 };
 
 }  // namespace ripeline::optimise

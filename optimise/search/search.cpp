@@ -34,7 +34,7 @@ constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
-// What the other orders that are improved may take.
+// The longest time of another order that is improved too.
 Time farthest(Time best) { return best + best / 10; }
 
 constexpr int kManyTasks = 25'000;
@@ -54,7 +54,7 @@ bool offer(const Problem& problem, const Rows& rows, std::string_view method, Be
   return found.has_value();
 }
 
-// On a V placement: as many microbatches as the memory holds go down and up, and then back.
+// On a V placement, groups of as many microbatches as the memory holds: forwards, then backwards.
 ShortRows groups_of_v(const Uniform& uniform) {
   const int group = uniform.memory / 2;
   ShortRow row;
@@ -75,7 +75,7 @@ class Starts {
     orders_.emplace(value, rows);
     if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
   }
-  // Those that take no longer.
+  // Moves the orders out that take no longer.
   [[nodiscard]] std::vector<Rows> take(Time most) {
     std::vector<Rows> all;
     for (auto& [value, rows] : orders_) {
@@ -89,7 +89,7 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
-// What is known of even models, for the one that the problem is or that is nearest to it.
+// Tries the methods for even models on the one that the problem is or that is nearest to it.
 void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   const UniformProgram& program = *problem.nearest_uniform();
   const Uniform& uniform = program.problem;
@@ -118,7 +118,7 @@ void start_any(const Problem& problem, std::uint64_t seed, bool has_order, Best&
                Starts& starts) {
   constexpr int kRulesOfKnown = 8;
   constexpr int kMostRules = 2000;
-  constexpr std::int64_t kMostTasks = 5'000'000;  // of all rules together
+  constexpr std::int64_t kMostTasks = 5'000'000;  // all rules together
   const auto base = first_order(problem.model());
   if (!base || !offer(problem, *base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -188,7 +188,7 @@ class Annealing {
  private:
   static constexpr int kBetweenLadders = 4;
   static constexpr double kMovesOfLadder = .5;  // at each length
-  static constexpr double kMovesOfOther = .5;   // of each order but the best
+  static constexpr double kMovesOfOther = .5;   // for each order but the best
   static constexpr double kFirstMoves = 2e6;    // for kUsualMicrobatches
   static constexpr double kUsualMicrobatches = 24;
   static constexpr std::int64_t kFewOrders = 2000;  // to begin with
@@ -197,7 +197,7 @@ class Annealing {
   // Tasks that moves between two questions whether to go on may time anew, and the most moves.
   static constexpr std::int64_t kMostTimed = 2'000'000;
   static constexpr std::int64_t kMostMoves = 2'000;
-  // Where each order is timed by a simulated run.
+  // The moves between two questions where each order is timed by a simulated run.
   static constexpr std::int64_t kMovesPerRun = 200;
   // A round ends too when a move takes so much work in the mean, which it does with many tasks.
   // With less than this for each task an order would stay as disorderly as heat makes it.
@@ -208,7 +208,7 @@ class Annealing {
   static constexpr double kCold = .03;
 
   struct Length {
-    std::unique_ptr<Problem> problem;  // of fewer microbatches
+    std::unique_ptr<Problem> problem;  // with fewer microbatches
     Rows best;                         // empty: there is none yet
   };
 
@@ -308,7 +308,7 @@ class Annealing {
     if (!model.left_out) rows = path.best_rows();
   }
 
-  // Where that gives a better order than the one there is.
+  // Lengthens the next shorter order, where that gives a better one than there is.
   void lengthen_to(int length) {
     const int period = period_of();
     const Rows& shorter = lengths_[length - period].best;

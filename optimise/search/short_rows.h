@@ -24,9 +24,9 @@ inline constexpr int kMostLanes = 6;
 using ShortRow = std::vector<Lane>;
 using ShortRows = std::vector<ShortRow>;  // one per rank
 
-// With the times and the peak that `rows` have when each task starts as soon as it can. Nothing:
-// they are no legal order: a task is missing or too many, the ranks wait for each other, or the
-// memory does not suffice.
+// The order with the times and the peak that `rows` have when each task starts as soon as it can.
+// Nothing: they are no legal order: a task is missing or too many, the ranks wait for each other,
+// or the memory does not suffice.
 [[nodiscard]] std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows);
 
 }  // namespace ripeline::optimise

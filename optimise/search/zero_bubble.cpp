@@ -59,7 +59,7 @@ class Search {
   // holds memory that others need first.
   static constexpr std::array<std::size_t, 6> kWindows = {6, 4, 8, 3, 12, 24};
   static constexpr std::size_t kMostFound = 400;
-  static constexpr std::int64_t kMostSteps = 8'000'000;  // of what is kept to be improved
+  static constexpr std::int64_t kMostSteps = 8'000'000;  // in all sequences kept for improve()
 
   struct TriedOrder {
     Value value;

@@ -91,7 +91,7 @@ class Pipeline {
     rank.row.push_back(rank.weights[rank.weights_done++]);
   }
 
-  // Of a pipeline in which every step has run.
+  // Runs the W that are left and returns the order; every step must have run.
   FoundOrder take() {
     FoundOrder played;
     for (int r = 0; r < uniform_.ranks; ++r) {
@@ -127,7 +127,7 @@ class Pipeline {
   const Uniform& uniform_;
   int chunks_;
   int stages_;
-  std::array<std::vector<std::int64_t>, 2> ends_;  // of F and I, by stage and microbatch
+  std::array<std::vector<std::int64_t>, 2> ends_;  // for F and I, by stage and microbatch
   std::vector<Rank> ranks_;
 };
 
@@ -241,7 +241,7 @@ class ForwardPull {
   const Uniform& uniform_;
   const Leeway& leeway_;
   Pipeline pipeline_;
-  Sequences sequences_;             // of each rank, first what was taken
+  Sequences sequences_;             // per rank, the taken steps first
   std::vector<std::size_t> taken_;  // by rank
   std::vector<Choice> next_;
 };

@@ -1,4 +1,4 @@
-// What becomes of sequences of forwards and input gradients when a rank plays each. Used by
+// Orders played from sequences of forwards and input gradients, one per rank. Used by
 // zero_bubble.cpp alone.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Step {
   int chunk = 0;                                      // 1: on the way up of a V placement
   bool operator==(const Step&) const = default;
 };
-using Sequence = std::vector<Step>;  // of one rank; each occurrence is its lane's next microbatch
+using Sequence = std::vector<Step>;       // one rank's; each step is its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
 // Each step runs as soon as it can. A weight gradient runs where the next step comes at least `gap`

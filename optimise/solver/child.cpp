@@ -76,9 +76,9 @@ class Child {
       stop_if_due();
       exchange();
     }
-    kill(-pid_, SIGKILL);  // what it started; its number is its own until reap()
+    kill(-pid_, SIGKILL);  // the processes that it started; its id is its own until reap()
     reap();
-    exchange();  // what it wrote last
+    exchange();  // its last output
     return std::move(run_);
   }
 
@@ -188,9 +188,9 @@ class Child {
     }
   }
 
-  std::string_view input_;  // what is left of it
+  std::string_view input_;  // the rest that is not sent yet
   const ChildLimits& limits_;
-  Clock::time_point end_;  // of its time, then of the grace
+  Clock::time_point end_;  // when its time is over, then the grace
   Clock::time_point next_question_ = {};
   Way to_;
   Way from_;

@@ -26,7 +26,7 @@ struct ChildRun {
   std::string output = {};
   std::string errors = {};  // the beginning of what it wrote to standard error
   int exit_code = 0;
-  int signal = 0;            // that ended it; 0: it ended by itself
+  int signal = 0;            // the signal that ended it; 0: it ended by itself
   bool was_stopped = false;  // by this function, with SIGTERM
   bool was_killed = false;   // with SIGKILL
   bool wrote_too_much = false;

@@ -31,8 +31,8 @@ struct CpResponse {
   enum class Status { unknown, invalid, feasible, infeasible, optimal };
   Status status = Status::unknown;
   std::vector<std::int64_t> values = {};  // one per variable, or none
-  double bound = 0;                       // of the objective
-  std::string text = {};                  // what it says of itself
+  double bound = 0;                       // on the objective
+  std::string text = {};                  // CP-SAT's own remark
 };
 // Nothing: these bytes are none.
 [[nodiscard]] std::optional<CpResponse> response_of(std::string_view bytes);

@@ -60,13 +60,13 @@ struct CpModel {
   std::vector<Domain> variables;
   std::vector<Interval> intervals;
   std::vector<Linear> linears;
-  std::vector<std::vector<int>> no_overlaps;  // of intervals
+  std::vector<std::vector<int>> no_overlaps;  // sets of intervals
   std::vector<Cumulative> cumulatives;
   int objective = 0;        // a variable
-  std::vector<Value> hint;  // of all variables, or empty
+  std::vector<Value> hint;  // per variable, or empty
 };
 
-// What the values, one per variable, break first, for people. Nothing: they are a solution.
+// The first violation by the values, one per variable, for people. Nothing: they are a solution.
 [[nodiscard]] std::optional<std::string> broken_by(const CpModel& model,
                                                    const std::vector<CpModel::Value>& values);
 

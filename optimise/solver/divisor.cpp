@@ -9,7 +9,7 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr Time kTried = 300;      // divisors
-constexpr int kMostTasks = 1000;  // that are looked at with each
+constexpr int kMostTasks = 1000;  // with more, none is tried
 
 struct Sizes {
   Time path = 0;

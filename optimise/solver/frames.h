@@ -12,7 +12,7 @@ namespace ripeline::optimise {
 
 inline constexpr std::size_t kFrameHead = 8;
 
-// What ripeline-solver ends with where it does not answer; standard error says why.
+// The exit codes of ripeline-solver where it does not answer; standard error says why.
 inline constexpr int kBadRequest = 2;
 inline constexpr int kNoLibrary = 3;
 

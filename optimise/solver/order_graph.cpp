@@ -138,7 +138,7 @@ void OrderGraph::add_places(const Model& model) {
 
 bool OrderGraph::sort(std::vector<Arc>& arcs) {
   std::vector<int> missing(takes_.size(), 0);
-  std::vector<int> next(takes_.size() + 1, 0);  // of the arcs from a task
+  std::vector<int> next(takes_.size() + 1, 0);  // per task: where its next arc goes in by_task
   for (const Arc& arc : arcs) {
     ++at(missing, arc.after);
     ++at(next, arc.before + 1);

@@ -20,7 +20,7 @@ struct Scale {
   Time of_one = 1;  // > 0
   bool rounds_down = false;
 
-  // What takes time takes some, unless it is rounded down.
+  // A task that takes time takes at least 1, unless it is rounded down.
   [[nodiscard]] Time of_task(Time takes) const;
   [[nodiscard]] Time of_lag(Time lag) const;
 };
@@ -52,12 +52,12 @@ class OrderGraph {
   [[nodiscard]] Time tail(int task) const { return tails_[static_cast<std::size_t>(task)]; }
   // When each starts in the order that was given, if each does as soon as it can; or empty.
   [[nodiscard]] const std::vector<Time>& starts() const { return starts_; }
-  [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // what is before first
+  [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // in topological order
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   // -1: its place is fixed.
   [[nodiscard]] int block_of(int task) const { return block_of_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] int place_of(int task) const { return places_[static_cast<std::size_t>(task)]; }
-  // What a task waits for stands before it here.
+  // A topological position: the tasks that a task waits for have lower ones.
   [[nodiscard]] int rank_of(int task) const { return ranks_[static_cast<std::size_t>(task)]; }
   // The task depends on a free one, or is one; and the other way round.
   [[nodiscard]] bool is_after_free(int task) const {
@@ -67,7 +67,7 @@ class OrderGraph {
     return before_free_[static_cast<std::size_t>(task)];
   }
   [[nodiscard]] bool has_whole_rows() const { return whole_; }   // all tasks are free
-  [[nodiscard]] const Rows& task_rows() const { return rows_; }  // of tasks; without rows empty
+  [[nodiscard]] const Rows& task_rows() const { return rows_; }  // the tasks'; without rows empty
 
  private:
   bool read_rows(const Model& model, const Rows& rows);

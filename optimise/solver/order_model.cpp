@@ -72,7 +72,7 @@ class Writer {
     }
   }
 
-  // By which some best order has ended.
+  // A time by which some best order has ended.
   [[nodiscard]] Time horizon() const {
     Time sum = 0;
     Time lag = 0;
@@ -142,8 +142,8 @@ class Writer {
     }
   }
 
-  // What is left out. Where several lanes acquire of a pool, whether the entry may start depends on
-  // how its own microbatch goes on.
+  // The tasks that need the entry, which are left out. None are where several lanes acquire of a
+  // pool: there the entry's start depends on how its own microbatch goes on.
   [[nodiscard]] std::vector<bool> tasks_after_entry() const {
     std::vector<bool> after(model_.takes.size(), false);
     const bool shares =
@@ -251,7 +251,7 @@ class Writer {
   int entry_;
   Time least_;
   CpDraft draft_;
-  // Of the hint.
+  // The hint's times.
   Time wall_ = 0;
   Time span_ = 0;
   std::vector<Time> begin_;

@@ -21,7 +21,7 @@ struct OrderModel {
   std::vector<int> variable_of = {};  // per task its start, or -1
 };
 
-// What is made small. No solution is below `least`, in the graph's times.
+// The value that is minimised. No solution is below `least`, in the graph's times.
 struct OrderGoal {
   Objective objective = Objective::wall;
   int entry = -1;  // a task whose start it is instead, where all are free

@@ -16,7 +16,7 @@ class Room {
   Room(const Model& model, const OrderGraph& graph, const Model::Pool& pool, CpDraft& draft)
       : model_(model), graph_(graph), pool_(pool), draft_(draft) {}
 
-  // What is in it of a machine's blocks, where that can be said.
+  // Adds the constraints of a machine's blocks on the pool, where they can be stated.
   void add(int machine) {
     for (const int lane : at(model_.machines, machine).lanes) {
       const Model::Use& use = at(pool_.uses, lane);
@@ -30,13 +30,14 @@ class Room {
   }
 
  private:
-  // Of a lane: what of it is in the block.
+  // A lane's tasks before the block, and those within it.
   struct Part {
     int lane = 0;
     int before = 0;  // tasks
     int within = 0;
   };
-  // Of each task of a lane, until the task of that number of another lane ends, or for ever.
+  // The amount that each task of lane `from` holds until the task of the same number of lane `to`
+  // ends; -1: for ever.
   struct Stay {
     int from = 0;
     int to = -1;
@@ -219,7 +220,8 @@ class Room {
       }
     }
     for (const int lane : lanes_) {
-      // What must be left at the start. Nothing else happens on the machine until the end.
+      // Room to be left at the start may stay taken to the end: nothing else happens on the
+      // machine.
       const Model::Use& use = at(pool_.uses, lane);
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
@@ -262,7 +264,7 @@ class Room {
   const OrderGraph& graph_;
   const Model::Pool& pool_;
   CpDraft& draft_;
-  std::vector<int> lanes_;  // that acquire or release
+  std::vector<int> lanes_;  // lanes that acquire or release
   int block_ = 0;
   bool found_ = false;
   bool found_all_ = true;

@@ -1,4 +1,4 @@
-// What the capacities of a model ask of the order of its tasks, as constraints of a CpModel.
+// The demands of a model's capacities on the order of its tasks, as constraints of a CpModel.
 //
 // Of a pool that one lane acquires, what must have ended before a task starts is known from the
 // tasks' numbers: the n-th task of the lane that releases, or where two lanes release, clauses
@@ -30,7 +30,7 @@ struct CpDraft {
   }
 };
 
-// A pool of which nothing here says what it asks is left out: that only allows more.
+// A pool whose demand cannot be stated in these ways is left out: that only allows more.
 void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
 
 // The fewest needs on a way from a task to another; nothing: there is none.

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Status = SolveAnswer::Status;
 
-// Beyond its seconds, for starting and for ending.
+// The time that a child has beyond its seconds, for starting and for ending.
 constexpr std::chrono::milliseconds kMoreTime{2000};
 constexpr std::chrono::milliseconds kGrace{3000};
 
@@ -50,7 +50,7 @@ SolveAnswer unavailable(std::string why) {
   return {.status = Status::unavailable, .why = std::move(why)};
 }
 
-// What went wrong with the child, if anything did.
+// The answer where something went wrong with the child; nothing: nothing did.
 std::optional<SolveAnswer> failure_of(const ChildRun& run, const std::string& program,
                                       double seconds, bool was_asked_to_stop) {
   if (!run.not_started.empty()) {

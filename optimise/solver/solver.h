@@ -39,7 +39,7 @@ struct SolveRequest {
   // times as fast as any number of others.
   bool proves = false;
   std::uint64_t seed = 1;
-  Time bound = 0;                    // that is known: no order is below it
+  Time bound = 0;                    // known beforehand: no order is below it
   std::function<bool()> go_on = {};  // asked every 50 ms; false: answer with the best so far
 };
 
@@ -59,7 +59,7 @@ struct SolveAnswer {
   // times are not rounded up, and the model leaves nothing out.
   std::optional<Time> bound = {};
   std::string why = {};  // unavailable: what is missing or went wrong, for people
-  double seconds = 0;    // that it took
+  double seconds = 0;    // the time it took
 };
 
 [[nodiscard]] SolveAnswer solve(const SolveRequest& request);

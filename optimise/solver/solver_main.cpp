@@ -94,7 +94,7 @@ int main(int count, char** arguments) {
                  "optimise` asks.\nIt is of no use by itself.\n";
     return count == 2 ? 0 : kBadRequest;
   }
-  // Until a thread waits for it.
+  // SIGTERM is blocked until a thread waits for it.
   sigset_t terminate;
   sigemptyset(&terminate);
   sigaddset(&terminate, SIGTERM);

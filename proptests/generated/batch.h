@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "validate/probe/probe.h"
@@ -9,8 +10,9 @@
 namespace ripeline::proptests {
 
 struct GeneratedProgram {
-  std::uint64_t seed;  // of random_program_text()
+  std::uint64_t seed;  // for random_program_text()
   const char* text;    // the program
+  std::unique_ptr<core::Arbiter> (*make_arbiter)(int rank);
   core::Probe probe;
 };
 

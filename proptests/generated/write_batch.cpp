@@ -101,21 +101,16 @@ int run(const std::string& folder, std::uint64_t seed, int count) {
     if (!save(fmt::format("{}/{}.h", folder, name), written.header)) return 1;
     Batch& batch = batches[static_cast<std::size_t>(i % kBatches)];
     batch.includes += fmt::format("#include \"{}.h\"\n", name);
-    const bool guarded = written.header.find(" has_room(") != std::string::npos;
-    const std::string functions = guarded ? fmt::format(
-                                                ", {0}::has_room<Formula>, {0}::acquire<Formula>, "
-                                                "{0}::release<Formula>",
-                                                name)
-                                          : "";
-    batch.entries +=
-        fmt::format("      {{{0}U, R\"ripe({1})ripe\", {{{2}::facts, {2}::make_arbiter{3}}}}},\n",
-                    chosen->seed, chosen->source.text, name, functions);
+    batch.entries += fmt::format(
+        "      {{{0}U, R\"ripe({1})ripe\", {2}::make_arbiter, "
+        "core::probe_of<{2}::Rules>({2}::make_arbiter)}},\n",
+        chosen->seed, chosen->source.text, name);
   }
   for (int k = 0; k < kBatches; ++k) {
     const Batch& batch = batches[static_cast<std::size_t>(k)];
     const std::string text = fmt::format(
         "#include \"proptests/generated/batch.h\"\n\n{}\nnamespace ripeline::proptests {{\n\n"
-        "std::vector<GeneratedProgram> batch_{}() {{\n  using core::Formula;\n"
+        "std::vector<GeneratedProgram> batch_{}() {{\n"
         "  return {{\n{}  }};\n}}\n\n}}\n",
         batch.includes, k, batch.entries);
     if (!save(fmt::format("{}/batch_{}.cpp", folder, k), text)) return 1;

@@ -1,5 +1,5 @@
 // A law of training on LibTorch: the gradients of any proved program are those of the model in one
-// process. Of random programs and of the library's schedules with each of their dispatches, of
+// process. It covers random programs and the library's schedules with each of their dispatches,
 // chains and graphs, with tensor-parallel members and replicas, with the backward in one piece, in
 // two halves and, at one stage, in one piece for some microbatches, in one pass or several, under
 // autocast or not, with graphs kept, computed again or offloaded, over threads and sockets, under
@@ -40,12 +40,12 @@ using runtime::NamedTensor;
 using spec::OpKind;
 using spec::Program;
 
-// Of the largest gradient. Another order of summation, in float32:
+// Shares of the largest gradient. Another order of summation, in float32:
 constexpr double kTolerance = 1e-5;
 // Parts of a product that are bfloat16, of 8 bits, before members add them up:
 constexpr double kNarrowTolerance = 0.05;
 
-// What the judge leaves open or refutes is left out, and so is what takes it a second.
+// Programs that the judge leaves open or refutes are left out, and those that take it a second.
 constexpr verify::VerifyOptions kJudge{
     .solver_steps = 5'000'000, .search_states = 20'000, .find_runs = false};
 
@@ -114,7 +114,7 @@ bool is_whole(const NamedTensor& parameter) { return !parameter.share.is_part();
 
 struct Expected {
   WholeModel whole;
-  std::string claim;  // of the differences from it
+  std::string claim;  // about the differences from it
   double tolerance = 0;
 };
 
@@ -152,7 +152,7 @@ void check_against_one_process(const std::vector<Trained>& processes, const Expe
   RC_ASSERT(stages.size() == expected.whole.stages.size());
 }
 
-// What each member has whole, and what each replica has.
+// Members agree on the parameters that each of them has whole, and replicas on all of them.
 void check_alike(const std::vector<Trained>& processes, const core::Layout& layout) {
   for (int process = 0; process < layout.processes(); ++process) {
     const core::Coordinates self = layout.at(process);

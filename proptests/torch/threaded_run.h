@@ -21,13 +21,13 @@ enum class Link : std::uint8_t {
 };
 
 struct RunPlan {
-  int microbatches = 1;  // of a pass
+  int microbatches = 1;  // in a pass
   int passes = 1;
   Link link = Link::local;
   std::uint64_t timing = 0;  // the seed of when what happens
 };
 
-// What a process had when the step had ended.
+// The state of a process when the step had ended.
 struct Trained {
   core::Status status;
   double loss = 0;

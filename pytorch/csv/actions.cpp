@@ -34,7 +34,7 @@ constexpr std::array<ActionName, 11> kWritten = {{
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
 constexpr std::size_t kMostShown = 40;
 
-// What a person can read of it: other bytes than printable ASCII as \xNN.
+// The text for people: bytes other than printable ASCII as \xNN, cut after kMostShown bytes.
 std::string shown(std::string_view text) {
   std::string result;
   for (const char c : text.substr(0, kMostShown)) {
@@ -192,7 +192,7 @@ class Reader {
     result_.table.rows.back().push_back(std::move(cell));
   }
 
-  // What the two actions must be is not asked here.
+  // Reads the actions of an overlap. Whether these two may overlap is not asked here.
   void read_overlap(std::string_view text, ActionCell& cell) {
     const std::size_t close = text.find(')');
     if (close == text.npos || text.substr(close + 1) != kOverlap) {

@@ -81,7 +81,7 @@ struct ReadActions {
   std::size_t mistake_count = 0;      // all of them
 };
 
-inline constexpr int kMostIndex = 999'999;             // of a stage or a microbatch
+inline constexpr int kMostIndex = 999'999;             // the largest stage or microbatch
 inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
 inline constexpr std::size_t kMostCells = 20'000'000;  // beyond them nothing is read; a mistake
 inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module takes no more

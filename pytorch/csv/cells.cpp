@@ -38,7 +38,7 @@ std::size_t blank_at_end(std::string_view text) {
 char separator_of(std::string_view bytes) {
   if (bytes.find(',') != bytes.npos) return ',';
   bool quoted = false;
-  bool inside = false;  // of parentheses
+  bool inside = false;  // parentheses are open
   bool filled = false;  // the line has something
   bool tab = false;     // and then a tab
   bool tabs = false;    // between two cells of some line

@@ -34,7 +34,7 @@ class CsvCells {
   [[nodiscard]] bool next_row();
   // The next cell of the row.
   [[nodiscard]] std::optional<CsvCell> next();
-  [[nodiscard]] std::size_t row_begin() const { return row_begin_; }  // of next_row()'s row
+  [[nodiscard]] std::size_t row_begin() const { return row_begin_; }  // the row's start
 
  private:
   bool ends_cell(char c) const { return c == separator_ || c == '\n' || c == '\r'; }

@@ -1,4 +1,4 @@
-// What the runtime uses of CUDA: streams and events, as values that end what they hold.
+// The runtime's use of CUDA: streams and events, as values that end what they hold.
 //
 // Nothing here waits for the device but sync() and what ends a stream. A call that does not come
 // back is named by the guard of its thread (runtime/call_guard.h), so calls of CUDA elsewhere that
@@ -22,11 +22,11 @@ namespace ripeline::runtime {
 // longer the thread's last one.
 [[nodiscard]] core::Status status_of(cudaError_t error, std::string_view what);
 
-// That this process can use; refused: CUDA cannot be used here at all.
+// Counts the devices that this process can use; refused: CUDA cannot be used here at all.
 core::Status count_devices(int& devices);
 // Makes the device current in this thread. Refused: there is none of that number, or none at all.
 core::Status use_device(int device);
-// Which one it is on its host, whatever number it has there: its place on the PCI bus.
+// Names a device on its host, whatever number it has there: its place on the PCI bus.
 core::Status name_device(int device, std::string& name);
 
 // Makes a device current in this thread, and in the end the one that was: for what may be called in

@@ -21,11 +21,11 @@
 
 namespace ripeline::runtime {
 
-// What the streams that compute were given until a moment, and so whatever read a buffer of which
-// somebody let go then.
+// All that the computing streams had been given at some moment, and so whatever read a buffer of
+// which somebody let go then.
 class Readers {
  public:
-  // From this moment on; the device of the streams is current.
+  // Makes that moment the present one; the device of the streams is current.
   core::Status note(const std::vector<cudaStream_t>& computing);
   // The stream does nothing further before they are over.
   core::Status hold_up(cudaStream_t stream) const;
@@ -40,8 +40,8 @@ class Readers {
 
 class DeviceMemory {
  public:
-  // Of the device, which has that number. The streams, on which keepers compute, must outlive the
-  // last buffer.
+  // The memory of the device with that number. The streams, on which keepers compute, must outlive
+  // the last buffer.
   DeviceMemory(int device, std::vector<cudaStream_t> computing);
 
   // `size` bytes, aligned to 256 and not set to anything, that `stream` will write to first.

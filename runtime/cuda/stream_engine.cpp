@@ -56,7 +56,7 @@ class StreamEngine::Launcher final : public Work {
   Status run_pair(Call& first, Call& second) override {
     return around(first.task, [&] { return work_.run_pair(first, second); });
   }
-  // What the thread takes for the end is not the device's: the work is told by tell_end().
+  // The thread's end of a task is not the device's: tell_end() tells the work of that one.
   void ended(const TaskInfo& /*task*/) override {}
   // From the loop's thread.
   void tell_end(const Ended& ended) {
@@ -77,7 +77,7 @@ class StreamEngine::Launcher final : public Work {
   [[nodiscard]] core::Engine engine_of(const TaskInfo& task) const {
     return facts_.lanes[static_cast<std::size_t>(task.task.lane)].engine;
   }
-  // Of a task that run() has enqueued. From the loop's thread.
+  // Takes the events of a task that run() has enqueued. From the loop's thread.
   void take_events(core::Task task, Launched& launched) {
     const std::lock_guard lock(mutex_);
     auto node = enqueued_.extract({task.lane, task.microbatch});

@@ -78,7 +78,7 @@ std::vector<Notice> Guard::hear() {
 }
 
 void Guard::signal_ranks(int number) const {
-  // What does not fit is not sent: the guard is stopped, and will be killed.
+  // A signal that does not fit is not sent: the guard is stopped, and will be killed.
   if (socket_ >= 0) send(socket_, &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

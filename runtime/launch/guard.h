@@ -24,7 +24,7 @@
 
 namespace ripeline::runtime {
 
-// What the guard tells the launcher.
+// A report of the guard to the launcher.
 struct Notice {
   enum class Kind : int {
     ended,        // rank `who`, with exit code `value`

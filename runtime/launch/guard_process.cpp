@@ -141,7 +141,7 @@ class GuardProcess {
       if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
       const auto rank = std::find(ranks_.begin(), ranks_.end(), info.si_pid);
       if (rank != ranks_.end()) {
-        kill(-info.si_pid, SIGKILL);  // what it left behind, while its id is still its own
+        kill(-info.si_pid, SIGKILL);  // the rest of its group, while its id is still its own
         *rank = 0;
         --running_;
         publish(static_cast<int>(rank - ranks_.begin()), info);
@@ -188,8 +188,8 @@ class GuardProcess {
   const Inherited& inherited_;
   const int launcher_;
   int signals_ = -1;
-  int folder_ = -1;                     // holds it
-  std::unique_ptr<FolderStore> store_;  // of the run
+  int folder_ = -1;                     // holds the run's folder
+  std::unique_ptr<FolderStore> store_;  // the run's
   std::vector<pid_t> ranks_;            // each leads a group; 0: it has ended
   int running_ = 0;
 };

@@ -22,12 +22,12 @@ class Lines {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // Of a rank. `waits`: for other ranks that say the same.
+  // Adds a line of a rank. `waits`: for other ranks that say the same.
   void add(int rank, std::string_view text, bool waits, Time now);
-  // As it is, from nobody in particular.
+  // Adds a line as it is, from no rank.
   void add(std::string_view text);
 
-  // Those that wait no longer, with their prefixes and ends; or `all`.
+  // Takes the lines that wait no longer, with their prefixes and ends; or `all`.
   [[nodiscard]] std::string take(Time now, bool all = false);
   // When the first one will wait no longer; nothing: none waits.
   [[nodiscard]] std::optional<Time> due() const;
@@ -37,7 +37,7 @@ class Lines {
  private:
   struct Line {
     std::string text;
-    std::vector<int> ranks;  // that said it; empty: it has no prefix
+    std::vector<int> ranks;  // those that said it; empty: it has no prefix
     bool waits = false;
     Time first = Time::min();
     Time last = Time::min();
@@ -45,7 +45,7 @@ class Lines {
   [[nodiscard]] static Time due(const Line& line);
 
   std::deque<Line> lines_;
-  std::size_t bytes_ = 0;  // of their texts
+  std::size_t bytes_ = 0;  // in all texts
 };
 
 }  // namespace ripeline::runtime

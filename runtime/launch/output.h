@@ -55,7 +55,7 @@ class MergedOutput {
   // Reads no more. What the ranks still had to say counts as left out.
   void stop_reading();
 
-  // What no reader got, as a sentence for each reason; nothing if there is none.
+  // The output that no reader got, as a sentence for each reason; nothing if there is none.
   [[nodiscard]] std::vector<std::string> left_out() const;
 
  private:
@@ -70,13 +70,13 @@ class MergedOutput {
     Way* to = nullptr;
     int rank = 0;
     bool waits = false;     // for other ranks that say the same
-    std::string line = {};  // what has no end yet
+    std::string line = {};  // the last one, while it has no end
   };
 
   Way& error_way() { return together_ ? out_ : err_; }
   void show(Stream& stream, bool last);
   void read_from(Stream& stream);
-  // To the sinks, what waits no longer. True if something went.
+  // Passes lines that wait no longer to the sinks. True if something went.
   bool pass_on();
 
   const bool together_;  // one reader: all goes through out_, so that no line is torn

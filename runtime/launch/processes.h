@@ -11,8 +11,8 @@
 
 namespace ripeline::runtime {
 
-// Also those that have ended and were not waited for. A process that a descendant leaves behind
-// becomes a child of the nearest subreaper above it (PR_SET_CHILD_SUBREAPER).
+// This process's children, also ended ones that nobody waited for. A process that a descendant
+// leaves becomes a child of the nearest subreaper above it (PR_SET_CHILD_SUBREAPER).
 std::vector<pid_t> children();
 
 // Ends this process's children but `spared` with SIGKILL, and what they leave to it, until there

@@ -11,11 +11,11 @@
 
 namespace ripeline::runtime {
 
-// What all ranks of a run are told.
+// The plan of a run, the same for all its ranks.
 struct RunPlan {
   int ranks = 1;
   std::vector<std::string> command;
-  std::string folder;  // of the run's sockets
+  std::string folder;  // for the run's sockets
   std::string port;    // free when the run began
 };
 

@@ -95,7 +95,7 @@ Status choose_collectives(const std::vector<CollectivesOffer>& offers, Collectiv
     if (setting.empty()) return use_gloo(why);
     return {StatusCode::refused, told(culprit, offers[culprit]) + ", and cannot: " + why};
   }
-  // Who is told so may know better: what NCCL takes for one device can be changed.
+  // The user who set it may know better: what NCCL takes for one device can be changed.
   const std::string sharing = setting.empty() ? who_shares(offers) : "";
   if (!sharing.empty()) return use_gloo(sharing);
   choice = {.library = Collectives::nccl,

@@ -18,7 +18,7 @@ namespace ripeline::runtime {
 
 enum class Collectives : std::uint8_t { gloo, nccl };
 
-// Of one process.
+// The offer of one process.
 struct CollectivesOffer {
   std::string setting = {};       // gloo or nccl; empty: it was told none
   std::string device = {};        // equal for those that share one
@@ -31,7 +31,7 @@ struct CollectivesChoice {
   std::string text = {};  // for people: "gloo (processes 0 and 1 share a GPU)"
 };
 
-// What RIPELINE_COLLECTIVES says; refuses any text but the two.
+// Reads RIPELINE_COLLECTIVES, empty if it is not set; refuses any text but gloo and nccl.
 core::Status read_collectives(std::string& setting);
 
 [[nodiscard]] Blob encode(const CollectivesOffer& offer);

@@ -36,7 +36,7 @@ struct ForwardPlace {
 // The value with its tensors on the model's device. The host does not wait until they are there.
 torch::IValue on_device(const TorchModel& model, const torch::IValue& value);
 
-// Of `stage`, which has the number that `place` says, on what other stages gave and its own data.
+// Runs `stage`, which has the number in `place`, on what other stages gave and its own data.
 torch::IValue run_forward(const TorchModel& model, const TorchStage& stage,
                           const StageInputs& inputs, const ForwardPlace& place);
 

@@ -51,7 +51,7 @@ class GlooLine final : public Group::Line {
   }
 
  private:
-  // Of one call; its end is told by a thread of the communicator.
+  // The state of one call; its end is reported by a thread of the communicator.
   struct Waiting {
     std::mutex mutex;
     std::condition_variable changed;
@@ -80,7 +80,7 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
   }
   c10d::AllreduceOptions options;
   options.reduceOp = operation == Operation::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
-  // What it refuses at once is the caller's mistake.
+  // A call that it refuses at once is the caller's mistake.
   const auto work = begin(*backend_, dense, options);
   work->getFuture()->addCallback([waiting = waiting_](auto&) {
     const std::lock_guard lock(waiting->mutex);
@@ -105,7 +105,7 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
   tensor.copy_(dense[0]);
 }
 
-// Of the store.
+// The address of the store.
 struct StorePlace {
   std::string host;
   std::uint16_t port = 0;

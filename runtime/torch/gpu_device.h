@@ -7,7 +7,7 @@
 
 namespace ripeline::runtime {
 
-// Of a device that has no number, the one whose turn it is. Refused by a build without CUDA.
+// Opens `asked`; without a number, the GPU whose turn it is. Refused by a build without CUDA.
 core::Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device);
 
 }  // namespace ripeline::runtime

@@ -40,7 +40,7 @@ bool decode_loss(const std::vector<double>& numbers, StepLoss& loss) {
   return true;
 }
 
-// What a peer sent; false when it is malformed.
+// Reads what a peer sent; false when it is malformed.
 bool decode(const Blob& payload, GradientSummary& summary) {
   std::vector<double> numbers(payload.size() / sizeof(double));
   if (numbers.size() < kLossNumbers || payload.size() % sizeof(double) != 0) return false;
@@ -78,7 +78,7 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
     }
     if (all.size() != norms.size()) return stage;
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      // What is not finite is seen wherever it is.
+      // A norm that is not finite counts at any member.
       if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
         all[i].norm = std::hypot(all[i].norm, norms[i].norm);
       }

@@ -1,5 +1,5 @@
-// What the processes tell each other of loss and gradients at the end of a step, and what all of
-// them conclude from it: the same on every one. No I/O; private to TorchTrainer.
+// The summaries of loss and gradients that processes exchange at the end of a step, and what all of
+// them conclude: the same on every one. No I/O; private to TorchTrainer.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace ripeline::runtime {
 
-// Of one process, or of all together.
+// The summary of one process, or of all together.
 struct GradientSummary {
-  // Of a parameter's gradient.
+  // The norm of a parameter's gradient.
   struct Norm {
     float norm = 0;
-    bool is_part = false;  // of a share of the parameter
+    bool is_part = false;  // the norm of a share of the parameter
   };
   StepLoss loss;
-  std::string not_finite_on = {};          // of all together: the process that has loss.not_finite
+  std::string not_finite_on = {};          // in a total: the process that has loss.not_finite
   std::map<int, std::vector<Norm>> norms;  // by stage, in the parameters' order
 };
 
@@ -32,9 +32,9 @@ GradientSummary summarise(const TorchWork& work);
 // its stage, and whether what came in was finite (-1: unknown); then for each stage its number, how
 // many norms follow, and the norms, each with whether it is of a share.
 Blob encode(const GradientSummary& summary);
-// Of all, by process; fails when one is malformed, or members have gradients of other parameters.
-// Of a parameter that members share, the norm is that of all shares; what all have alike counts
-// once.
+// Adds up all summaries, by process; fails when one is malformed, or members have gradients of
+// other parameters. The norm of a parameter that members share is that of all shares; a parameter
+// that all have alike counts once.
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 

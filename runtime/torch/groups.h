@@ -51,15 +51,15 @@ class Groups {
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Of this process's rank; of one process where ranks have one member. Throws
+  // The members of this process's rank: this process alone where ranks have one. Throws
   // std::invalid_argument if there are several, and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // Of the same stages in all replicas, for the reductions on that engine. Likewise.
+  // The processes with the same stages in all replicas, for reductions on that engine. Likewise.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
-  // What adds up what lies on devices, why, and what that assumes, for people: "gloo (processes 0
-  // and 1 share a GPU)". Empty on the host's processor, and where there are no groups.
+  // The library that adds up tensors on devices, why, and what that assumes, for people: "gloo
+  // (processes 0 and 1 share a GPU)". Empty on the host's processor, and where there are no groups.
   [[nodiscard]] const std::string& collectives() const { return collectives_; }
-  // Whoever waits in one fails at once, and so does every later call: the run has failed. From any
+  // Makes whoever waits in one fail at once, and every later call: the run has failed. From any
   // thread.
   void close();
 

@@ -19,7 +19,7 @@ using torch::Tensor;
 
 using Tensors = std::vector<std::shared_ptr<SavedTensor>>;
 
-constexpr std::size_t kAlignment = 64;  // of each storage in the arena
+constexpr std::size_t kAlignment = 64;  // bytes, for each storage in the arena
 
 std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -36,11 +36,11 @@ std::unordered_set<const c10::StorageImpl*> storages_of(const std::vector<Tensor
   return storages;
 }
 
-// Of a storage: what was given of it.
+// The given tensors that share a storage.
 struct Given {
   std::unordered_set<const c10::TensorImpl*> holders;
   std::vector<Tensor> tensors;
-  std::size_t messages = 0;  // at most, that share it
+  std::size_t messages = 0;  // at most, sharing the storage
 };
 
 std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vector<Tensor>& given) {
@@ -52,7 +52,7 @@ std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vect
     of_storage.tensors.push_back(tensor);
     of_storage.holders.insert(tensor.unsafeGetTensorImpl());
     of_storage.messages += tensor.is_contiguous() ? 1 : 0;
-    // What it is a part of, and was computed: it goes with the graph.
+    // The tensor of which it is a view holds it, too, if it was computed: it goes with the graph.
     if (tensor.is_view() && tensor._base().grad_fn() != nullptr) {
       of_storage.holders.insert(tensor._base().unsafeGetTensorImpl());
     }
@@ -60,7 +60,7 @@ std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vect
   return all;
 }
 
-// Of a storage, from the first byte of these to the last one.
+// The bytes of a storage from the first byte of these tensors to the last one.
 class Reach {
  public:
   void add(const Tensor& tensor) {

@@ -57,7 +57,7 @@ class KeptTensors {
   KeptTensors(const KeptTensors&) = delete;
   KeptTensors& operator=(const KeptTensors&) = delete;
 
-  // What autograd saves; until it is settled.
+  // The tensors that autograd saves; until it is settled.
   [[nodiscard]] SavingRegion::Saved& saved() { return saved_; }
   // A tensor that goes and comes likewise, with the data of `tensor` and without its graph; until
   // let_go(), after which it is the caller's alone.
@@ -77,10 +77,10 @@ class KeptTensors {
   void offloaded();
   core::Status reload(const Copy& copy);
   void reloaded();
-  // Of a task that computes with what is back: the first one has ended, or a later one.
+  // A task that computes with reloaded tensors has ended: the first one, or a later one.
   void used();
 
-  // Of all that goes and comes, of what of it is on the device, and in the arena.
+  // Bytes of all that goes and comes, of its part on the device, and of its part in the arena.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes_here() const;
   [[nodiscard]] std::size_t bytes_away() const { return away_bytes_; }

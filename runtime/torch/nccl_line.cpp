@@ -166,7 +166,7 @@ Status connect_within(std::chrono::milliseconds limit, const std::shared_ptr<Con
     unfinished = of->line;
   }
   if (unfinished != nullptr) unfinished->close();
-  // Of none it is known that it is gone: that would have come sooner.
+  // No process is known to be gone: that would have been reported sooner.
   return {StatusCode::failed,
           of->plan.name + " did not connect over NCCL within " + seconds_text(limit)};
 }
@@ -182,7 +182,7 @@ Status connect_lines(const std::vector<std::shared_ptr<Connecting>>& all,
   return {};
 }
 
-// Of the lines of which this process is the first.
+// Makes the ids of the lines of which this process is the first.
 Status make_ids(const NcclLibrary& library, const std::vector<LinePlan>& plans, Blob& blob) {
   BlobWriter ids;
   for (const LinePlan& plan : plans) {

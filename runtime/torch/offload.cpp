@@ -124,7 +124,7 @@ OffloadReport Offloads::report() const {
   return report_;
 }
 
-// What is kept is the most right after a forward and a reload, what is away after an offload. Of
+// Kept bytes are the most right after a forward and a reload, bytes away after an offload. For
 // microbatches whose backward has begun, the graph that is left tells what is still needed.
 void Offloads::count() {
   std::size_t here = 0;

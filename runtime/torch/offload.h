@@ -28,7 +28,7 @@ namespace ripeline::runtime {
 
 // Bytes of what a rank's stages that offload keep for their backwards; the most of all steps.
 struct OffloadReport {
-  std::int64_t microbatch = 0;  // of one microbatch at one stage
+  std::int64_t microbatch = 0;  // one microbatch's, at one stage
   std::int64_t here = 0;        // on the device, of all of them together
   std::int64_t away = 0;        // in the arena
 };
@@ -43,9 +43,9 @@ class Offloads {
   // Copies, or enqueues them: they are over when their tasks have ended.
   core::Status offload(const TaskInfo& task);
   core::Status reload(Call& call);
-  // Of each task of the rank.
+  // To be called for each task of the rank.
   void ended(const TaskInfo& task);
-  // What its reload got from other stages.
+  // Takes what its reload got from other stages.
   [[nodiscard]] std::vector<Input> take_inputs(const TaskInfo& backward);
 
   [[nodiscard]] OffloadReport report() const;
@@ -67,7 +67,7 @@ class Offloads {
                     std::size_t size, const TaskInfo& task);
 
   TorchDevice* device_;
-  HostPlace own_arena_;  // of the host's processor
+  HostPlace own_arena_;  // for the host's processor
   mutable std::mutex mutex_;
   // Guarded by the mutex.
   std::map<Key, Microbatch> microbatches_;

@@ -88,7 +88,7 @@ void install_engine() {
       "loaded after the first forward had run");
 }
 
-// Of the same shape and type, on the same device.
+// A tensor without data, of the same shape and type, on the same device.
 Tensor without_data(const Tensor& tensor) {
   Tensor result(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(
       c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true));

@@ -1,4 +1,4 @@
-// What autograd saves as a function runs, of any module: each saved tensor behind a hook, so that
+// The tensors that autograd saves as a function runs, of any module: each behind a hook, so that
 // its data can be exchanged under it.
 //
 //   std::vector<std::weak_ptr<SavedTensor>> saved;
@@ -36,7 +36,7 @@ struct SavedTensor {
   torch::Tensor tensor;  // shares the data of what was saved, and nothing of its graph
   std::uint32_t version = 0;
   bool is_away = false;
-  // Of one without a storage, as a sparse one: to tell whether somebody else holds it.
+  // For a tensor without a storage, such as a sparse one: to tell whether somebody else holds it.
   std::optional<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> original;
 };
 

@@ -9,7 +9,7 @@
 namespace ripeline::runtime {
 namespace {
 
-// Of each block, as a view of the whole.
+// The part of each block, as a view of the whole.
 std::vector<torch::Tensor> views(const TensorShare& share, const torch::Tensor& whole) {
   const std::int64_t size = whole.size(share.dimension);
   const std::int64_t pieces = share.blocks * share.count;

@@ -10,15 +10,15 @@
 namespace ripeline::runtime {
 
 struct TensorShare {
-  // Along which the parameter is divided; -1: each member has all of it.
+  // The dimension along which the parameter is divided; -1: each member has all of it.
   std::int64_t dimension = -1;
-  // Of equal size, each of which is divided: query, key and value, say.
+  // Blocks of equal size, each of which is divided: query, key and value, say.
   std::int64_t blocks = 1;
-  int index = 0;  // of `count` members
+  int index = 0;  // among `count` members
   int count = 1;
 
   [[nodiscard]] bool is_part() const { return dimension >= 0 && count > 1; }
-  // Of the member with that index among so many.
+  // The share of the member with that index among so many.
   [[nodiscard]] TensorShare of_member(int member, int members) const {
     return {dimension, blocks, member, members};
   }

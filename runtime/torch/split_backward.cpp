@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 5> kOnePass = {
 bool is_one_pass(const Node& node) {
   std::string_view mangled = typeid(node).name();
   if (!mangled.ends_with('E')) return false;
-  mangled.remove_suffix(1);  // of a name in a namespace
+  mangled.remove_suffix(1);  // the end of a name in a namespace
   return std::any_of(kOnePass.begin(), kOnePass.end(),
                      [mangled](std::string_view name) { return mangled.ends_with(name); });
 }
@@ -180,7 +180,7 @@ class Graph {
   const edge_list& inputs_;
   bool leads_to_input_ = false;
   std::unordered_map<const Node*, Seen> seen_;
-  // What is behind a node comes before it.
+  // The nodes behind a node come before it.
   std::vector<std::pair<Node*, const Seen*>> order_;
 };
 

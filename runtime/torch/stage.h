@@ -105,13 +105,13 @@ struct NamedTensor {
 // A module whose parameters are, or may be, parts of what one process would have.
 struct SharedModule {
   virtual ~SharedModule() = default;
-  // Of its own parameter, not of a submodule's.
+  // The share of the module's own parameter, not of a submodule's.
   [[nodiscard]] virtual TensorShare share_of(const torch::Tensor& parameter) const = 0;
 };
 
 struct TorchStage {
   ValueFunction forward;
-  std::vector<NamedTensor> parameters;  // what is trained; names are for reports
+  std::vector<NamedTensor> parameters;  // those that are trained; names are for reports
   // Activation recomputation: of a microbatch the stage keeps its inputs alone, and runs its
   // forward again, with the same draws, right before the backward, or in an op `recompute` if the
   // program has one. It must not change its inputs in place; what else it changes as it runs, such
@@ -119,12 +119,12 @@ struct TorchStage {
   bool recompute = false;
 };
 
-// Of a microbatch of a step. With several passes to a step (TrainerOptions), microbatches are
-// numbered over all of them.
+// The data of a microbatch of a step. With several passes to a step (TrainerOptions), microbatches
+// are numbered over all of them.
 using StageData = std::function<torch::IValue(std::int64_t step, int microbatch)>;
 
-// What one rank trains: its stages by number, and what the ends of the pipeline need. The loss
-// is the mean over the microbatches of what `loss` returns.
+// The part of a model that one rank trains: its stages by number, and what the ends of the pipeline
+// need. The loss is the mean over the microbatches of what `loss` returns.
 struct TorchModel {
   std::map<int, TorchStage> stages;
   // A stage's own data: of one that needs no other stage, its input. Those of other ranks' stages
@@ -132,11 +132,11 @@ struct TorchModel {
   std::map<int, StageData> inputs;
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
-  ValueFunction loss;  // of output and labels
+  ValueFunction loss;  // takes output and labels
   // Where the stages' parameters are, and data and labels are brought to. Borrowed; null: the
   // host's processor.
   TorchDevice* device = nullptr;
-  // Of what stages draw as they run, such as dropout (runtime/torch/forward.h).
+  // The seed of what stages draw as they run, such as dropout (runtime/torch/forward.h).
   std::uint64_t seed = 0;
   // Mixed precision: forwards run under LibTorch's autocast to this type, torch::kBFloat16 or
   // torch::kHalf. Parameters and their gradients keep theirs, the loss is computed in float32.
@@ -164,7 +164,7 @@ TorchStage make_stage(Module module) {
   }
   for (const auto& item : module->named_parameters()) {
     const void* const identity = item.value().unsafeGetTensorImpl();
-    // Of submodules that share one, it is a parameter once.
+    // A parameter that submodules share is listed once.
     if (!item.value().requires_grad() || !known.insert(identity).second) continue;
     const auto share = shares.find(identity);
     stage.parameters.push_back(

@@ -215,7 +215,7 @@ class TcpLine::Client {
   std::map<std::string, Beat> beats_;
 
   int sentinel_ = -1;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool is_stopping_ = false;

@@ -53,7 +53,7 @@ class TcpLine {
   [[nodiscard]] static std::string text_of(const TcpStoreOptions& options);
 
  private:
-  class Client;  // what the thread has
+  class Client;  // the thread's side
   using Answer = std::vector<std::string>;
 
   explicit TcpLine(const TcpStoreOptions& options);

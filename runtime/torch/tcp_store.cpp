@@ -28,7 +28,7 @@ const std::string kGuests = "guest/";
 const std::string kHere = "here";
 const std::string kNobody(kHolder, '-');  // holds what was set and not claimed
 
-// What is in the store: who holds it, by an own name for each claim, and the value.
+// A value as it is stored: behind its holder, which has an own name for each claim.
 std::string stored(const std::string& holder, const Blob& value) {
   return holder + std::string(reinterpret_cast<const char*>(value.data()), value.size());
 }
@@ -155,7 +155,7 @@ Status TcpStore::take(const std::string& key, const std::string& mine, std::stri
       std::this_thread::sleep_for(kLook);
       continue;
     }
-    // Of several that find it abandoned, the first takes its place.
+    // The first of several that find it abandoned takes it over.
     if (Status s = line_->exchange(path_of(key), old, mine, there); !s.ok()) return s;
     if (there == mine) {
       line_->remove(pulse_of(holder_of(old)));

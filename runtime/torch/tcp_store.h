@@ -30,7 +30,7 @@ struct TcpStoreOptions {
   int port = 0;
   bool serves = false;       // this process does
   bool is_of_agent = false;  // served by torchrun's agent, not by rank 0
-  std::string prefix = {};   // of all keys: what else is in the store is not touched
+  std::string prefix = {};   // in front of all keys: what else is in the store is not touched
   // How long whoever comes before the store waits for it.
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   // How long it may take to answer: c10d looks up the name of whoever connects, one after another.
@@ -61,7 +61,7 @@ class TcpStore final : public Store {
   [[nodiscard]] int watch() override { return -1; }
 
  private:
-  // What has been seen of another process's count.
+  // The observations of another process's count.
   struct Sighting {
     std::string holder;
     std::string count;

@@ -64,7 +64,7 @@ struct ParallelAttentionImpl : torch::nn::Module {
                         std::int64_t heads, bool is_causal, const Group& group);
   torch::Tensor forward(const torch::Tensor& x);
 
-  std::int64_t heads;  // of this member
+  std::int64_t heads;  // this member's
   bool is_causal;
   ColumnParallelLinear in;
   RowParallelLinear out;

@@ -19,7 +19,7 @@ using core::Status;
 using torch::IValue;
 using torch::Tensor;
 
-// What one stage gives of one parameter.
+// One stage's copy of a tied parameter, as it is sent.
 struct Copy {
   int stage = 0;
   Tensor gradient;  // undefined: it has none
@@ -56,7 +56,7 @@ std::string named(const NamedTensor& parameter) {
   return "its parameter '" + parameter.name + "', tied as '" + parameter.tied + "', ";
 }
 
-// What is wrong with another stage's copy, or nothing.
+// The error in another stage's copy; empty: there is none.
 std::string difference(const NamedTensor& mine, const Copy& theirs) {
   const std::string of = "that of stage " + std::to_string(theirs.stage);
   for (const Tensor& tensor : {theirs.gradient, theirs.value}) {

@@ -51,7 +51,7 @@ std::string check_parameters(const TorchModel& model) {
   return "";
 }
 
-// What the model must have for a lane that LibTorch stages can run.
+// The error if the model lacks something for a lane that LibTorch stages can run; else empty.
 std::string check_lane(const TorchModel& model, const core::ProgramFacts& facts,
                        const TrainRules& rules, core::LaneId lane) {
   const OpKind kind = rules.kind_of(lane);

@@ -40,7 +40,7 @@ namespace ripeline::runtime {
 
 class NcclLibrary;
 
-// Of one process, until now.
+// The memory that one process has used so far.
 struct DeviceMemoryUse {
   std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
                                  // messages: no more once steps have become alike
@@ -62,8 +62,8 @@ class TorchDevice {
   virtual ~TorchDevice() = default;
 
   [[nodiscard]] virtual c10::Device device() const = 0;
-  // Of the tasks of an engine: `copy_out` and `copy_in` have one each, and all others that on which
-  // stages compute. None on the host's processor.
+  // The stream of an engine's tasks: `copy_out` and `copy_in` have one each, and all others that on
+  // which stages compute. None on the host's processor.
   [[nodiscard]] virtual std::optional<c10::Stream> stream(core::Engine engine) const = 0;
   // Where a transport puts what arrives: memory of the host, pinned; any thread. Null: where it
   // likes.
@@ -89,9 +89,9 @@ class TorchDevice {
   virtual core::Status find_nccl(const NcclLibrary*& library, std::int32_t& version) const = 0;
   // Which device it is among those of all hosts: equal for processes that share one.
   virtual core::Status identify(std::string& identity) const = 0;
-  // Of the host's processor it is not known: zeros.
+  // Zeros on the host's processor, where it is not known.
   [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
-  // That runs the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
+  // An engine for the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
   [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
                                                                 const core::ProgramFacts& facts,
                                                                 std::function<void()> wake,

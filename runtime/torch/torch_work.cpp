@@ -93,7 +93,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   for (const NamedTensor& parameter : stage.parameters) {
     by_type[parameter.tensor.scalar_type()].push_back(parameter.tensor);
   }
-  std::vector<Tensor> sums;  // of all gradients of a type, and behind them how many there are
+  std::vector<Tensor> sums;  // per type: its gradients; behind them, how many replicas have each
   std::vector<Tensor> counts;
   for (const auto& [type, parameters] : by_type) {
     sums.push_back(flat_gradients(parameters));
@@ -122,7 +122,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   }
 }
 
-// What was given to a task before it, but what it was given itself.
+// Adds what was given to an earlier task for this one, except what it was given itself.
 void add_inputs(Call& call, std::vector<Input> inputs) {
   const auto own = static_cast<std::ptrdiff_t>(call.inputs.size());
   for (Input& input : inputs) {
@@ -135,7 +135,7 @@ void add_inputs(Call& call, std::vector<Input> inputs) {
   }
 }
 
-// What a stage holds of its inputs, beside its graph, needs no data.
+// The inputs that a stage holds beside its graph need no data.
 void leave_leaves(std::vector<SavedInput>& inputs) {
   for (SavedInput& input : inputs) {
     for (Tensor& tensor : input.tensors) tensor = leaf_without_data(tensor);
@@ -287,7 +287,7 @@ Status TorchWork::run(Call& call) {
   try {
     status = run_on_stream(call);
   } catch (const GroupFailed& error) {
-    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // of others
+    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // others' fault
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
   } catch (const std::exception& error) {
@@ -311,7 +311,7 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
     links = link_leaves(saved.values, saved.inputs);
     if (!stage.recompute) region.emplace(saved.kept->saved());
   }
-  // What a stage holds of its outputs, beside its graph, needs no data.
+  // The outputs that a stage holds beside its graph need no data.
   const auto leave_outputs = [&saved] {
     if (saved.kept == nullptr) return;
     for (Tensor& one : saved.outputs) one = output_without_data(one);
@@ -377,7 +377,7 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
   }
-  // What the last stage gives is nobody's any more: its loss is there.
+  // The last stage's output is held by nobody any more: its loss is there.
   const std::vector<Tensor> given = is_last(task) ? std::vector<Tensor>() : tensors_of(output);
   output = {};
   std::vector<Tensor> parameters;

@@ -61,12 +61,12 @@ struct StepLoss {
     int stage = 0;
     int microbatch = 0;
     std::optional<bool>
-        got_finite;  // what came in for it was; nothing: on a device that is unknown
+        got_finite;  // whether what came in for it was; nothing: unknown, as on a device
   };
   std::optional<NotFinite> not_finite;
 };
 
-// What an input half left for the weight half.
+// The gradients that an input half left for the weight half.
 struct DeferredTask {
   core::Task task;
   trace::Deferral deferral;
@@ -96,10 +96,10 @@ class TorchWork final : public Work {
   // Both wait for the device, and throw c10::Error if that has failed.
   [[nodiscard]] StepLoss step_loss() const;
   [[nodiscard]] double loss() const { return step_loss().sum; }
-  // Of the pass that ran last.
+  // The deferrals of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
   [[nodiscard]] OffloadReport offloaded() const { return offloads_.report(); }
-  // Of copies of a tied parameter only the first one is, once gradients are there.
+  // False for the later copies of a tied parameter, once gradients are there.
   [[nodiscard]] bool is_first_copy(int stage, const NamedTensor& parameter) const;
   // Microbatches whose activations are held now, over all stages, and such of which the weight half
   // is left; 0 at the end of a step.
@@ -109,11 +109,11 @@ class TorchWork final : public Work {
   using Key = std::pair<int, int>;  // stage, microbatch
   struct Saved {
     std::vector<SavedInput> inputs;
-    std::vector<torch::Tensor> outputs;  // of the last stage: the loss
-    // What the forward is to run again on, and how often that was written to; else empty.
+    std::vector<torch::Tensor> outputs;  // at the last stage: the loss
+    // The values that the forward runs on again, and how often those were written to; else empty.
     StageInputs values;
     std::vector<std::int64_t> versions;
-    std::shared_ptr<KeptTensors> kept = {};  // of a stage that is offloaded
+    std::shared_ptr<KeptTensors> kept = {};  // if the stage is offloaded
   };
 
   [[nodiscard]] ForwardPlace place_of(const TaskInfo& task) const;
@@ -126,7 +126,7 @@ class TorchWork final : public Work {
   // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
   core::Status keep_for_offload(const Call& call, Saved& saved, torch::IValue output);
   core::Status run_on_stream(Call& call);
-  // Of the last stage, once its loss is there.
+  // For the last stage, once its loss is there.
   void look_at_loss(const ForwardPlace& place, const Saved& saved, const torch::Tensor& loss);
   // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
@@ -140,9 +140,9 @@ class TorchWork final : public Work {
   Offloads offloads_;
   // By microbatch of all passes; read in the end, since on a device that waits for it.
   std::map<int, torch::Tensor> losses_;
-  std::map<int, bool> got_finite_;  // of losses on the host that are not: whether what came in was
-  std::set<int> started_;           // stages that gave the values of their tied weights
-  std::map<std::string, int> first_copies_;  // of tied weights: their first stages
+  std::map<int, bool> got_finite_;           // not finite losses on the host: whether inputs were
+  std::set<int> started_;                    // stages that gave the values of their tied weights
+  std::map<std::string, int> first_copies_;  // by tied weight: its first stage
   int passes_ = 1;
   double loss_scale_ = 1;
 };

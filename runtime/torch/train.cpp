@@ -126,7 +126,7 @@ Status TorchTrainer::begin() {
   return work_.check(arbiter_.facts(), arbiter_.rank());
 }
 
-// What the rank recorded of the tasks of this pass does not know it.
+// Adds the deferrals to the rank's record of this pass, which does not know them.
 void TorchTrainer::trace_deferrals() {
   if (options_.rank.trace == nullptr) return;
   std::vector<trace::TaskEvent>& events = options_.rank.trace->tasks;

@@ -53,9 +53,9 @@ struct TrainerOptions {
 struct TrainReport {
   double loss = 0;           // mean over the microbatches
   double gradient_norm = 0;  // before clipping
-  double loss_scale = 1;     // of this step
+  double loss_scale = 1;     // the step's
   bool skipped = false;      // a gradient was not finite at that scale: there was no update
-  StepReport tasks;          // of this rank, all passes together
+  StepReport tasks;          // the rank's, all passes together
 };
 
 class TorchTrainer {
@@ -94,7 +94,7 @@ class TorchTrainer {
   LossScale loss_scale_;
   std::unique_ptr<TaskEngine> engine_;
   Worker worker_;
-  std::int64_t step_ = 0;  // of the program: a pass
+  std::int64_t step_ = 0;  // the program's: a pass
   core::Status failure_;
 };
 

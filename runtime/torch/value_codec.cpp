@@ -38,7 +38,7 @@ constexpr std::array kTypes = {std::pair{TensorType::float32, torch::kFloat32},
                                std::pair{TensorType::uint8, torch::kUInt8},
                                std::pair{TensorType::boolean, torch::kBool}};
 
-// Of a part that says so. LibTorch has one kind of accelerator in a process.
+// The device that the part names. LibTorch has one kind of accelerator in a process.
 c10::Device device_of(const Bytes& part) {
   if (part.device < 0) return c10::kCPU;
   return {at::getAccelerator().value(), static_cast<c10::DeviceIndex>(part.device)};
@@ -50,8 +50,8 @@ bool is_reachable(const Tensor& tensor) {
 
 Status refused(const std::string& what) { return {StatusCode::invalid, "no payload for " + what}; }
 
-// What a value holds, with the keys of a dictionary; false: it is a tensor, none, or of no such
-// kind.
+// Opens a value: what it holds, with the keys of a dictionary; false: it is a tensor, none, or of
+// no such kind.
 bool open(const IValue& value, ValueKind& kind, std::vector<IValue>& inside,
           std::vector<std::string>& keys) {
   if (value.isTuple()) {
@@ -125,7 +125,7 @@ Tensor decode_tensor(const ValueHead& head, const Bytes& part) {
       .make_tensor();
 }
 
-// Of the values in a list or dictionary: typed as those of tensors alone are.
+// The type of the values in a list or dictionary: that of tensors if all are, else any.
 c10::TypePtr type_of(const std::vector<IValue>& values) {
   const bool are_tensors = std::all_of(values.begin(), values.end(),
                                        [](const IValue& value) { return value.isTensor(); });
@@ -133,7 +133,7 @@ c10::TypePtr type_of(const std::vector<IValue>& values) {
   return c10::AnyType::get();
 }
 
-// What open() opens.
+// The inverse of open().
 IValue closed(ValueKind kind, std::vector<IValue> inside, const std::vector<std::string>& keys) {
   if (kind == ValueKind::tuple) return c10::ivalue::Tuple::create(std::move(inside));
   if (kind == ValueKind::list) {

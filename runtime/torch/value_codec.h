@@ -1,5 +1,5 @@
-// What stages give each other as payloads: a tensor, or tensors in tuples, lists and dictionaries
-// (docs/formats.md). Types and shapes are the head, the data of each tensor is a part.
+// The values that stages give each other, as payloads: a tensor, or tensors in tuples, lists and
+// dictionaries (docs/formats.md). Types and shapes are the head, the data of each tensor is a part.
 //
 // Nothing is copied: a part is the tensor's storage, and a tensor that is decoded keeps its part.
 // So a tensor must not be written to once it is sent. Any bytes may be decoded: what is no value is

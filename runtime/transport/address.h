@@ -24,7 +24,7 @@ struct Address {
 // Refuses by status, with what was expected.
 core::Status parse_address(std::string_view text, Address& address);
 [[nodiscard]] std::string print_address(const Address& address);
-// Of a Unix socket; of another address empty.
+// The path of a Unix socket; empty for another address.
 [[nodiscard]] std::string path_of(const Address& address);
 
 }  // namespace ripeline::runtime

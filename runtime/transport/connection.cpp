@@ -35,7 +35,7 @@ int family_of(int descriptor) {
   return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 ? family : -1;
 }
 
-// What a closed connection and a killed peer look like is the same; a network may say more.
+// A closed connection and a killed peer look the same; a network may say more.
 Status gone(const asio::error_code& error, bool was_up) {
   const bool says_more = error != asio::error::eof && error != asio::error::connection_reset &&
                          error != asio::error::broken_pipe;

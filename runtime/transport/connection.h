@@ -55,17 +55,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Header header;
     std::vector<std::byte> sizes;
     Payload payload;
-    std::size_t bytes = 0;  // of all three
+    std::size_t bytes = 0;  // in all three
     std::size_t done = 0;
   };
-  // What the next bytes are.
+  // The kind of the next bytes.
   enum class Reading : std::uint8_t { header, sizes, head, part };
 
   void read();
   void received(std::size_t bytes);
   core::Status take_bytes();
   core::Status take_header(const std::byte* from);
-  // What follows the piece that is whole now; the frame is whole when it is a header.
+  // Expects the piece after the one that is complete; the frame is complete if that is a header.
   core::Status next_piece();
   core::Status take_part();
   void expect(Reading what, std::byte* to, std::size_t bytes);
@@ -83,17 +83,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = true;
   bool delivering_ = false;
 
-  // What was read and belongs nowhere yet: bytes from begin_ to end_ of the buffer.
+  // Bytes that were read and belong nowhere yet: from begin_ to end_ of the buffer.
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  // The frame that is read, and the piece of it that is: what it lacks goes to to_.
+  // The frame that is being read, and its present piece, whose missing bytes go to to_.
   Frame frame_;
   Reading reading_ = Reading::header;
   std::byte* to_ = nullptr;
   std::size_t missing_ = 0;
   std::vector<std::byte> size_bytes_;
-  std::vector<std::uint64_t> sizes_;  // of its parts
+  std::vector<std::uint64_t> sizes_;  // the parts' sizes
 
   core::Time heard_{0};
   bool was_up_ = false;  // something has come
@@ -105,7 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t queued_ = 0;    // bytes of them
   bool waits_to_write_ = false;
   int descriptor_ = -1;                     // -1: closed
-  std::vector<asio::const_buffer> pieces_;  // of one write
+  std::vector<asio::const_buffer> pieces_;  // one write's
 };
 
 // Not inherited by programs that this process starts. Of the host's: kernel buffers of so many

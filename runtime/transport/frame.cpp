@@ -49,7 +49,7 @@ struct Kind {
   Signal signal;
   Channel channel;
 };
-// Of frames that carry an envelope of the program.
+// The frames that carry an envelope of the program.
 constexpr std::array kKinds = {
     Kind{FrameKind::data, Signal::data, Channel::data},
     Kind{FrameKind::announce, Signal::announce, Channel::control},

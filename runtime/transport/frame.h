@@ -26,20 +26,20 @@ enum class FrameKind : std::uint16_t {
   abandon,    // the sender does not join the run; step is the status code, the head its text
   announce,   // a message waits to be granted; no payload
   grant,      // a message may leave, or its slot is free; no payload
-  notice,     // what hints that wait tell each other; 16 bytes
+  notice,     // between hints that wait (core/notice.h); 16 bytes
   heartbeat,  // the sender is alive, and its clock (runtime/transport/run_clock.h): step is the
               // echo; no payload
   report,     // the run fails: what a rank says of itself (runtime/report.h)
   begun,      // the sender has begun the step; microbatch is how many it has; no payload
-  ballot,     // what members of a rank tell each other (runtime/ballot_codec.h)
+  ballot,     // a vote among the members of a rank (runtime/ballot_codec.h)
   ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all are.
               // With its clock, as a heartbeat
-  carrier,    // what carriers of devices tell each other (runtime/carrier_words.h)
+  carrier,    // a word between carriers of devices (runtime/carrier_words.h)
 };
 
 struct Frame {
   FrameKind kind = FrameKind::data;
-  std::uint64_t token = 0;  // of the run
+  std::uint64_t token = 0;  // the run's
   std::uint64_t program_hash = 0;
   Envelope envelope;
   Payload payload;
@@ -49,7 +49,7 @@ struct Frame {
 [[nodiscard]] FrameKind kind_of(Signal signal);
 [[nodiscard]] std::optional<Signal> signal_of(FrameKind kind);
 
-// Of a heartbeat, or of `ready`.
+// The envelope of a heartbeat or of `ready`, and back.
 [[nodiscard]] Envelope envelope_of(const Beat& beat);
 [[nodiscard]] Beat beat_of(const Envelope& envelope);
 
@@ -69,11 +69,11 @@ using Header = std::array<std::byte, kHeaderBytes>;
 
 [[nodiscard]] Header encode_header(const Frame& frame);
 
-// What every version begins with: refused before the rest is waited for.
+// The first bytes of every version: a frame is refused by them before the rest is waited for.
 inline constexpr std::size_t kPrefixBytes = 6;
 core::Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix);
 
-// What follows a header.
+// The sizes of the payload that follows a header.
 struct PayloadShape {
   std::size_t head = 0;   // bytes, at most kLargestHead
   std::size_t parts = 0;  // at most kMostParts
@@ -85,8 +85,8 @@ core::Status decode_header(const Header& header, Frame& frame, PayloadShape& sha
 [[nodiscard]] std::vector<std::byte> encode_sizes(const Payload& payload);
 [[nodiscard]] std::vector<std::uint64_t> decode_sizes(std::span<const std::byte> bytes);
 
-// What a rank sends that does not join for `why`, and what its peers make of it: a loss is passed
-// on as it is, so that it names the cause and not the messenger.
+// The frame of a rank that does not join for `why`, and the status that its peers make of it: a
+// loss is passed on as it is, so that it names the cause and not the messenger.
 [[nodiscard]] Frame abandon_frame(std::uint64_t token, std::uint64_t program_hash,
                                   const core::Status& why);
 [[nodiscard]] core::Status abandon_status(int rank, const Frame& frame);

@@ -144,7 +144,7 @@ void Introductions::drop(const std::weak_ptr<Connection>& connection, End expect
   call_again(expected, address);
 }
 
-// Who belongs to the run has compared itself with rank 0 before.
+// A process of the run has compared itself with rank 0 before: one that differs is a stranger.
 bool Introductions::greet(const std::shared_ptr<Connection>& connection, End expected,
                           const Frame& first) {
   const int rank = first.envelope.message.edge;

@@ -27,7 +27,7 @@ struct End {
   Channel channel = Channel::data;
 };
 
-// What the system refuses a rank that is to do this.
+// The status of a rank that is to do `what`, and is refused by the system.
 [[nodiscard]] core::Status refused_by_system(int rank, const std::string& what, int error);
 
 class Introductions {
@@ -52,9 +52,9 @@ class Introductions {
   // Somebody has called; takes the descriptor over.
   void called(int descriptor);
 
-  // What became of the last call of the first of these that was called; empty: none was.
+  // The result of the last call to the first of these ranks that was called; empty: none was.
   [[nodiscard]] std::string last_call(const std::vector<int>& ranks) const;
-  // Of this rank.
+  // A frame of this rank.
   [[nodiscard]] Frame frame(FrameKind kind, Channel channel = Channel::control) const;
 
  private:
@@ -75,7 +75,7 @@ class Introductions {
   Place& place_;
   const Handlers handlers_;
   std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
-  std::map<int, std::string> calls_;                  // by rank: what became of the last one
+  std::map<int, std::string> calls_;                  // by rank: the result of the last one
   Timers timers_;
 };
 

@@ -23,7 +23,7 @@ core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 struct Group {
   struct Rank {
-    std::condition_variable changed;  // what concerns this rank
+    std::condition_variable changed;  // notified of all that concerns this rank
     std::deque<Delivery> inbox;
     bool woken = false;
     bool finished = false;

@@ -1,5 +1,5 @@
-// What the transports have in common: what they refuse to send and to take, when a message came,
-// and how they tell a loss.
+// Common parts of the transports: what they refuse to send and to take, when a message came, and
+// how they report a loss.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ripeline::runtime {
 // Refuses parts that are not in the host's memory.
 [[nodiscard]] core::Status check_on_host(const Payload& payload);
 
-// Of a frame whose parts take more bytes than that.
+// The error of a frame whose parts take more bytes than that.
 [[nodiscard]] core::Status over_limit(std::uint64_t largest_payload);
 // Adds a part of so many bytes, in room from the place, unless there is none.
 core::Status add_part(Place& place, core::EdgeId edge, std::size_t size, Payload& payload);

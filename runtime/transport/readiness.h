@@ -11,8 +11,8 @@
 
 namespace ripeline::runtime {
 
-// What ranks differ in starting: so much longer than for its own connections a rank waits for those
-// of the others.
+// The time by which ranks differ in starting: so much longer than for its own connections a rank
+// waits for those of the others.
 inline constexpr std::chrono::seconds kLateRanks{5};
 
 class Readiness {

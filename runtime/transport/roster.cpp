@@ -102,11 +102,11 @@ std::optional<Status> decode_failure(const Blob& blob, int self) {
 
 }  // namespace
 
-// What a rank says of itself.
+// A rank's entry in the store.
 struct Roster::Entry {
   std::uint16_t version = kFrameVersion;
   pid_t process = 0;
-  std::uint64_t token = 0;  // of rank 0
+  std::uint64_t token = 0;  // drawn by rank 0
   std::string host;
   int ranks = 0;
   std::uint64_t program_hash = 0;
@@ -132,7 +132,7 @@ struct Roster::Entry {
   [[nodiscard]] std::string where() const {
     return std::to_string(process) + (is_here() ? "" : " on " + host);
   }
-  // Of another version only that and the process are read.
+  // An entry of another version: reads only that and the process.
   static std::optional<Entry> decode(const Blob& blob) {
     BlobReader from(blob);
     Entry entry;
@@ -157,8 +157,8 @@ Roster::Roster(std::shared_ptr<Store> store, SocketOptions options)
       options_(std::move(options)),
       members_(static_cast<std::size_t>(options_.ranks)) {}
 
-// What is left of a run that did not start goes only when all have come: until then the failure
-// waits for those who have not.
+// The rest of a run that did not start goes only when all have come: until then the failure waits
+// for those who have not.
 Roster::~Roster() {
   if (!joined_) return;
   store_->remove(address_key_of(options_.rank));
@@ -171,7 +171,7 @@ Roster::~Roster() {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     store_->remove(key_of(rank));
     store_->remove(address_key_of(rank));
-    store_->remove("socket-" + std::to_string(rank));  // of one that was killed
+    store_->remove("socket-" + std::to_string(rank));  // left by one that was killed
   }
   store_->remove(kFailure);
 }
@@ -203,7 +203,7 @@ Status Roster::join() {
   const Status status = store_->claim(key_of(options_.rank), mine.encode(), there);
   if (status.ok()) {
     joined_ = true;
-    store_->remove(address_key_of(options_.rank));  // of a run that was killed
+    store_->remove(address_key_of(options_.rank));  // left by a run that was killed
     const bool had_another = !there.empty();
     forget_old_failure(had_another);
     if (options_.rank == 0) token_ = mine.token;
@@ -353,7 +353,7 @@ Status Roster::check_alive(int rank) {
   return {StatusCode::lost, text};
 }
 
-// Who starts the ranks says how one has ended.
+// The process that starts the ranks reports in the store how one has ended.
 Status Roster::check_started(int rank) {
   std::optional<Blob> blob;
   if (!store_->get(ended_key(rank), blob).ok() || !blob) return {};

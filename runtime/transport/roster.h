@@ -43,7 +43,7 @@ class Roster {
   // Asks the store again: why the run has failed, by then told to all; `awaited` are the ranks
   // whose end no connection will tell.
   core::Status look(const std::vector<int>& awaited);
-  // Of the run; none before rank 0 is there.
+  // The run's token; none before rank 0 is there.
   [[nodiscard]] std::optional<std::uint64_t> token() const { return token_; }
   // Where a rank listens that is alive; empty: nowhere yet.
   core::Status address_of(int rank, std::string& address);
@@ -65,7 +65,7 @@ class Roster {
  private:
   struct Entry;
   void forget_old_failure(bool has_been_here);
-  // What is known of another rank.
+  // The state of another rank, as far as it is known.
   struct Member {
     bool seen_alive = false;
     std::optional<std::chrono::steady_clock::time_point> dead_since;

@@ -11,7 +11,7 @@ namespace {
 
 using core::Time;
 
-// What the clocks of two hosts drift apart: 50 µs in a second, more than quartz does.
+// The drift between the clocks of two hosts: 50 µs in a second, more than that of quartz.
 constexpr int kDrift = 20000;
 // No clock shows more: 73 years, and sums of a few of them are numbers.
 constexpr Time kLatest{std::int64_t{1} << 61};

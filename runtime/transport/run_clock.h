@@ -23,7 +23,7 @@ struct Beat {
   core::Time echo{0};  // on the receiver's clock; 0: nothing has come yet
 };
 
-// What the own clock, which is so far ahead of that of process 0, shows when that one shows
+// The time on the own clock, which is so far ahead of that of process 0, when that one shows
 // `shown`. A peer may say anything there: it becomes a time, of which sums of a few are times, too.
 [[nodiscard]] core::Time to_own(core::Time shown, core::Time ahead);
 
@@ -36,7 +36,7 @@ class RunClock {
   // Came at `at`, on the own clock.
   void heard(int from, const Beat& beat, core::Time at);
 
-  // What the own clock shows less what that of process 0 does.
+  // The own clock minus that of process 0.
   [[nodiscard]] core::Time ahead() const;
   // How wrong that may be at `now` if the parent in the tree is right. For tests.
   [[nodiscard]] core::Time error(core::Time now) const;

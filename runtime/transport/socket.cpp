@@ -223,7 +223,7 @@ class SocketTransport final : public Transport {
             .payload = std::move(payload)};
   }
 
-  // Of the neighbours; -1: none.
+  // The first neighbour that meets the condition; -1: none.
   template <class Condition>
   int first_rank(const Condition& condition) {
     const auto it = std::find_if(neighbours().begin(), neighbours().end(), condition);
@@ -323,7 +323,7 @@ class SocketTransport final : public Transport {
   asio::steady_timer timer_;
   asio::posix::stream_descriptor watched_;
   bool is_watching_ = false;
-  bool readable_ = false;  // what is watched
+  bool readable_ = false;  // the watched descriptor
   Wires wires_;
   std::vector<Peer> peers_;
   core::Time next_loss_ = core::Time::max();  // the first of theirs
@@ -370,7 +370,7 @@ Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
     if (Status status = result->connect(roster); !status.ok()) return status;
     transport = std::move(result);
     return {};
-  } catch (const std::exception& error) {  // of descriptors, memory or threads there are no more
+  } catch (const std::exception& error) {  // descriptors, memory or threads ran out
     return roster->fail({StatusCode::failed, "rank " + std::to_string(options.rank) +
                                                  " cannot connect: " + error.what()});
   }

@@ -41,12 +41,11 @@ struct SocketOptions {
   std::chrono::nanoseconds hello_limit =
       std::chrono::seconds(5);  // a caller that says nothing for so long is dropped
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; a longer frame is a violation
-  // What the kernel is asked to hold in each direction: what is in it moves while nobody looks. It
+  // Bytes that the kernel is asked to hold in each direction: these move while nobody polls. It
   // gives no more than net.core.wmem_max, unless the process is root's.
   int kernel_bytes = 4 << 20;
   std::chrono::nanoseconds heartbeat =
-      std::chrono::milliseconds(500);  // after which each rank says again
-                                       // that it is alive
+      std::chrono::milliseconds(500);  // after which each rank says again that it is alive
   // Borrowed: the start fails when the process is told to end. Null: the program sees to that.
   const Termination* termination = nullptr;
 };

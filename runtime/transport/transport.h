@@ -21,20 +21,20 @@
 
 namespace ripeline::runtime {
 
-// What a delivery is to its receiver; announcements and grants carry no payload (core/links.h).
+// The meaning of a delivery; announcements and grants carry no payload (core/links.h).
 enum class Signal : std::uint8_t {
   data,      // the message
   announce,  // it waits at its sender to be granted
   grant,     // it may leave, or its slot is free
-  notice,    // what the sender's rank tells of itself (core/notice.h)
+  notice,    // a report of the sender's rank on itself (core/notice.h)
   begun,     // the sender's rank has begun the step, with so many microbatches; of no edge
-  ballot,    // what a member says of what starts next (core/agreement.h); of no message
+  ballot,    // a member's vote on what starts next (core/agreement.h); of no message
   gather,    // a part of a gather (runtime/gather.h)
-  report,    // the run fails: what a process says of itself (runtime/report.h)
+  report,    // the run fails: a process's report on itself (runtime/report.h)
   carrier,   // between the transports of two devices (runtime/carrier_words.h)
   lost,      // the sender is gone; the head says how. Never sent
 };
-// Of a message of the program: between the two ranks of its edge.
+// Whether it belongs to a message of the program: between the two ranks of its edge.
 [[nodiscard]] constexpr bool is_of_edge(Signal signal) { return signal <= Signal::notice; }
 // For the rank, and not for its process.
 [[nodiscard]] constexpr bool is_of_rank(Signal signal) { return signal <= Signal::ballot; }
@@ -46,7 +46,7 @@ struct Envelope {
   // transport knows. For injected delays and traces, never for a decision.
   core::Time sent{0};
   Signal signal = Signal::data;
-  std::int32_t ordinal = 0;  // of data and announce: its place among its edge's messages
+  std::int32_t ordinal = 0;  // data, announce: position among its edge's messages
 };
 
 struct Delivery {
@@ -92,7 +92,7 @@ class Transport {
   // now, if it has said goodbye: it may end before others do, and is not missed.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
-  // What the monotonic clock shows here less what that of process 0 does, as near as is known.
+  // The monotonic clock here minus that of process 0, as near as is known.
   [[nodiscard]] virtual core::Time ahead() const = 0;
 
   // All neighbours say goodbye before anyone closes; a peer that closes after its goodbye is no

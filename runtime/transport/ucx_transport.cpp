@@ -209,7 +209,7 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
   }
   if (arrival.from < 0) return std::nullopt;
   Peer& from = peer(arrival.from);
-  // What a process that is gone still had, is not its any longer.
+  // Nothing comes from a lost process after its loss was told, and nothing from its memory before.
   if (from.told || (from.loss && at_sender)) return std::nullopt;
   header = header.subspan(kTokenBytes);
   Frame& frame = arrival.frame;
@@ -240,9 +240,11 @@ Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t byt
   if (bytes > options_.largest_payload) return over_limit(options_.largest_payload);
   std::size_t left = bytes;
   const std::vector<std::uint64_t> all = decode_sizes(sizes);
-  const bool fits = std::all_of(all.begin(), all.end(), [&left](std::uint64_t size) {
-    return size <= left && (left -= size, true);
-  });
+  bool fits = true;
+  for (const std::uint64_t size : all) {
+    fits = fits && size <= left;
+    if (fits) left -= size;
+  }
   if (!fits || left > 0) return {StatusCode::invalid, "a frame whose parts are not what came"};
   for (const std::uint64_t size : all) {
     Status status = add_part(place_, frame.envelope.message.edge, size, frame.payload);
@@ -294,7 +296,7 @@ void UcxTransport::lose(int process, const std::string& how) {
 }
 
 bool UcxTransport::is_breaking(const Peer& peer) const {
-  // Who is done may go.
+  // Peers may go once this process has said goodbye.
   return !peer.broken.empty() && !peer.loss && !goodbye_;
 }
 
@@ -363,8 +365,8 @@ int UcxTransport::first_sending() const {
 
 Status UcxTransport::finish(std::chrono::nanoseconds limit) {
   const Time until = now() + limit;
-  // What was sent leaves before the goodbye does, unless one is lost: then there is no end to wait
-  // for.
+  // All that was sent leaves before the goodbye does, unless a process is lost: then there is no
+  // end to wait for.
   const auto first_open = [this] {
     const auto breaking = std::find_if(neighbours_.begin(), neighbours_.end(),
                                        [this](int process) { return is_breaking(peer(process)); });

@@ -45,7 +45,7 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
  private:
   enum class Word : std::int32_t { address, ready, refusal };
   struct Peer {
-    std::uint64_t token_in = 0;  // of messages that come from it
+    std::uint64_t token_in = 0;  // in messages that come from it
     std::uint64_t token_out = 0;
     bool has_address = false;
     bool came = false;    // a message over UCX has
@@ -66,7 +66,7 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
 
   core::Status open();
   core::Status meet();
-  // What a process says of UCX over the transport inside; of a refusal the step is its code.
+  // Sends a word about UCX over the transport inside; a refusal's step is its code.
   void say(int to, Word word, Payload payload = {}, std::int64_t step = 0);
   void hear(int from, const Envelope& envelope, Payload payload);
   void call(int process, const Blob& text);
@@ -99,7 +99,7 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   HostPlace own_place_;
   Place& place_;
   std::vector<int> neighbours_;
-  std::vector<Peer> peers_;  // of these
+  std::vector<Peer> peers_;  // by process
   std::unique_ptr<UcxWorker> worker_;
   std::vector<Delivery> inbox_;
   std::vector<Delivery> from_inner_;

@@ -25,7 +25,7 @@ Status failure(const char* what, ucs_status_t status) {
   return {StatusCode::failed, std::string("UCX ") + what + ": " + ucs_status_string(status)};
 }
 
-// What UCX is to do unless the user says something else.
+// Reads UCX's settings: the runtime's where the user sets none, and no keepalive in any case.
 ucs_status_t read_settings(ucp_config_t*& config) {
   // Without it, UCX takes TCP between the processes of a host, since it could not tell that one of
   // them is gone. Here the environment is the only way to say so. UCX then copies what goes over
@@ -38,7 +38,7 @@ ucs_status_t read_settings(ucp_config_t*& config) {
   });
   const ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
-  // Who lives is said elsewhere; and what UCX finds wrong is the status of a call.
+  // Another transport tells who lives, and an error of UCX is the status of a call.
   ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
   // UCX 1.13 ends the process when the other end of a connection over TCP goes away in the middle
   // of what it sends without a copy.
@@ -128,7 +128,7 @@ struct UcxWorker::Callbacks {
     receiving.pieces.describe(params);
     const ucs_status_ptr_t request = ucp_am_recv_data_nbx(
         worker.worker_, data, receiving.pieces.buffer(), receiving.pieces.count(), &params);
-    // Of what has been fetched meanwhile, only the value of the pointer is looked at.
+    // The data may have been fetched meanwhile: only the value of the pointer is looked at.
     if (request == nullptr) {
       finish(receiving, UCS_OK);
     } else if (UCS_PTR_IS_ERR(request)) {
@@ -161,7 +161,7 @@ struct UcxWorker::Callbacks {
     }
   }
 
-  // Of a flush or an end, whose number counts down.
+  // The end of a flush or of a close counts its number down.
   static void done(void* request, ucs_status_t /*status*/, void* count) {
     ucp_request_free(request);
     --*static_cast<int*>(count);

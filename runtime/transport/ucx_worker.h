@@ -23,7 +23,7 @@ struct ucp_ep;
 
 namespace ripeline::runtime {
 
-// Of the token that says who sends, a frame's header, sizes of parts, and a payload's head.
+// The token that identifies the sender, a frame's header, sizes of parts, and a payload's head.
 inline constexpr std::size_t kLargestHeader =
     sizeof(std::uint64_t) + kHeaderBytes + kMostParts * sizeof(std::uint64_t) + kLargestHead;
 
@@ -53,12 +53,12 @@ class UcxWorker {
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
 
-  // What others need to connect with this one.
+  // The address that others need to connect with this worker.
   [[nodiscard]] std::vector<std::byte> address() const;
   void connect(int process, std::span<const std::byte> address);
   // Forgotten if it is not connected. The header is at most kLargestHeader.
   void send(int process, std::vector<std::byte> header, Payload payload);
-  // Of messages that have not left yet.
+  // Bytes of messages that have not left yet.
   [[nodiscard]] std::size_t queued(int process) const {
     return peer(process).endpoint == nullptr ? 0 : peer(process).bytes;
   }
@@ -99,7 +99,7 @@ class UcxWorker {
   ucp_context* context_ = nullptr;
   ucp_worker* worker_ = nullptr;
   int descriptor_ = -1;
-  std::list<Sending> sendings_;      // that UCX has
+  std::list<Sending> sendings_;      // those that UCX has
   std::list<Receiving> receivings_;  // likewise
   int closings_ = 0;
 };

@@ -9,7 +9,7 @@ namespace ripeline::spec::elaboration {
 
 // How many there are, and how members agree.
 void read_groups(Work& work);
-// Of several replicas, once there are lanes: what waits for other replicas has engines of its own.
+// Checks reductions, once there are lanes: waiting for replicas, they need engines of their own.
 void check_reductions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

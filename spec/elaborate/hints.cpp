@@ -108,7 +108,7 @@ class HintMaker {
     return range.ok();
   }
 
-  // What has no capacity is not counted where ranks run.
+  // Checks that each resource that a priority reads has a capacity: ranks count no others.
   bool counts_resources(const Expr& expr, const Lane& lane) {
     for (const std::string& name : names_in(expr)) {
       const int resource = work_.find_resource(name);

@@ -238,7 +238,7 @@ class NameCheck {
                 fmt::format("only {} is known here", meant), name.span);
   }
 
-  // What is known where: the special names first, then these.
+  // The names known in a context: its special names first, then params and other global ones.
   Names with(Names special) const {
     special.insert(special.end(), params_.begin(), params_.end());
     return special;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/vocabulary/cycle.h"
 #include "spec/elaborate/costs.h"
 #include "spec/elaborate/groups.h"
 #include "spec/elaborate/pairs.h"
@@ -112,7 +113,7 @@ void check_of(Work& work, const ast::NeededOp& need) {
 
 Of of(const ast::NeededOp& need) { return need.of_all ? Of::all : need.of ? Of::before : Of::same; }
 
-// What can be said of the clauses without a stage.
+// Checks the clauses once per op, not per lane: duplicates, links, `of`, the count of collectives.
 void check_clauses(Work& work, const ast::Op& op) {
   bool has_cost = false;
   std::set<std::tuple<std::string, ast::At, std::string, Of>> needed;
@@ -402,31 +403,18 @@ std::vector<bool> never_ending(const Program& program) {
 }
 
 // Edges of a shortest cycle through `start`, each to what the one before needs; empty if there is
-// none.
-std::vector<int> shortest_cycle(const Program& program, int start) {
-  std::vector<int> reached_by(program.lanes.size(), -1);
-  std::vector<int> queue{start};
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const int edge : at(program.lanes, queue[i]).edges) {
+// none of at most `most`.
+std::vector<int> cycle_through(const Program& program, int start, std::size_t most) {
+  const auto arcs = [&](int lane, const auto& visit) {
+    for (const int edge : at(program.lanes, lane).edges) {
       const Edge& e = at(program.edges, edge);
-      const int producer = e.producer;
-      if (e.of == Of::before) continue;
-      if (producer == start) {
-        std::vector<int> cycle{edge};
-        for (int lane = queue[i]; lane != start;) {
-          cycle.push_back(at(reached_by, lane));
-          lane = at(program.edges, cycle.back()).consumer;
-        }
-        std::reverse(cycle.begin(), cycle.end());
-        return cycle;
-      }
-      int& by = reached_by[static_cast<std::size_t>(producer)];
-      if (by >= 0) continue;
-      by = edge;
-      queue.push_back(producer);
+      if (e.of != Of::before) visit(e.producer, edge);
     }
-  }
-  return {};
+  };
+  std::vector<int> edges;
+  for (const auto& step : core::shortest_cycle<int, int>(start, arcs, most))
+    edges.push_back(step.arc);
+  return edges;
 }
 
 // A lane on a cycle: every lane left needs another that is left, so walking on comes back.
@@ -463,7 +451,7 @@ bool depends_on(const Program& program, int lane, int other) {
   return false;
 }
 
-// What needs all tasks of a lane cannot be needed by one of them, in whatever microbatch.
+// A lane must not need all tasks of one that depends on it, in whatever microbatch.
 void check_all_needs(Work& work) {
   const Program& program = work.program;
   for (const Edge& e : program.edges) {
@@ -486,8 +474,9 @@ void check_cycles(Work& work) {
   for (int lane = 0; lane < static_cast<int>(left.size()) && tried < kMostTried; ++lane) {
     if (!left[static_cast<std::size_t>(lane)]) continue;
     ++tried;
-    const std::vector<int> cycle = shortest_cycle(program, on_cycle(program, left, lane));
-    if (best.empty() || cycle.size() < best.size()) best = cycle;
+    const std::size_t most = best.empty() ? left.size() : best.size() - 1;
+    std::vector<int> cycle = cycle_through(program, on_cycle(program, left, lane), most);
+    if (!cycle.empty()) best = std::move(cycle);
   }
   if (best.empty()) return;
   // Where lanes have different microbatches, no task need be on the cycle.

@@ -177,7 +177,7 @@ int most_of(const Work& work, const Order& order, int long_one) {
 
 // Reports what goes wrong for the fewest microbatches.
 void check_order(Work& work, const Order& order) {
-  constexpr int kUsualMost = 64;  // of an example
+  constexpr int kUsualMost = 64;  // upper end of a suggested range
   const MicrobatchRange& range = work.program.microbatches;
   ExpansionWork left{kMostTrials, false};
   for (int m = range.min; m <= last_tried(range); ++m) {

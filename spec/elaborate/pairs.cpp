@@ -7,7 +7,7 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-// What the pair takes on the rank; nothing after reporting why not.
+// The pair's cost on the rank; nothing after reporting an error.
 std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair& pair, int rank) {
   Values values = global_values(work);
   set_rank(values, work, rank);

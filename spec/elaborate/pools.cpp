@@ -194,7 +194,7 @@ class StageOrder {
     return kinds;
   }
 
-  // Of each lane, the longest way to a lane that needs nothing. There is no cycle here.
+  // Per lane, the length of the longest path to a lane that needs nothing. There is no cycle here.
   static std::vector<int> depths(const Program& program) {
     std::vector<int> depth(program.lanes.size(), 0);
     std::vector<std::size_t> open(program.lanes.size(), 0);
@@ -226,10 +226,10 @@ class StageOrder {
   int search_ = 0;
 };
 
-// What one pool sees of one stage.
+// The lanes of one stage that use one pool.
 struct StageUse {
   std::vector<int> all;        // lanes that acquire or release it, or both
-  std::vector<int> releasing;  // of these, those that release
+  std::vector<int> releasing;  // the lanes among them that release it
 };
 
 // Whether some of the releasing lanes can all have ended when less was acquired for the microbatch
@@ -240,7 +240,7 @@ bool may_release_too_much(const Program& program, StageOrder& order, const Stage
   for (const int lane : use.releasing) {
     if (!order.has(lane, microbatch)) continue;
     needed.push_back(order.needed(lane, microbatch, use.all));
-    // What was acquired once is not there for each microbatch.
+    // An amount that a `once` op acquires is not there for each microbatch.
     if (at(program.lanes, lane).once) continue;
     std::erase_if(needed.back(), [&](int other) {
       const Lane& l = at(program.lanes, other);

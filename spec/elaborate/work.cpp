@@ -46,8 +46,8 @@ Lookup Values::lookup() const {
   };
 }
 
-// What goes wrong at every stage is said once, for the first.
-// What stands nowhere in the text was given with --dispatch.
+// An error that occurs at every stage is reported once, for the first stage. An error whose span is
+// empty is one in the text of --dispatch.
 void Work::error(std::string id, std::string message, std::string hint, Span span) {
   if (span == Span{}) {
     const std::string option = fmt::format("--dispatch \"{}\"", options.dispatch);

@@ -47,7 +47,7 @@ using Names = std::vector<std::string>;
 template <class T>
 struct TreeNode {
   const T* node = nullptr;
-  Span span;  // of the whole item
+  Span span;  // the whole item's
 };
 
 struct Work {
@@ -57,7 +57,7 @@ struct Work {
   Program program = {};
   Diagnostics errors = {};
 
-  // What was written, by kind and in order of writing; of names declared twice, the first.
+  // The items as written, by kind and in order of writing; if a name is declared twice, the first.
   std::vector<TreeNode<ast::Param>> params = {};
   std::vector<TreeNode<ast::Edges>> edges = {};
   std::vector<TreeNode<ast::Op>> ops = {};
@@ -74,15 +74,15 @@ struct Work {
   TreeNode<ast::TensorParallel> tensor_parallel = {};
   TreeNode<ast::DataParallel> data_parallel = {};
   TreeNode<ast::Dispatch> dispatch = {};
-  ast::Dispatch dispatch_option = {};  // what --dispatch says
+  ast::Dispatch dispatch_option = {};  // parsed from --dispatch
 
   // Known once the params are: the program's range as it is written.
   MicrobatchRange written_range = {};
   // Known once the stages are placed.
-  std::vector<std::vector<int>> rank_stages = {};  // of each rank, its stages by chunk
+  std::vector<std::vector<int>> rank_stages = {};  // per rank, its stages by chunk
   // Known once there are lanes: after so many microbatches all shares repeat together.
   int share_period = 1;
-  bool lists_shares = false;  // that is after the one count of the range
+  bool lists_shares = false;  // share_period is the range's one count instead
   // Ops at stages where `on m where` leaves no microbatch, though it does elsewhere: nothing is
   // needed of them.
   std::set<std::pair<int, int>> without_microbatch = {};

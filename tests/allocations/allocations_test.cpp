@@ -26,13 +26,16 @@ std::atomic<std::int64_t> taken{0};
 constexpr bool kCounts = false;
 #else
 constexpr bool kCounts = true;
-void* operator new(std::size_t size) {
+// Not inlined: the compiler would see free() for what it takes from operator new.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++taken;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
 #endif
 
 namespace ripeline::simulate {
@@ -40,7 +43,7 @@ namespace {
 
 constexpr int kMicrobatches = 200;
 
-// What was taken at the run's first start, and at its last so far.
+// The allocations counted at the run's first start, and at its last one so far.
 struct Span {
   std::int64_t starts = 0;
   std::int64_t first = 0;

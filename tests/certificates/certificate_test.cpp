@@ -128,7 +128,7 @@ struct Accepted {
   std::string what;
   std::string text;
   Outcome verdict;
-  std::string method;  // of deadlock
+  std::string method;  // deadlock's
 };
 
 TEST(Certificate, what_verify_writes_is_accepted_by_each_method) {
@@ -256,7 +256,7 @@ TEST(Certificate, every_library_schedule_is_accepted) {
   }
 }
 
-// Of a pair without room for what it leaves free, the second starts alone.
+// Where a pair lacks room for what it leaves free, its second task starts alone.
 TEST(Certificate, of_a_pair_that_leaves_room_is_accepted) {
   const Made made = make(R"(pipeline p { microbatches 4; stages 1; place s on s;
     op F forward { acquires a leaving 1; }

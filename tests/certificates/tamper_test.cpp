@@ -90,7 +90,7 @@ void edit(Files& files, const std::function<void(Json&)>& change) {
   files.at(kManifest) = manifest.dump(1) + "\n";
 }
 
-// What an attacker does who knows that files are hashed.
+// Updates the hashes, as an attacker does who knows that files are hashed.
 void rehash(Files& files) {
   edit(files, [&](Json& manifest) {
     Json hashes = Json::object();

@@ -430,7 +430,7 @@ TEST_F(Cli, verify_says_what_would_repair_a_refuted_program) {
   const Outcome without = ripeline("verify p.ripe -D ranks=2 --no-repairs");
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_EQ(without.out.find("repair"), std::string::npos) << without.out;
-  // What is offered helps.
+  // The repair that is offered helps.
   std::string changed = read("p.ripe");
   changed.replace(changed.find("acquires a;"), 11, "acquires a leaving chunks - 1 - chunk;");
   write("p.ripe", changed);
@@ -526,7 +526,7 @@ TEST_F(CliFolder, is_a_list_in_json_with_the_file_of_each) {
                                              "schedules/sticks.ripe"}));
 }
 
-// What SARIF 2.1.0 asks of every log: where each result stands and which rule it is of.
+// SARIF 2.1.0 asks this of every log: where each result stands and which rule it is of.
 void expect_sarif(const nlohmann::json& log) {
   EXPECT_EQ(log.at("version"), "2.1.0");
   ASSERT_EQ(log.at("runs").size(), 1u);

@@ -46,7 +46,7 @@ TEST_F(CompareCommand, says_how_a_program_gets_the_costs_of_a_trace) {
   EXPECT_THAT(says(trace + " 1f1b -m 8"), HasSubstr("`ripeline profile TRACE -o costs.json`"));
 }
 
-// What is drawn for I and W is not what is drawn for B; that is no difference of the schedules.
+// The draws for I and W are not those for B; that is no difference of the schedules.
 TEST_F(CompareCommand, says_nothing_of_work_that_was_drawn) {
   EXPECT_THAT(says("1f1b zb_h1 zb_v -m 8 --rank-costs F=1,B=2 --jitter lognormal=1"),
               Not(HasSubstr("work differs")));

@@ -78,7 +78,7 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
     EXPECT_GE(message.arrived - message.sent, ripeline::core::Time{3000});
   }
   EXPECT_FALSE(file.record.idle.empty());
-  // What a chain is made of: no wait for slots, of which there are none, and nothing unexplained.
+  // The chain has no wait for slots, of which there are none, and nothing unexplained.
   const Outcome why = ripeline("why " + path + " 0B3");
   EXPECT_EQ(why.exit_code, 0);
   EXPECT_THAT(why.out, HasSubstr("the host is busy"));

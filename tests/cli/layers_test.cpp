@@ -68,7 +68,7 @@ TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
   EXPECT_LE(wall, 460) << found.out;
   EXPECT_EQ(wall - number_after(found.out, "bubble"), 32 * 3 * 4);  // the busiest rank
   const double bound = number_after(found.out, "has a wall below");
-  EXPECT_GE(bound, 414);  // of every cut: its busiest rank waits before it has work, or after it
+  EXPECT_GE(bound, 414);  // for every cut: its busiest rank waits before it has work, or after it
   EXPECT_EQ(found.out.find("optimal: no cut") != std::string::npos, wall == bound) << found.out;
 }
 

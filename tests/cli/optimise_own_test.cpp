@@ -27,9 +27,9 @@ class OptimiseOwn : public CliTest {
   struct Result {
     int exit_code = 0;
     bool is_written = false;
-    std::optional<double> own;  // of its own dispatch; nothing: that does not run to its end
+    std::optional<double> own;  // its own dispatch's; nothing: that does not run to its end
     bool is_own_proved = false;
-    double wall = 0;  // of what is written, by `simulate`
+    double wall = 0;  // the written program's, by `simulate`
     json found;
   };
 

@@ -99,7 +99,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
   EXPECT_EQ(j["unit"], "us");
   EXPECT_EQ(j["work"], 6 * 35);
   EXPECT_EQ(j["peak"]["activation"][0].get<int>() % 7, 0);
-  EXPECT_LE(j["peak"]["activation"][0], 16);  // of four times four layers
+  EXPECT_LE(j["peak"]["activation"][0], 16);  // room for four times four layers
   const std::string text = read("best.ripe");
   EXPECT_NE(text.find("# stages begin with layers 0, 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("# times as with  ripeline simulate FILE --unit us --latency 0.25\n"),
@@ -281,7 +281,7 @@ TEST_F(Optimise, says_what_it_expects) {
   }
 }
 
-// Of a program with a join, an op of its own, several engines and costs that differ.
+// The program has a join, an op of its own, several engines and costs that differ.
 TEST_F(Optimise, takes_any_program_and_times_it_as_the_simulator_does) {
   write("join.ripe", R"(
 pipeline join {

@@ -1,4 +1,4 @@
-// What a proof that takes its time says, and certificates of orders that no solver was asked about.
+// The output of a slow proof, and certificates of orders that no solver was asked about.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -115,7 +115,7 @@ TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
   const Outcome flag = ripeline("verify bf --" + std::string(300, 'x'));
   EXPECT_EQ(flag.exit_code, 2);
   EXPECT_LT(flag.out.size(), 200u) << flag.out;
-  // What a program is given after `--` is its own business.
+  // The arguments that a program is given after `--` are its own business.
   EXPECT_EQ(ripeline("launch -n 1 -- echo --size " + number).exit_code, 0);
 }
 

@@ -28,11 +28,11 @@ class ValidateProbe : public testing::Test {
     ASSERT_EQ(chmod(path("probe").c_str(), 0700), 0);
   }
 
-  // What it says on standard error. GNU's timeout ends with 124 what does not end by itself.
+  // Its standard error. GNU's timeout ends a command that does not end by itself, with 124.
   std::string validate(const std::string& options, int exit_code,
                        const std::string& redirect = "2>&1 > /dev/null") {
     const std::string command = "cd '" + folder_.path() +
-                                "' && timeout 100 " RIPELINE_PROGRAM " validate bf -D ranks=2 " +
+                                "' && timeout 100 " RIPELINE_PROGRAM " validate 1f1b -D ranks=2 " +
                                 options + " " + redirect;
     FILE* pipe = popen(command.c_str(), "r");
     std::string text;

@@ -1,4 +1,4 @@
-// What the program says of runs: `step` takes what the run took, and pictures are files.
+// The program's output on runs: `step` takes what the run took, and pictures are files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ class PictureFlags : public testing::Test {
   [[nodiscard]] std::string at(const std::string& file) const {
     return folder_.path() + "/" + file;
   }
-  // What it says, and then the exit code.
+  // The program's output, and then the exit code.
   [[nodiscard]] std::string ended(const std::string& arguments) const {
     return say(arguments + " > " + at("out") + " 2>&1; code=$?; cat " + at("out") +
                "; echo exit $code");
@@ -208,7 +208,7 @@ TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
   EXPECT_NE(say("show bf -m 4 --colour always").find('\x1b'), std::string::npos);
 }
 
-// What is left of a run that was killed: a part for each rank, here made of a simulated run.
+// A run that was killed leaves a part for each rank; here they are made of a simulated run.
 TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
   namespace trace = ripeline::trace;
   const ripeline::testing_support::TemporaryFolder folder;

@@ -74,11 +74,14 @@ TEST(Generate, has_the_parts_that_a_program_needs) {
   const auto text = [](const char* name) {
     return generate_unproved(program_of(name), {.name = "p", .file = "p.ripe", .command = ""});
   };
-  for (const char* part : {"core::Engines engines_;", "next_in_order(", "on_taken("}) {
-    EXPECT_NE(text("meet").find(part), std::string::npos) << part;
-    EXPECT_EQ(text("names").find(part), std::string::npos) << part;
+  const char* const one_engine = ".one_engine = true,";
+  EXPECT_NE(text("names").find(one_engine), std::string::npos);
+  for (const char* name : {"meet", "engines", "beside"}) {
+    EXPECT_EQ(text(name).find(one_engine), std::string::npos) << name;
   }
-  EXPECT_EQ(text("engines").find("next_in_order("), std::string::npos);
+  EXPECT_NE(text("waits").find("write_order("), std::string::npos);
+  EXPECT_EQ(text("names").find("priority("), std::string::npos);
+  EXPECT_NE(text("valuing").find("priority("), std::string::npos);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 TEST(Names, of_macros_and_joined_ones_compile_and_mean_themselves) {
   EXPECT_EQ(names::facts.ops[static_cast<std::size_t>(names::ops::kEOF)].name, "EOF");
   EXPECT_EQ(names::facts.ops[static_cast<std::size_t>(names::ops::kint)].name, "int");
-  EXPECT_EQ(names::kAmount_EOF_a_b[2], 3);    // what EOF acquires of a_b
-  EXPECT_EQ(names::kAmount_EOF_a_b_2[2], 4);  // what EOF_a acquires of b
+  EXPECT_EQ(names::kAmount_EOF_a_b[2], 3);    // acquired of a_b by EOF
+  EXPECT_EQ(names::kAmount_EOF_a_b_2[2], 4);  // acquired of b by EOF_a
 }
 
 }  // namespace

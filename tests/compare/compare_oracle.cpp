@@ -45,7 +45,7 @@ struct Arguments {
   std::optional<std::uint64_t> print;
   Options options;
 
-  // What the seeds stand for, and how they are judged: a state file goes on with the same only.
+  // The programs of the seeds, and how they are judged: a state file goes on with the same only.
   [[nodiscard]] std::string identity() const {
     return fmt::format("first {} shard {}/{} features {} steps {} search {} again {} states {}",
                        first, shard, shards, features, options.verify.solver_steps,
@@ -149,7 +149,7 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
   return a;
 }
 
-// What a state file holds.
+// The content of a state file.
 struct Progress {
   std::string identity;
   std::uint64_t done = 0;  // programs of this shard, from its first

@@ -24,7 +24,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What the oracle found for the counts that it could visit completely.
+// The oracle's findings for the counts that it could visit completely.
 struct Truth {
   bool whole_range = true;  // each count in range was visited
   bool sticks_any = false;
@@ -92,7 +92,7 @@ class Comparer {
         continue;
       result_.reason += fmt::format("{}: {} ", verify::name_of(o.kind), o.reason);
     }
-    // What the oracle does not know: several members to a rank.
+    // The oracle does not know several members to a rank.
     members_ = program_.tensor_parallel.members;
     compare_deadlock(obligation(verdict, verify::ObligationKind::deadlock));
     if (members_ == 1 && result_.found != Found::unsupported) {

@@ -34,14 +34,14 @@ struct Options {
   // Enough for nearly all; what is left open is judged again.
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
   std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // the product's limits
-  std::size_t most_states = 60'000;  // that the oracle visits, for each count of microbatches
-  int most_tasks = 14;               // of the counts that it visits, if the range goes on
+  std::size_t most_states = 60'000;  // visited by the oracle, for each count of microbatches
+  int most_tasks = 14;               // in the counts that it visits, if the range goes on
   // Instead of verify(): a judge that errs, to see that this is noticed.
   std::function<verify::Verdict(const spec::Program&, const verify::VerifyOptions&)>
       faulty_judge_for_testing = {};
 };
 
-// What became of `deadlock`.
+// The outcome of `deadlock`.
 enum class Found : std::uint8_t {
   proved,
   refuted,
@@ -58,11 +58,11 @@ struct Seconds {
 
 struct Comparison {
   std::string text;
-  std::vector<std::string> features;  // of the program: as features_of() names them, or "none"
+  std::vector<std::string> features;  // the program's, as features_of() names them, or "none"
   bool join = false;                  // a stage has several before it
   Found found = Found::open;
   bool visited = false;  // every count in range, completely
-  std::string reason;    // of `open` and of what was missed
+  std::string reason;    // why obligations are unknown
   bool missed = false;   // left open, though it can be told: `deadlock`, an assertion, `once`
   int loose = 0;         // proved peaks above the real ones
   int at_most = 0;       // those of which verify says no more than that they are bounds

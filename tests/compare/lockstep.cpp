@@ -74,7 +74,7 @@ class Walk {
 
   // Where a rank is in its hint's round is kept under any choice by Machine alone.
   void forget(Machine::State& state) const {
-    if (choices_ == Choices::any || program_.dispatch.in_order) state.hints.clear();
+    if (choices_ == Choices::any || program_.dispatch.in_order) state.rounds.clear();
   }
 
   void reach(const State& state, Machine::State machine) {

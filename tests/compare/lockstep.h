@@ -25,7 +25,7 @@ struct Lockstep {
 [[nodiscard]] Lockstep walk_in_lockstep(const spec::Program& program, int microbatches,
                                         oracle::Choices choices, std::size_t most_states);
 
-// What the oracle says of a run.
+// The oracle's account of a run.
 struct Replay {
   bool fits = false;               // else nothing else is said
   std::string objection;           // the first event that may not happen; empty: none

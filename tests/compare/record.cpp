@@ -1,4 +1,4 @@
-// Of record_verdicts, only this file sees verify/.
+// Within record_verdicts only this file sees verify/.
 #include "tests/compare/record.h"
 
 #include <string>
@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using verify::LeastCapacity;
 using verify::Outcome;
 
-// Of lines of text, so that it depends on nothing but what they say.
+// A hash of lines of text, so that it depends on nothing but what they say.
 template <class Lines, class LineOf>
 std::string hash_of_lines(const Lines& lines, const LineOf& line_of) {
   std::uint64_t hash = spec::kHashOfNothing;

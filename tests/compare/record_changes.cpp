@@ -104,7 +104,7 @@ spec::Result<Records> read_records(const std::string& path) {
 }
 
 std::vector<ProgramChanges> changes_between(const Records& before, const Records& after) {
-  std::map<std::string, const Json*> rest;  // of `after`, by id
+  std::map<std::string, const Json*> rest;  // those of `after`, by id
   for (const Json& record : after) rest[record["id"]] = &record;
   std::vector<ProgramChanges> changes;
   for (const Json& record : before) {

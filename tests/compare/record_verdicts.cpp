@@ -114,8 +114,8 @@ std::string text_of(const Records& records) {
   return text + "\n]\n";
 }
 
-// What the records were made with: it stands in the file like a program, so that --compare says
-// when two files were made with different limits.
+// The options with which the records were made: they stand in the file like a program, so that
+// --compare says when two files were made with different limits.
 nlohmann::ordered_json options_record(const Arguments& a) {
   return {{"id", "options"},
           {"solver_steps", a.limits.solver_steps},

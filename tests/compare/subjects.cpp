@@ -21,7 +21,7 @@ struct Switch {
   bool RandomProgramOptions::*on;
 };
 
-// What any program may have, and what is beyond that.
+// Constructs that any program may have, and features beyond them.
 constexpr Switch kBasics[] = {
     {"joins", &RandomProgramOptions::joins},
     {"streams", &RandomProgramOptions::streams},
@@ -68,7 +68,7 @@ std::vector<FeatureSet> feature_sets() {
   return sets;
 }
 
-// Of each set every other program is small enough to visit all of its states.
+// In each set every other program is small enough to visit all of its states.
 void choose_size(RandomProgramOptions& options, bool small) {
   options.max_ranks = small ? 3 : 5;
   options.max_chunks = small ? 2 : 3;
@@ -159,7 +159,7 @@ class LibrarySubjects {
 
   const Selection& selection_;
   std::vector<Subject>& subjects_;
-  std::set<std::uint64_t> judged_;  // of this schedule
+  std::set<std::uint64_t> judged_;  // this schedule's programs
   std::uint64_t count_ = 0;
 };
 

@@ -21,7 +21,7 @@ struct Selection {
   std::uint64_t programs = 5'000;  // random ones
   std::uint64_t depths = 100;      // random ones for every number of ranks
   bool library = true;
-  // Of each set of features and size, and of the library: one in so many is asked for repairs if it
+  // In each set of features and size, and in the library: one in so many is asked for repairs if it
   // is refuted, and for least capacities if it is proved. It does not depend on verdicts, so that
   // one that changes does not shift what is asked of later programs.
   std::uint64_t repairs = 1;

@@ -93,7 +93,7 @@ struct Member {
     const Agreement::Decision decision = ask();
     return !decision.decided && decision.ballot == nullptr;
   }
-  // What it starts now.
+  // The task that the member starts now.
   Task starts() {
     const Agreement::Decision decision = ask();
     EXPECT_TRUE(decision.decided);
@@ -151,7 +151,7 @@ TEST(Intersection, starts_the_hints_choice_of_what_may_start_everywhere) {
   EXPECT_EQ(member.gives(), ballot(1, 0, {kF0, kB0})) << "the next round";
 }
 
-// What came since is the next round's: the others do not know of it.
+// Tasks that came since are the next round's: the others do not know of them.
 TEST(Intersection, decides_on_the_ballots_and_not_on_what_has_come_since) {
   Member member(Agree::intersection);
   member.may({kF0});
@@ -308,7 +308,7 @@ ProgramFacts facts_of_replicas(int replicas, Agree agree = Agree::none, int memb
   return facts;
 }
 
-// What may start is what the test says; the hint's choice is the last lane, which nobody asks for.
+// The test says what may start; the hint's choice is the last lane, which nobody asks for.
 class ToldReductions final : public Arbiter {
  public:
   explicit ToldReductions(const ProgramFacts& facts) : facts_(facts) {

@@ -120,7 +120,7 @@ TEST(Executor, keeps_messages_of_the_next_step) {
                  "rank 1, step 1: 0F1 at 1F1 has arrived twice");
 }
 
-// Of any later step, in any order: each is handed over once, when its step begins.
+// A message of any later step, in any order, is handed over once, when its step begins.
 TEST(Executor, keeps_messages_of_all_later_steps) {
   Rank last(1);
   Executor& executor = last.executor;
@@ -280,7 +280,7 @@ TEST(Executor, says_who_waits_for_whom) {
   EXPECT_EQ(first.executor.waiting(), "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
-// Of a program where F and B are a pair.
+// A rank of a program where F and B are a pair.
 struct PairRank {
   static constexpr PairFacts kPairs[] = {{0, 1}};
   static ProgramFacts with_pairs() {

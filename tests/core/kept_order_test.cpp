@@ -19,7 +19,7 @@ constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},
                                 {0, 1, 0, 1, Engine::compute},
                                 {1, 1, 0, 1, Engine::compute}};
 
-// What is kept for an order, while tasks run one after the other.
+// The room that is kept for an order, while tasks run one after the other.
 class Kept {
  public:
   // `leaving`: what must remain free beside an F.
@@ -40,8 +40,9 @@ class Kept {
                .pools = pools_,
                .uses = uses_},
         kept_(facts_, 0) {
-    order_.reset(0, 4);
-    for (const LaneId lane : places) order_.add(lane);
+    std::vector<Task> tasks;
+    for (const LaneId lane : places) tasks.push_back({lane, 0});
+    order_.reset({0, 4}, tasks);
     kept_.begin_step(microbatches, order_);
   }
 

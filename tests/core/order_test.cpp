@@ -2,53 +2,67 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
+#include <vector>
 
 #include "core/fraction.h"
 
 namespace ripeline::core {
 namespace {
 
-TEST(CommittedOrder, gives_each_place_its_lanes_next_microbatch) {
-  CommittedOrder order;
-  order.reset(4, 6);
-  for (const LaneId lane : {4, 4, -1, 5, 4}) order.add(lane);
-  for (const Task task : {Task{4, 0}, Task{4, 1}, Task{5, 0}, Task{4, 2}, Task{}}) {
-    EXPECT_EQ(order.next(), task);
-    order.started();
-  }
-}
+// Ops F (0) and G (1); rank 0 has F at two chunks and G, a copy, at the first: lanes 0, 1 and 2.
+constexpr OpFacts kOps[] = {{"F", OpKind::forward}, {"G", OpKind::offload}};
+constexpr LaneFacts kLanes[] = {
+    {0, 0, 0, 0, Engine::compute}, {1, 0, 0, 0, Engine::copy_out}, {0, 1, 0, 1, Engine::compute}};
 
-TEST(CommittedOrders, keep_each_engines_places_apart) {
-  static constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},
-                                         {1, 0, 0, 0, Engine::copy_out}};
+ProgramFacts facts() {
   ProgramFacts facts{};
+  facts.ranks = 1;
+  facts.ops = kOps;
   facts.lanes = kLanes;
-  CommittedOrders orders;
-  orders.reset(facts, 0, 2);
-  for (const LaneId lane : {0, 1, -1, 0, 1}) orders.add(lane);
-  EXPECT_FALSE(orders.has_left(1, 2));
-  EXPECT_TRUE(orders.has_left(0, 3));
-  orders.started(0);
-  EXPECT_EQ(orders.next(Engine::compute), (Task{0, 1}));
-  EXPECT_EQ(orders.next(Engine::copy_out), (Task{1, 0}));
-  EXPECT_EQ(orders.next(Engine::copy_in), Task{});
+  return facts;
 }
 
-TEST(CommittedOrder, binds_the_tasks_that_it_is_given) {
+TEST(OrderWriter, gives_each_place_its_lanes_next_microbatch) {
+  const ProgramFacts all = facts();
+  OrderWriter order(all, 0, 2);
+  order.add(0, 0);
+  order.add(0, 1);
+  EXPECT_TRUE(order.has_left(0, 0));
+  order.add(0, 0);
+  order.add(1, 1);  // there is no such lane
+  order.add(0, 2);
+  order.add(0, -1);
+  order.add(0, 0);
+  EXPECT_EQ(order.tasks(), (std::vector<Task>{{0, 0}, {2, 0}, {0, 1}, {0, 2}}));
+  EXPECT_FALSE(order.has_left(0, 0));
+  EXPECT_TRUE(order.has_left(0, 1));
+  EXPECT_FALSE(order.has_left(1, 1));
+}
+
+TEST(OrderWriter, binds_the_tasks_that_it_is_given) {
+  const ProgramFacts all = facts();
+  OrderWriter order(all, 0, 2);
+  order.add(Task{1, 1});
+  order.add(Task{1, 0});
+  EXPECT_EQ(order.tasks(), (std::vector<Task>{{1, 1}, {1, 0}}));
+}
+
+TEST(CommittedOrder, keeps_each_engines_places_apart) {
+  const ProgramFacts all = facts();
   CommittedOrder order;
-  order.reset(4, 6);
-  order.add(Task{5, 1});
-  order.add(Task{5, 0});
-  EXPECT_EQ(order.next(), (Task{5, 1}));
-  order.started();
-  EXPECT_EQ(order.next(), (Task{5, 0}));
+  const std::vector<Task> tasks = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
+  order.reset(all, tasks);
+  order.started(Engine::compute);
+  EXPECT_EQ(order.next(Engine::compute), (Task{0, 1}));
+  EXPECT_EQ(order.next(Engine::copy_out), (Task{1, 0}));
+  EXPECT_EQ(order.next(Engine::copy_in), Task{});
+  order.started(Engine::compute);
+  EXPECT_EQ(order.next(Engine::compute), Task{});
 }
 
 TEST(FollowedTasks, leaves_out_the_first_that_have_started) {
   FollowedTasks order;
-  order.reset(0, 2);
-  for (const int m : {1, 0, 2}) order.add(Task{0, m});
+  order.reset(std::vector<Task>{{0, 1}, {0, 0}, {0, 2}});
   order.started(Task{0, 0});
   EXPECT_EQ(order.left().size(), 3U);
   order.started(Task{0, 1});
@@ -57,31 +71,27 @@ TEST(FollowedTasks, leaves_out_the_first_that_have_started) {
 }
 
 TEST(OrderStream, gives_its_items_but_those_of_lanes_without_one_left) {
+  const ProgramFacts all = facts();
+  OrderWriter order(all, 0, 3);
+  for (int i = 0; i < 2; ++i) order.add(0, 1);
   OrderStream stream;
   stream.add(0, 0, 2);
-  stream.add(1, 7, -1);
-  stream.add(1, 1, 3);
-  stream.add(0, 0, 1);
-  std::string taken;
-  const auto then = [&](int op, std::int64_t chunk) {
-    taken += std::to_string(op) + "." + std::to_string(chunk) + " ";
-  };
-  int ones = 1;  // left of op 1
-  const auto left = [&](int op, std::int64_t /*chunk*/) { return op != 1 || ones-- > 0; };
-  for (int i = 0; i < 6; ++i) stream.take(then, left);
-  EXPECT_EQ(taken, "0.0 0.0 1.1 0.0 ");
+  stream.add(1, 0, -1);
+  stream.add(0, 1, 3);  // only one is left
+  stream.add(1, 0, 1);
+  for (int i = 0; i < 6; ++i) stream.take(order);
+  EXPECT_EQ(order.tasks(), (std::vector<Task>{{2, 0}, {2, 1}, {0, 0}, {0, 1}, {2, 2}, {1, 0}}));
 }
 
 TEST(FollowedOrder, knows_where_the_next_of_each_lane_stands) {
   FollowedOrder order;
-  order.reset(4, 6);
-  for (const LaneId lane : {4, 4, 5}) order.add(lane);
+  order.reset({4, 6}, std::vector<Task>{{4, 0}, {4, 1}, {5, 0}});
   EXPECT_EQ(order.next_place(4), 0);
   EXPECT_EQ(order.next_place(5), 2);
   order.started(4);
   order.started(5);
   EXPECT_EQ(order.next_place(4), 1);
-  EXPECT_EQ(order.next_place(5), FollowedOrder::kNoPlace);
+  EXPECT_EQ(order.next_place(5), kNoPlace);
 }
 
 TEST(Order, divides_as_the_language_does) {

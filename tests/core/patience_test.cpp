@@ -27,6 +27,20 @@ Costs costs() {
           .notices = {Time{0}, Time{4}, Time{4}, Time{0}}};
 }
 
+// The order of one rank, lane by lane.
+FollowedOrder order_of(LaneSpan own, const std::vector<LaneId>& lanes) {
+  std::vector<Task> tasks;
+  for (const LaneId lane : lanes) tasks.push_back({lane, 0});
+  FollowedOrder order;
+  order.reset(own, tasks);
+  return order;
+}
+
+ProgramFacts with(ProgramFacts facts, const PatienceRules& rules = {}) {
+  facts.dispatch.patience = rules;
+  return facts;
+}
+
 Notice expected(EdgeId edge, int microbatch, int in) {
   return {.kind = Notice::Kind::expected, .message = {edge, microbatch}, .in = Time{in}};
 }
@@ -41,9 +55,10 @@ Choice hold(int until) { return {.kind = Choice::Kind::hold, .task = {}, .until 
 
 // Rank 0 of the chain, with F 0 and F 1 ended; B is next, F 2 is ready.
 struct Rank0 {
-  explicit Rank0(const PatienceRules& rules = {}) : patience(kFacts, 0, rules) {
-    order.reset(kOwnF, kOwnB + 1);
-    for (const LaneId lane : {kOwnF, kOwnF, kOwnB, kOwnF, kOwnB, kOwnB}) order.add(lane);
+  explicit Rank0(const PatienceRules& rules = {})
+      : facts(with(kFacts, rules)),
+        order(order_of({kOwnF, kOwnB + 1}, {kOwnF, kOwnF, kOwnB, kOwnF, kOwnB, kOwnB})),
+        patience(facts, 0) {
     patience.expect(costs());
     patience.begin_step(3, order);
     for (int m = 0; m < 2; ++m) {
@@ -60,6 +75,7 @@ struct Rank0 {
     return patience.choose(fake::start(kOwnF, 2), kOwnB, Time{now});
   }
 
+  ProgramFacts facts;
   FollowedOrder order;
   Patience patience;
   std::vector<Notice> notices;
@@ -136,10 +152,10 @@ struct TwoStages {
               .lanes = lanes,
               .edges = kTwoStageEdges,
               .pools = {},
-              .uses = {}},
-        patience(facts, 0, {}) {
-    order.reset(0, 3);
-    for (const LaneId lane : {0, 0, 1, 1, 2, 2}) order.add(lane);
+              .uses = {},
+              .dispatch = {.patience = PatienceRules{}}},
+        order(order_of({0, 3}, {0, 0, 1, 1, 2, 2})),
+        patience(facts, 0) {
     patience.expect({.tasks = std::vector<Time>(5, Time{100}),
                      .varying = {},
                      .links = std::vector<Time>(4, Time{10}),
@@ -188,9 +204,9 @@ TEST(Patience, nothing_fills_where_nothing_comes_after_it) {
 
 TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
   // Rank 1: F 0 ended, F 1 expected, B 0 ready; x is F.
-  FollowedOrder order;
-  order.reset(kNextF, kNextF + 2);
-  Patience patience(kFacts, 1, {});
+  const FollowedOrder order = order_of({kNextF, kNextF + 2}, {});
+  const ProgramFacts facts = with(kFacts);
+  Patience patience(facts, 1);
   patience.expect(costs());
   patience.begin_step(3, order);
   patience.noticed(expected(kActivation, 0, 10), Time{0});
@@ -241,9 +257,9 @@ TEST(Patience, falls_silent_while_nothing_happens) {
 }
 
 TEST(Patience, without_costs_neither_waits_nor_tells) {
-  FollowedOrder order;
-  order.reset(kOwnF, kOwnB + 1);
-  Patience patience(kFacts, 0, {});
+  const FollowedOrder order = order_of({kOwnF, kOwnB + 1}, {});
+  const ProgramFacts facts = with(kFacts);
+  Patience patience(facts, 0);
   patience.begin_step(3, order);
   patience.started({kOwnF, 0}, Time{0});
   patience.finished({kOwnF, 0}, Time{100});

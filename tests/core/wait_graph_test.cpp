@@ -1,4 +1,4 @@
-// Who is to blame for what ranks wait for: a table, and random graphs with one guilty rank.
+// The blame for what ranks wait for: a table, and random graphs with one guilty rank.
 #include "core/wait_graph.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Chain {
     EXPECT_NE(found, edges.end());
     return static_cast<EdgeId>(found - edges.begin());
   }
-  // Of microbatch m of `lane`, for that of `producer`.
+  // The wait of microbatch m of `lane` for that of `producer`.
   [[nodiscard]] Wait need(LaneId lane, LaneId producer, int m) const {
     return {.reason = For::need,
             .task = {lane, m},
@@ -61,7 +61,7 @@ struct Chain {
             .other = {producer, m},
             .on = lanes[static_cast<std::size_t>(producer)].rank};
   }
-  // Of the message of `lane` to `consumer`.
+  // The wait of the message of `lane` to `consumer`.
   [[nodiscard]] Wait leave(For reason, LaneId lane, LaneId consumer, int m) const {
     return {.reason = reason,
             .task = {lane, m},

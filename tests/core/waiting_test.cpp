@@ -1,4 +1,4 @@
-// What a rank says that it waits for, as data and in words.
+// A rank's account of its waits, as data and in words.
 #include "core/waiting.h"
 
 #include <ctime>

@@ -20,7 +20,7 @@ using runtime::status_of;
 
 namespace {
 
-constexpr int kWidth = 600;  // of doubles: more than a head holds
+constexpr int kWidth = 600;  // in doubles: more than a head holds
 constexpr std::size_t kGranule = 256;
 
 }  // namespace

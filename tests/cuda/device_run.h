@@ -37,7 +37,7 @@ class DeviceToyWork final : public runtime::Work {
   core::Status take_inputs(runtime::Call& call, Job& job);
   core::Status give_outputs(runtime::Call& call, Job& job);
   void keep(runtime::Call& call);
-  // Of a task's output: how many bytes of it are in each part, and how long each is.
+  // A part of a task's output: how many bytes of the output are in it, and how long it is.
   struct Part {
     std::size_t used;
     std::size_t size;
@@ -50,7 +50,7 @@ class DeviceToyWork final : public runtime::Work {
   cudaStream_t stream_;
   runtime::DeviceMemory& memory_;
   runtime::Place& pinned_;
-  std::vector<std::unique_ptr<Job>> jobs_;  // of this step
+  std::vector<std::unique_ptr<Job>> jobs_;  // this step's
   // Inputs of forwards, by stage and microbatch.
   std::map<std::pair<int, int>, std::vector<runtime::Input>> kept_;
 };
@@ -60,10 +60,10 @@ struct DeviceRunOptions {
   bool own_devices = false;  // each rank has one, of its own number
   bool varies = false;       // payloads have various sizes
   std::optional<runtime::CarrierKind> carrier = std::nullopt;
-  // Of a rank, if it goes by NCCL. Null: none.
+  // The library of a rank that goes by NCCL. Null: none.
   std::function<const runtime::NcclLibrary*(int rank)> nccl = nullptr;
-  // What the thread of a rank does first, and this one before and after (-1) it makes what is a
-  // rank's. Null: nothing.
+  // Called first in a rank's thread, and in the constructor before and after (-1) it makes what is
+  // a rank's. Null: nothing.
   std::function<void(int rank)> enter = nullptr;
   // On which host a rank is. Null: on this one.
   std::function<std::string(int rank)> host = nullptr;
@@ -95,7 +95,7 @@ class DeviceRun {
   // bytes that are out.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t taken() const;
-  // Of a rank: allocated for others to write to; and how its messages go.
+  // The buffers that a rank allocated for others to write to, and the carriers of its messages.
   [[nodiscard]] std::size_t exported(int rank) const;
   [[nodiscard]] const std::string& carriers(int rank) const;
   // Not ok: a device could not do what was asked before the run.

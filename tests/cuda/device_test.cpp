@@ -64,8 +64,8 @@ TEST_F(DeviceTest, memory_that_comes_back_is_taken_again) {
   EXPECT_EQ(memory.taken(), 0U);
 }
 
-// What the computing stream was given while it had the buffer comes before what the next stream
-// writes to it.
+// The work that the computing stream was given while it had the buffer comes before the next
+// stream's writes to it.
 TEST_F(DeviceTest, memory_that_is_still_read_is_not_written_to) {
   constexpr std::size_t kSize = 1 << 20;
   Stream other;

@@ -46,7 +46,7 @@ class KeptPlace final : public runtime::Place {
     std::mutex mutex;
     std::multimap<std::size_t, void*> buffers;  // by size
   };
-  std::shared_ptr<Free> free_ = std::make_shared<Free>();  // what is out keeps it
+  std::shared_ptr<Free> free_ = std::make_shared<Free>();  // buffers that are out keep it
 };
 
 }  // namespace ripeline::testing_support

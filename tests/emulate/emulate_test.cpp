@@ -38,8 +38,8 @@ using testing_support::compiled;
 using namespace std::chrono_literals;
 
 // In units.
-constexpr double kLate = 0.02;       // of one event: order holds
-constexpr double kTolerance = 0.25;  // of a time, after all events before it
+constexpr double kLate = 0.02;       // for one event: order holds
+constexpr double kTolerance = 0.25;  // for a time, after all events before it
 // Nanoseconds that a unit takes: of the first try, and of the last.
 constexpr std::int64_t kFast = 4'000'000;
 constexpr std::int64_t kSlow = 256'000'000;
@@ -84,10 +84,7 @@ class Drivers {
     run.report.status = Timing::make(program_, microbatches_, options, timing);
     if (!run.report.status.ok()) return run;
     simulate::Simulator simulator(facts(), [this](int rank) { return arbiter(rank); });
-    run.report = simulator.run(microbatches_, timing,
-                               {.record = &run.record,
-                                .causes = true,
-                                .sequential_ops = simulate::sequential_ops(program_)});
+    run.report = simulator.run(microbatches_, timing, {.record = &run.record, .causes = true});
     return run;
   }
 
@@ -97,9 +94,7 @@ class Drivers {
     Timing timing;
     run.report.status = Timing::make(program_, microbatches_, options, timing);
     if (!run.report.status.ok()) return run;
-    const EmulateOptions how{.silence = std::chrono::seconds(60),
-                             .causes = true,
-                             .sequential_ops = simulate::sequential_ops(program_)};
+    const EmulateOptions how{.silence = std::chrono::seconds(60), .causes = true};
     const auto make = [this](int rank) { return make_ ? make_(rank) : arbiter(rank); };
     EmulatedRun emulated =
         sockets ? over_sockets(timing, how) : emulate(facts(), make, microbatches_, timing, how);
@@ -190,7 +185,7 @@ class Drivers {
              std::to_string(e.task.microbatch) + " ends at " + std::to_string(end) + ", not at " +
              std::to_string(expected) + "\n";
     }
-    // What a run counts is not a matter of time.
+    // The counts of a run are not a matter of time.
     if (wanted.report.peaks != found.report.peaks) return "other peaks\n";
     if (wanted.report.messages != found.report.messages) return "other messages\n";
     if (wanted.report.controls != found.report.controls) return "other controls\n";
@@ -245,7 +240,7 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
 
 // Hints that wait: what they wait for, and for how long, comes with the notices.
 TEST(Emulate, holds_as_the_virtual_clock_does) {
-  constexpr int kWanted = 4;  // of each
+  constexpr int kWanted = 4;  // for each case
   for (const bool sockets : {false, true}) {
     for (const char* hint : {"ready by rn", "ready by fc"}) {
       SCOPED_TRACE(std::string(hint) + (sockets ? " over sockets" : ""));
@@ -354,7 +349,7 @@ TEST(Emulate, takes_turns_with_programs_over_one_transport) {
     EXPECT_EQ(run.run.tasks, side.simulated.tasks);
     EXPECT_EQ(run.run.messages, side.simulated.messages);
     if (side.program.dispatch.hint.patience) continue;
-    // What counts beside the times only adds to them.
+    // Overhead beside the timing's times only adds to them.
     EXPECT_GE(run.run.makespan, side.simulated.makespan);
     EXPECT_EQ(run.run.peaks, side.simulated.peaks);
   }

@@ -65,7 +65,7 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
     engine_->begin_step(0, 4);
   }
 
-  // Of the op with this name, for microbatch 3.
+  // Starts the op with this name for microbatch 3.
   void start(const std::string& op) {
     const core::ProgramFacts& facts = proved_.facts();
     for (std::size_t lane = 0; lane < facts.lanes.size(); ++lane) {
@@ -84,8 +84,8 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
     while (!engine_->ended(ended)) std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(ended.status.ok()) << ended.status.message();
   }
-  // Of one task, with a call of this name that does not come back before the guard ends the
-  // process.
+  // Runs the op twice, and returns what standard error says: the second time a call with this name
+  // does not come back before the guard ends the process.
   std::string said_of(const std::string& op, const std::string& call) {
     start(op);
     await_end();

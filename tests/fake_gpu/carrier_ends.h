@@ -39,7 +39,7 @@ class CarrierEnds : public FakeGpuTest {
     FakeGpuTest::TearDown();
   }
 
-  // What a thread does first that is a process.
+  // Called first in each thread that is a process.
   virtual void enter(int process) { fake_gpu::be_process(process); }
 
   static runtime::DeviceTransportOptions usual() {

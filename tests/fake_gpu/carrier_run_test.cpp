@@ -123,7 +123,7 @@ TEST_F(CarrierRunTest, what_is_let_go_of_too_early_is_noticed) {
   EXPECT_GT(noticed, 0);
 }
 
-// Words may overtake each other, and messages theirs.
+// The carriers' words may overtake each other, and a message the words about it.
 TEST_F(CarrierRunTest, what_comes_in_any_order_and_late_is_right) {
   std::map<int, std::unique_ptr<ProvedText>> proved;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

@@ -213,7 +213,7 @@ TEST_F(CarrierTest, a_part_goes_to_the_smallest_place_that_is_large_enough) {
   pass(0, 1, {6000, 6000}, 4);
   EXPECT_EQ(made(), 4U) << "neither does";
   settle();
-  // Of the sender's own buffers each size has one.
+  // The sender's own buffers: one for each part that it sent.
   const std::size_t sent = 1000 + 300 + 5000 + 700 + 6000 + 6000;
   EXPECT_EQ(fake_gpu::usage().device_bytes - bytes - sent, 2U * 6144) << "and the others are freed";
   pass(0, 1, {100, 6144}, 5);

@@ -21,7 +21,7 @@
 #include "tests/fake_gpu/hardware.h"
 #include "tests/fake_gpu/memory.h"
 
-// What CUDA declares and leaves to its library.
+// An event, which CUDA declares and leaves to its library.
 struct CUevent_st {
   int device = 0;
   bool has_time = true;
@@ -55,7 +55,7 @@ struct Op {
 
 struct CUstream_st {
   int device = 0;
-  int queue = 0;      // of the hardware
+  int queue = 0;      // the hardware's
   int launching = 0;  // threads of NCCL that are about to launch
   int process = -1;
   bool writes_to_others = false;
@@ -106,7 +106,7 @@ class Device {
     return hardware_.head(stream.device, stream.queue) == op.place;
   }
 
-  // What can go on: streams, and behind them what goes on beside them.
+  // The possible moves: streams that can go on, and behind them the actions beside them.
   struct Moves {
     std::vector<CUstream_st*> streams;
     std::vector<std::shared_ptr<fake_gpu::Action>> beside;
@@ -201,7 +201,7 @@ class Device {
   // wait, or this thread is none, it never will be.
   cudaError_t run_until(std::unique_lock<std::mutex>& lock, const std::string& who,
                         std::function<bool()> done) {
-    tell_waiting();  // of what this call did before it waits
+    tell_waiting();  // this call may have done what they wait for
     const auto self = waiting_.insert(waiting_.end(), {who, std::move(done)});
     const auto patient_until = Clock::now() + options_.patience;
     while (failed_ == cudaSuccess && !self->done()) {
@@ -230,7 +230,7 @@ class Device {
            std::any_of(waiting_.begin(), waiting_.end(),
                        [](const Waiting& one) { return one.done(); });
   }
-  // Of the device and process in use, whose streams a call may wait for.
+  // The stream is of the device and process in use: a call may wait for such streams.
   bool is_of_caller(const CUstream_st& stream) const {
     return stream.device == current_device &&
            (current_process < 0 || stream.process < 0 || stream.process == current_process);
@@ -280,7 +280,7 @@ class Device {
     if (head == op.place) return name + " waits for room on its device";
     return name + " waits behind " + name_at(head) + " in the hardware's queue";
   }
-  // What streams still have to do, and the order in which the hardware will take it.
+  // The work that streams still have, and the order in which the hardware will take it.
   std::string state() const {
     std::map<std::int64_t, std::size_t> order;
     for (const auto& stream : streams_) {
@@ -363,7 +363,7 @@ class Device {
   std::vector<std::string> misuses_;
   fake_gpu::Hardware hardware_;
   std::vector<std::shared_ptr<fake_gpu::Action>> beside_;
-  std::shared_ptr<void> library_;  // what NCCL keeps
+  std::shared_ptr<void> library_;  // NCCL's state
   int hosts_ = 0;
   std::list<Waiting> waiting_;
   std::condition_variable changed_;
@@ -378,7 +378,7 @@ std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
 std::unique_ptr<Device>& device =
     *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
 
-// Of hang().
+// The state of hang().
 struct Hanging {
   std::string call;  // empty: none
   int after = 0;

@@ -1,4 +1,4 @@
-// What the fake of NCCL needs of the fake device. One lock guards both.
+// The part of the fake device that the fake of NCCL needs. One lock guards both.
 //
 // All functions but Call's are called with the lock held: by a Call, or by the device itself, which
 // runs actions with it.
@@ -74,7 +74,7 @@ void before_records(void (*hook)(cudaStream_t stream));
 [[nodiscard]] bool is_memory(const void* at, std::size_t size, int process);
 [[nodiscard]] const Options& options();
 [[nodiscard]] int process_of(cudaStream_t stream);
-// What the library keeps beside the device, and goes with it.
+// The library's own state, which is kept beside the device and goes with it.
 [[nodiscard]] std::shared_ptr<void>& beside();
 
 }  // namespace fake_gpu

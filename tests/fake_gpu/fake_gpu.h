@@ -33,7 +33,7 @@
 
 namespace fake_gpu {
 
-// What the device does differently: for tests that must notice.
+// The rule that the device breaks, for tests that must detect it.
 enum class Fault : std::uint8_t {
   none,
   events_at_once,  // an event is said to be reached as soon as it is recorded
@@ -44,21 +44,21 @@ enum class Fault : std::uint8_t {
   no_closes,  // memory of another process stays open when it is closed
 };
 
-// What processes can do with each other's memory.
+// The use that processes can make of each other's memory.
 enum class Ipc : std::uint8_t { works, no_handles, no_opening };
 
 struct Options {
   std::uint64_t seed = 1;
   Fault fault = Fault::none;
-  int devices = 1;  // of which each thread uses one at a time; they share their memory and pace
+  int devices = 1;  // a thread uses one at a time; they share their memory and pace
   std::size_t memory = std::size_t{1} << 30;
   std::int64_t fails_at = -1;  // the call with this number; -1: none
   // Queues of a device, which its streams share; 0: each has its own (hardware.h).
   int connections = 0;
-  int blocks = 0;               // of kernels of NCCL that are on a device together; 0: any number
-  std::size_t launches = 1024;  // that wait in a queue; the call that gives one more waits
-  // Of NCCL (nccl.h): messages that leave though nobody takes them yet; and whether two ranks are
-  // connected from the beginning.
+  int blocks = 0;               // NCCL's kernels on a device have at most so many; 0: any number
+  std::size_t launches = 1024;  // a queue holds so many; the call that gives one more waits
+  // For NCCL (fake_nccl.h): messages that leave though nobody takes them yet; and whether two ranks
+  // are connected from the beginning.
   int credits = 0;
   bool connected = false;
   bool by_itself = true;  // else it goes on by step() and take() alone
@@ -95,11 +95,11 @@ void step(int steps);
 // All that it can do next, and to do one of these: to try each.
 [[nodiscard]] std::size_t moves();
 void take(std::size_t move);
-// Of this number, or all: nothing is left to do.
+// Nothing is left to do on the device with this number (-1: on any), nor in a thread of NCCL.
 [[nodiscard]] bool is_idle(int device = -1);
-// What it still has to do: equal, and the same can happen from here on, memory and events apart.
+// The work that is left: if equal, the same can happen from here on, memory and events apart.
 [[nodiscard]] std::string state();
-// Who waits for whom, in words, of what cannot go on.
+// In words, for each stream or thread of NCCL that cannot go on: what it waits for.
 [[nodiscard]] std::vector<std::string> waits();
 
 // A thread that may do what others wait for. While one is, a call in another one that cannot go on

@@ -1,5 +1,5 @@
-// What only the fake device can show: its rules, runs at random, a device that fails, and that a
-// device which breaks a rule is noticed.
+// Tests that only the fake device allows: its rules, runs at random, a device that fails, and one
+// that breaks a rule, which the runs must detect.
 #include "tests/fake_gpu/fake_gpu.h"
 
 #include <gtest/gtest.h>
@@ -306,7 +306,7 @@ TEST_P(FakeGpuFaultTest, is_noticed) {
     ASSERT_TRUE(run.status().ok());
     run.run(2, 6);
     noticed += run.differs(2, 6) ? 1 : 0;
-    fake_gpu::step(1 << 20);  // what is still to be done needs what the run has
+    fake_gpu::step(1 << 20);  // the work that is left needs what the run has
   }
   EXPECT_GT(noticed, 0);
 }

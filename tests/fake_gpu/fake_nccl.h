@@ -32,11 +32,11 @@
 
 namespace fake_gpu {
 
-// Of the next send or receive of this thread: both ends of a message must have the same, which NCCL
-// itself does not see.
+// Tags the next send or receive of this thread: both ends of a message must have the same tag,
+// which NCCL itself does not see.
 void tag_next(std::int64_t tag);
 
-// That have been made and not destroyed.
+// The number of communicators that have been made, and neither destroyed nor aborted.
 [[nodiscard]] int communicators();
 // How many messages each rank has launched, by communicator and peer: part of a state.
 [[nodiscard]] std::string communicators_state();

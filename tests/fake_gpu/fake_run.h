@@ -1,4 +1,4 @@
-// What tests on the fake device have in common.
+// The common parts of tests on the fake device.
 #pragma once
 
 #include <gtest/gtest.h>

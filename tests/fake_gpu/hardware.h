@@ -1,4 +1,4 @@
-// What streams of a fake device share: the queues by which it is given work, and its room.
+// Hardware: the queues by which a fake device is given work, and its room; its streams share both.
 //
 // Where a rule is from:
 //   a device has CUDA_DEVICE_MAX_CONNECTIONS queues, which streams share when there are more of
@@ -24,7 +24,7 @@ class Hardware {
   // connections 0: each stream has a queue of its own. blocks 0: everything fits.
   Hardware(int connections, int blocks) : connections_(connections), blocks_(blocks) {}
 
-  // Of the next stream of a device.
+  // The queue of a new stream of the device.
   int queue_of_new_stream(int device);
   // A place at the end of the queue.
   std::int64_t launch(int device, int queue);

@@ -1,5 +1,5 @@
-// What the fake device has of memory: its own, the host's that is pinned, and how processes open
-// each other's.
+// Memory: the fake device's own memory, the host's that is pinned, and the memory that processes
+// open of each other's.
 //
 // A thread counts as a process of its own, with the number that it was given (be_process); one that
 // was given none (-1) may be any. Memory that another process has opened lies at another address
@@ -29,7 +29,7 @@ class Memory {
 
   // Misuses go there, in words; borrowed.
   explicit Memory(std::vector<std::string>& misuses) : misuses_(misuses) {}
-  // What could not be given back goes with it.
+  // Frees all that was not given back.
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -42,7 +42,7 @@ class Memory {
 
   // Where bytes lie that a process names so; null: it cannot reach them all.
   [[nodiscard]] std::byte* reach(const void* at, std::size_t size, int process) const;
-  [[nodiscard]] bool is_of_another(const void* at) const;  // that was opened
+  [[nodiscard]] bool is_of_another(const void* at) const;  // in memory that was opened
   // Whether it is the device's, its own or that of another process.
   [[nodiscard]] bool is_of_device(const void* at) const;
   // Whether what is named so lies in the allocation that begins at `data`.

@@ -22,7 +22,7 @@ struct Splitting {
   std::size_t round = 0;
   ncclComm_t* made = nullptr;
 };
-// Of this thread, between ncclGroupStart() and ncclGroupEnd().
+// The calls of this thread between ncclGroupStart() and ncclGroupEnd(), or one call outside them.
 struct Group {
   int depth = 0;
   std::vector<Enqueued> enqueued;
@@ -141,7 +141,7 @@ void launch_plan(ncclComm& comm, const std::vector<Enqueued>& enqueued) {
   for (std::size_t i = 1; i < streams.size(); ++i) hold_up(streams[i], streams[0]);
 }
 
-// What a thread of the library does for communicators that do not block.
+// A launch in a thread of the library, for communicators that do not block.
 class Launching final : public Action {
  public:
   explicit Launching(std::vector<Enqueued> enqueued) : enqueued_(std::move(enqueued)) {

@@ -1,4 +1,4 @@
-// What kernels of NCCL that add up do with numbers.
+// The arithmetic of NCCL's kernels that reduce.
 #pragma once
 
 #include <nccl.h>

@@ -1,6 +1,6 @@
-// What the fake of NCCL consists of: communicators, the messages between their ranks, and kernels.
+// The state of the fake of NCCL: communicators, the messages between their ranks, and kernels.
 //
-// Everything lives until the next fake_gpu::begin(), so pointers stay good. With the lock held.
+// Everything lives until the next fake_gpu::begin(), so pointers stay good. Callers hold the lock.
 #pragma once
 
 #include <nccl.h>
@@ -69,7 +69,7 @@ struct SplitRound {
 };
 
 class Plan;
-// What a split may share: kernels that use it run one after another.
+// The resources that a split may share: kernels that use the same run one after another.
 struct Resources {
   std::shared_ptr<Plan> last;
 };
@@ -88,7 +88,7 @@ struct Part {
   bool ended = false;
 };
 
-// What one group has of one communicator, at one rank.
+// The kernel of one group for one communicator, at one rank.
 class Plan final : public Kernel {
  public:
   // Numbers the parts, which are memory of the process.
@@ -129,12 +129,12 @@ struct World {
   ncclComm& make_comm(std::shared_ptr<Clique> clique, int rank, const ncclConfig_t* config,
                       const ncclComm* parent);
 };
-// Of the present device.
+// The world of the present device.
 [[nodiscard]] World& world();
 
 }  // namespace fake_gpu
 
-// What NCCL declares and leaves to its library.
+// A communicator, which NCCL declares and leaves to its library.
 struct ncclComm {
   std::shared_ptr<fake_gpu::Clique> clique;
   std::shared_ptr<fake_gpu::Resources> resources;
@@ -144,7 +144,7 @@ struct ncclComm {
   int blocks = 1;
   bool alive = true;
   bool aborted = false;
-  ncclResult_t state = ncclSuccess;  // of a communicator that does not block
+  ncclResult_t state = ncclSuccess;  // used if it does not block
   std::thread::id inside{};          // none: no thread
   std::size_t splits = 0;
   std::size_t sums = 0;

@@ -27,7 +27,7 @@ class NewFileTest : public testing::Test {
  protected:
   NewFileTest() : folder_(temporary_.path()), path_(folder_ + "/a.json") {}
 
-  // What writing 100 KiB over a good file says, then what is left of it and how many files are
+  // The message of writing 100 KiB over a good file, then what is left of it and how many files are
   // beside it.
   [[nodiscard]] std::string overwrite() const {
     std::ofstream(path_) << "good";

@@ -36,12 +36,12 @@ int run(const std::string& folder) {
     const std::string header = codegen::generate_unproved(program.value(), options);
     if (!save(fmt::format("{}/{}.h", folder, name), header)) return 1;
     includes += fmt::format("#include \"{}.h\"\n", name);
-    entries += fmt::format("      {{{0}::facts, {0}::make_arbiter}},\n", name);
+    entries += fmt::format("      {}::make_arbiter,\n", name);
   }
   const std::string text = fmt::format(
       "#include \"tests/support/stuck_arbiters.h\"\n\n{}\nnamespace ripeline::testing_support "
       "{{\n\n"
-      "std::vector<core::Probe> stuck_arbiters() {{\n  return {{\n{}  }};\n}}\n\n}}\n",
+      "std::vector<MakeArbiter> stuck_arbiters() {{\n  return {{\n{}  }};\n}}\n\n}}\n",
       includes, entries);
   return save(folder + "/stuck_arbiters.cpp", text) ? 0 : 1;
 }

@@ -29,7 +29,7 @@ std::vector<std::byte> some_bytes(Random& random) {
   return bytes;
 }
 
-// Of what was sent, the last one of which this is so.
+// The last of the sent messages for which `fits` is true; null: none.
 template <class Fits>
 const Outgoing* last(const std::vector<Outgoing>& sent, const Fits& fits) {
   for (auto out = sent.rbegin(); out != sent.rend(); ++out) {

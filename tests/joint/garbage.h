@@ -1,4 +1,4 @@
-// What a faulty process may send: repeats of what it sent, and what no process of the run would.
+// Garbage: messages of a faulty process: repeats of its own, and what no process of the run sends.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ enum class GroupBug : std::uint8_t {
   no_new_attempt,    // a ballot that is given again has the number of the one before
   no_second_ballot,  // a ballot is given once in a round
   own_choice,        // the last member chooses among all that may start there
-  log_as_it_comes,   // what the leader says is taken in the order in which it comes
+  log_as_it_comes,   // the leader's log is taken in the order in which it comes
   early_is_lost,     // ballots of the next step are forgotten
   log_is_a_hint,     // a follower that waits for a task of the log starts another one meanwhile
 };

@@ -39,8 +39,8 @@ struct Member {
 struct Happening {
   int to = 0;  // the member
   std::function<Status()> happen;
-  bool asks = false;     // what to do, which is no event of the member
-  core::Task ends = {};  // of a task's end: which, in `step`
+  bool asks = false;     // polls the executor, which is no event of the member
+  core::Task ends = {};  // if a task's end: the task, in `step`
   std::int64_t step = -1;
 };
 
@@ -75,7 +75,7 @@ class GroupRun {
   }
 
   void fill(GroupVerdict& verdict) const {
-    // What it saw comes before what followed from it.
+    // The witness's problem comes first: the run's own may follow from it.
     verdict.broken = witness_.problem().empty() ? problem_ : witness_.problem();
     verdict.agree = facts().agree;
     verdict.members = facts().members;

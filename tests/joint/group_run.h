@@ -28,10 +28,10 @@ struct GroupVerdict {
   int members = 1;
   int replicas = 1;
   bool stuck = false;           // as GroupMachine is
-  std::int64_t events = 0;      // of GroupMachine, each checked
-  std::int64_t agreements = 0;  // of them
+  std::int64_t events = 0;      // GroupMachine's, each checked; without agreements
+  std::int64_t agreements = 0;  // GroupMachine's, each checked
   std::int64_t ballots = 0;     // to how many others does not count
-  std::int64_t retries = 0;     // of them: of a second or later attempt
+  std::int64_t retries = 0;     // ballots of a second or later attempt
   std::string text;             // the program
 };
 
@@ -43,7 +43,7 @@ struct GroupOptions {
 
 [[nodiscard]] GroupVerdict run_group(const GroupProgram& of, std::uint64_t seed,
                                      const GroupOptions& options = {});
-// Of the seed's program.
+// Runs the seed's program.
 [[nodiscard]] GroupVerdict run_group(std::uint64_t seed, GroupBug bug = GroupBug::none);
 
 }  // namespace ripeline::joint

@@ -81,7 +81,7 @@ TEST(GroupRuns, of_one_seed_are_always_the_same) {
   }
 }
 
-// What the generator writes, proved.
+// Runs with generated arbiters, whose programs are proved, end well.
 void end_with(const std::string& golden,
               const std::function<std::unique_ptr<core::Arbiter>(int rank)>& make_arbiter) {
   const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + golden + ".ripe";

@@ -32,7 +32,7 @@ class GroupWitness {
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] bool is_done(int steps) const;
-  // Of the first step that is not done.
+  // The machine is stuck in the first step that is not done.
   [[nodiscard]] bool is_stuck() const;
   [[nodiscard]] std::int64_t held(std::int64_t step, int member, int pool) const;
 

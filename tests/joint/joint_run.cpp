@@ -132,7 +132,7 @@ class JointRun {
     });
   }
 
-  // Of two that gather something else nobody knows which one is right: the line names both.
+  // If two gather something else, nobody knows which one is right: the line names both.
   [[nodiscard]] bool says_apart(const std::string& line) const {
     const Fault& fault = scenario_.faults.empty() ? Fault{} : scenario_.faults.front();
     return fault.kind == FaultKind::apart &&
@@ -256,7 +256,7 @@ class JointRun {
     }
   }
 
-  // Of itself: it is of those that end a run, and took place.
+  // The fault may end the run by itself: it is of a kind that does, and took place.
   [[nodiscard]] bool may_fail(const Fault& fault) const {
     return fault.kind != FaultKind::slow && fault.kind != FaultKind::pause && took_place(fault);
   }

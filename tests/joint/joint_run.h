@@ -25,11 +25,11 @@ struct Verdict {
   bool stuck = false;     // the program itself sticks: no fault was injected
   bool happened = false;  // the faults took place before the run was over
   bool ended_well = false;
-  int survivors = 0;               // that ended because the run failed
-  int named = 0;                   // of them: whose first line names a culprit
+  int survivors = 0;               // processes that ended because the run failed
+  int named = 0;                   // survivors whose first line names a culprit
   bool agreed = true;              // all first lines name the same
   bool blamed_healthy = false;     // a first line names a process that has no part in it
-  std::vector<std::string> lines;  // what each survivor says first
+  std::vector<std::string> lines;  // each survivor's first line
   std::int64_t events = 0;
   std::string log;  // if asked for
 };

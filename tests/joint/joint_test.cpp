@@ -16,7 +16,7 @@ std::string how_to_replay(std::uint64_t seed, FaultKind kind) {
          std::string(name_of(kind));
 }
 
-// What came before the end, for a failing test.
+// The last part of the run's log, for a failing test.
 std::string log_of(std::uint64_t seed, FaultKind kind) {
   constexpr std::size_t kMost = 8000;
   const std::string log = run_seed(seed, {.kind = kind, .log = true}).log;
@@ -48,7 +48,7 @@ TEST(JointRun, of_one_seed_is_always_the_same) {
   }
 }
 
-// What seeds have shown, each once.
+// A defect that a seed has shown once.
 struct Shown {
   std::uint64_t seed;
   FaultKind kind;

@@ -14,7 +14,7 @@ using runtime::Outgoing;
 
 namespace {
 
-constexpr std::size_t kRemembered = 8;  // of what was sent
+constexpr std::size_t kRemembered = 8;  // sent messages
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace ripeline::joint {
 
 class Network {
  public:
-  // What arrives. A delivery's times are those of the timeline.
+  // Receives all that arrives. A delivery's times are those of the timeline.
   struct Receiver {
     std::function<void(int to, runtime::Delivery)> delivery;
     std::function<void(int to, int from)> goodbye;
@@ -55,8 +55,8 @@ class Network {
     core::Time broken{core::Time::max()};  // then no heartbeat gets through
     std::int64_t sends = 0;
     std::int64_t cut_at = -1;    // messages from this one on do not arrive; -1: all do
-    core::Time last_arrival{0};  // of what was sent so far
-    core::Time last_sign{0};     // of a message
+    core::Time last_arrival{0};  // the latest of what was sent so far
+    core::Time last_sign{0};     // when a message last came
     core::Time heartbeat_delay{0};
     std::vector<runtime::Outgoing> sent;  // the last few
   };
@@ -72,7 +72,7 @@ class Network {
   [[nodiscard]] const Wire& wire(int from, int to) const { return wires_[index(from, to)]; }
   core::Time draw_delay();
   void lose(int from, int to, const std::string& how, core::Time delay);
-  // What is on its way from one to the other arrives up to some message.
+  // May choose a message: from it on, nothing that is on its way from one to the other arrives.
   void drop_some(int from, int to);
   [[nodiscard]] bool beats(int process, core::Time when) const;
 

@@ -18,16 +18,16 @@ class PlantedBug {
   // The tables that ranks are given. The witness has the true ones.
   virtual void change_facts(std::vector<core::EdgeFacts>& /*edges*/,
                             std::vector<core::InboxFacts>& /*inboxes*/) {}
-  // What a process wants done.
+  // Changes the actions that a process wants done.
   virtual void change_actions(int /*process*/, runtime::Actions& /*actions*/) {}
-  // What a process is given. What is left in `deliveries` it gets, in this order.
+  // Changes the deliveries to a process: it gets those that are left, in this order.
   virtual void change_deliveries(int /*process*/, bool /*has_rank*/,
                                  std::vector<runtime::Delivery>& /*deliveries*/) {}
   // Whether the process is told that it has ended.
   virtual bool passes_on(int /*process*/, const runtime::Ended& /*ended*/) { return true; }
   // Whether the process is told that the peer was heard.
   virtual bool passes_on_heard(int /*process*/, int /*peer*/) { return true; }
-  // What a process's limits are.
+  // Changes the limits of a process.
   virtual void change_limits(int /*process*/, runtime::FaultLimits& /*limits*/) {}
   // A rank stays attached after its step.
   virtual bool keeps_attached() { return false; }

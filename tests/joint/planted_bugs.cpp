@@ -44,7 +44,7 @@ class GrantDropped final : public PlantedBug {
 
 // ---------------------------------------------------------------- Rank
 
-// Of two messages to one rank that leave at once, each carries the other's payload.
+// Two messages to one rank that leave at once carry each other's payload.
 class PayloadsSwapped final : public PlantedBug {
   void change_actions(int /*process*/, Actions& actions) override {
     Outgoing* first = nullptr;
@@ -56,7 +56,7 @@ class PayloadsSwapped final : public PlantedBug {
   }
 };
 
-// What all tasks of a lane need goes to the first of them alone.
+// A payload that all tasks of a lane need goes to the first of them alone.
 class SharedInputTaken final : public PlantedBug {
   void change_facts(std::vector<core::EdgeFacts>& edges,
                     std::vector<core::InboxFacts>& /*inboxes*/) override {
@@ -98,7 +98,7 @@ class EndForgotten final : public PlantedBug {
 
 // ---------------------------------------------------------------- Process
 
-// What comes while no rank is attached is not kept.
+// Payloads that come while no rank is attached are not kept.
 class EarlyMessageDropped final : public PlantedBug {
   void change_deliveries(int /*process*/, bool has_rank,
                          std::vector<Delivery>& deliveries) override {
@@ -115,7 +115,7 @@ class RankNotDetached final : public PlantedBug {
 
 // ---------------------------------------------------------------- Gathers
 
-// What a process gives is sent up twice.
+// A process sends its part of a gather up twice.
 class GatherTwice final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     if (process == 0) return;
@@ -127,7 +127,7 @@ class GatherTwice final : public PlantedBug {
   }
 };
 
-// What process 0 sends down reaches one child only.
+// The gather that process 0 sends down reaches one child only.
 class GatherStops final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
@@ -147,7 +147,7 @@ class ReportForgotten final : public PlantedBug {
   }
 };
 
-// What a process reports reaches its neighbours alone.
+// A process's report reaches its neighbours alone.
 class ReportNotPassedOn final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
@@ -158,7 +158,7 @@ class ReportNotPassedOn final : public PlantedBug {
   }
 };
 
-// That a peer was heard is not passed on.
+// Signs of life from peers are not passed on.
 class NotHeard final : public PlantedBug {
   bool passes_on_heard(int /*process*/, int /*peer*/) override { return false; }
 };
@@ -179,7 +179,7 @@ class AnswersAwaited final : public PlantedBug {
 
 // ---------------------------------------------------------------- the transport
 
-// That a peer is gone is told before what it sent last.
+// The loss of a peer is delivered before what the peer sent last.
 class LostOvertakes final : public PlantedBug {
   bool lost_overtakes() override { return true; }
 };

@@ -28,7 +28,7 @@ struct NamedBug {
 
 struct Finding {
   std::uint64_t seed = 0;
-  std::string how;  // what is wrong
+  std::string how;  // the broken invariant, or a survivor's first line
 };
 // The first seed, of so many from `from`, whose run breaks an invariant with the bug, or blames
 // somebody who has no part in it where without the bug nobody does.

@@ -143,7 +143,7 @@ void connect(Scenario& scenario, bool are_all) {
 }
 
 void draw_traits(Scenario& scenario, Random& random) {
-  const int engines = random.below(4);  // of one kind, or mixed
+  const int engines = random.below(4);  // all of one kind, or mixed
   for (int process = 0; process < scenario.processes; ++process) {
     ProcessTraits& traits = scenario.traits.emplace_back();
     traits.clock_offset = random.between(Time(seconds(1)), Time(seconds(1'000'000)));

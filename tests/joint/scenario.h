@@ -38,10 +38,10 @@ inline constexpr std::array<std::string_view, 13> kFaultKinds = {
 struct Fault {
   FaultKind kind = FaultKind::none;
   int process = 0;
-  int other = 0;              // of a cut
-  core::Time lasts{0};        // of a task or a stop
-  std::uint64_t seed = 0;     // of what garbage
-  std::int64_t at_event = 0;  // of the timeline
+  int other = 0;              // the other end of a cut, or of garbage
+  core::Time lasts{0};        // the length of a task, a pause or a stop
+  std::uint64_t seed = 0;     // draws the garbage, or how a process is slow
+  std::int64_t at_event = 0;  // by the timeline's count
 };
 
 enum class EngineKind : std::uint8_t {
@@ -58,7 +58,7 @@ struct ProcessTraits {
   core::Time heartbeat_phase{0};
 };
 
-// What messages take: most of them up to `usual`, one in `rare_one_in` up to `rare`.
+// The time that a message, task or pause takes: up to `usual`, one in `rare_one_in` up to `rare`.
 struct Delays {
   core::Time usual{0};
   core::Time rare{0};
@@ -79,7 +79,7 @@ struct Scenario {
   std::vector<Subject> subjects;  // one program, or two in turn
   int processes = 1;
   std::vector<std::vector<int>> neighbours;  // by process
-  int steps = 1;                             // of each program
+  int steps = 1;                             // per program
   bool gathers = false;                      // between the steps; if there are two programs, always
   std::vector<ProcessTraits> traits;         // by process
   Delays messages;
@@ -90,8 +90,9 @@ struct Scenario {
   std::vector<Fault> faults;
 };
 
-// Of this kind: its faults have no place yet. Each process is connected with each, or, in two of
-// three seeds, with its neighbours (runtime/neighbours.h).
+// Draws a scenario of this kind: its faults have no position yet. Each process is connected with
+// each, or, in two of three seeds and unless `connects_all`, with its neighbours
+// (runtime/neighbours.h).
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
 // The kind that this seed stands for.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);

@@ -176,7 +176,7 @@ void SimulatedProcess::receive() {
   }
 }
 
-// What came while nobody read counts from when it is read.
+// A sign of life from before the last wait counts from that wait, since nobody read until then.
 void SimulatedProcess::read_signs() {
   for (const int peer : world_.scenario.neighbours[index(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);

@@ -21,7 +21,7 @@
 
 namespace ripeline::joint {
 
-// What all processes of a run share.
+// The state that all processes of a run share.
 struct World {
   const Scenario& scenario;
   Timeline& timeline;
@@ -29,10 +29,10 @@ struct World {
   std::vector<std::unique_ptr<Witness>>& witnesses;  // by program
   PlantedBug& bug;
   Log& log;
-  std::string problem = {};  // that no witness sees
+  std::string problem = {};  // a problem that no witness sees
 };
 
-// What its next task, or step, does.
+// The behaviour of a process's next task.
 enum class NextTask : std::uint8_t { as_usual, fails, never_ends, takes_long };
 
 class SimulatedProcess {
@@ -133,9 +133,9 @@ class SimulatedProcess {
   bool stopped_ = false;
   std::vector<std::function<void()>> when_resumed_;
 
-  std::deque<Start> queue_;  // of the engine
+  std::deque<Start> queue_;  // the engine's
   bool engine_runs_ = false;
-  std::deque<runtime::Ended> ended_;  // of an engine beside the loop
+  std::deque<runtime::Ended> ended_;  // ends that the loop has not taken
   core::Time longest_busy_{0};
 
   bool finishing_ = false;

@@ -13,7 +13,7 @@ class Tally {
  public:
   void add(const Verdict& verdict);
   [[nodiscard]] std::int64_t broken() const { return broken_; }
-  // Of runs with one fault: first lines that name a culprit, of all.
+  // The share of first lines that name a culprit, in runs with one fault.
   [[nodiscard]] double named() const;
   // The runs of this kind whose faults took place.
   [[nodiscard]] std::int64_t happened(FaultKind kind) const;
@@ -36,7 +36,7 @@ class Tally {
   std::int64_t broken_ = 0;
 };
 
-// Of one run: what is broken, and what its survivors say first.
+// One run in words: what is broken, and what its survivors say first.
 [[nodiscard]] std::string report_of(const Verdict& verdict);
 
 }  // namespace ripeline::joint

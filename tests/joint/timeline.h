@@ -20,7 +20,7 @@ class Timeline {
   explicit Timeline(std::uint64_t seed) : random_(seed) {}
 
   [[nodiscard]] core::Time now() const { return now_; }
-  // Of events that have been.
+  // The number of events that have happened.
   [[nodiscard]] std::int64_t count() const { return count_; }
 
   void at(core::Time when, Action action) {

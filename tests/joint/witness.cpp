@@ -32,7 +32,7 @@ core::OwnedFacts changed(const core::ProgramFacts& facts, PlantedBug& bug) {
   return core::OwnedFacts(copy);
 }
 
-// What a payload says it is: of which program, step, edge and microbatch.
+// The origin that a payload carries: its program, step, edge and microbatch.
 using Tag = std::array<std::int64_t, 4>;
 
 Payload payload_of(const Tag& tag, const std::shared_ptr<int>& keeper) {

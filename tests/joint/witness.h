@@ -33,19 +33,19 @@ class Witness {
 
   [[nodiscard]] const core::ProgramFacts& facts() const { return told_.facts(); }
   [[nodiscard]] int microbatches() const { return microbatches_; }
-  // Of a rank: the interpreter, which tells this witness.
+  // The arbiter of a rank: the interpreter, which reports its events to this witness.
   [[nodiscard]] std::unique_ptr<core::Arbiter> arbiter(int rank);
 
   // A call that the rank wants run.
   void called(const runtime::Call& call);
-  // What it gives; the same for a task whenever it runs.
+  // Fills the call's outputs; they are the same for a task whenever it runs.
   void give(runtime::Call& call);
   void holds(int rank, std::int64_t step, const core::Ledger& ledger);
   void done(int rank, std::int64_t step);
   // A faulty process repeats what it sent: it may come after its step.
   void expect_repeats() { repeats_ = true; }
 
-  // What was wrong first, or nothing.
+  // The first problem, or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   // All ranks began this step, and the machine cannot go on in it.
   [[nodiscard]] bool is_stuck() const;

@@ -33,7 +33,7 @@ struct End {
   NcclEnd machine{};
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
-  std::int16_t* data = nullptr;  // of the device: by number
+  std::int16_t* data = nullptr;  // on the device, by message number
   std::deque<Unseen> unseen{};
 };
 
@@ -42,8 +42,8 @@ struct Edge {
   int to = 0;
   std::vector<std::int16_t>
       messages{};               // by number: edge of the program * microbatches + microbatch
-  std::size_t most = 0;         // of a step
-  std::uint64_t announced = 0;  // of which the receiver has heard of so many
+  std::size_t most = 0;         // messages in a step
+  std::uint64_t announced = 0;  // messages; the receiver has heard of `heard` of them
   std::uint64_t heard = 0;
 };
 
@@ -258,7 +258,7 @@ class EdgeRun::World {
     ncclGroupEnd();
     fake_gpu::step(kEverything);
   }
-  // Of the end's communicator.
+  // The ranks of the end's communicator, in its own order.
   std::pair<int, int> ranks_of(const End& end) const {
     const Edge& one = edge(end.edge);
     if (rules_.pair && one.to < one.from) return {one.to, one.from};
@@ -331,7 +331,7 @@ class EdgeRun::World {
     }
   }
 
-  // Of a communicator that does not block: the last call on it is over.
+  // Always true of blocking communicators; of others, once the last call on them is over.
   bool is_free(const End& end) const {
     ncclResult_t state = ncclSuccess;
     if (rules_.non_blocking) ncclCommGetAsyncError(end.comm, &state);
@@ -406,7 +406,7 @@ class EdgeRun::World {
   int first_lane_ = 0;       // the first that needs nothing
   std::vector<bool> waits_;  // by rank: in a call that waits for its device
   std::vector<Edge> edges_;
-  std::vector<End> ends_;  // of edge e: the sender at 2e, the receiver behind it
+  std::vector<End> ends_;  // edge e: the sender at 2e, the receiver at 2e + 1
 };
 
 EdgeRun::EdgeRun(const spec::Machine& machine, const EdgeRules& rules)

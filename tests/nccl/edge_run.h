@@ -16,7 +16,7 @@
 
 namespace ripeline::testing_support {
 
-// What is done otherwise than runtime/cuda/carriers/nccl_end.h says, and on what device.
+// The departures from the rules of runtime/cuda/carriers/nccl_end.h, and the kind of device.
 struct EdgeRules {
   bool pair = false;          // one communicator for both directions
   bool shared = false;        // communicators are split with splitShare
@@ -26,7 +26,7 @@ struct EdgeRules {
   bool synchronises = false;  // a host may wait for its whole device at any time
   bool non_blocking = false;  // and the event is recorded while the launch is in progress
   bool push = false;          // copies by the sender alone, instead of NCCL
-  int connections = 0;        // of a device; 0: each stream has its own
+  int connections = 0;        // per device; 0: each stream has its own
   bool stepwise = false;      // the device does one thing at a time, whichever it likes
 };
 
@@ -39,7 +39,7 @@ struct EdgeChoice {
 
 class EdgeRun {
  public:
-  // Of a program whose links are unbounded. Borrowed.
+  // The machine is borrowed; its program's links must be unbounded.
   EdgeRun(const spec::Machine& machine, const EdgeRules& rules);
   ~EdgeRun();
   EdgeRun(const EdgeRun&) = delete;
@@ -52,9 +52,9 @@ class EdgeRun {
   // Equal: the same can happen from here on.
   [[nodiscard]] std::string state() const;
   [[nodiscard]] bool is_done() const;
-  // What went wrong: a message that was taken before it was there. Empty: nothing.
+  // The fault, such as a message that was taken before it was there; empty: none.
   [[nodiscard]] const std::string& wrong() const;
-  // Who waits for whom, a line each.
+  // One line per wait: who waits, and for what.
   [[nodiscard]] std::string waits() const;
 
  private:

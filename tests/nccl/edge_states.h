@@ -12,9 +12,9 @@ namespace ripeline::testing_support {
 struct EdgeStates {
   bool all = false;              // every state was visited, and each comes to the end of all tasks
   bool stuck = false;            // a state from which nothing goes on
-  std::string wrong;             // of a run in which a rank took what was not there
-  std::int64_t states = 0;       // that were visited
-  std::vector<std::string> run;  // of a stuck or wrong one, the shortest: what happened, in words
+  std::string wrong;             // the fault of a run in which a rank took what was not there
+  std::int64_t states = 0;       // visited
+  std::vector<std::string> run;  // the shortest stuck or wrong run, one event per element, in words
   std::string waits;             // at the end of that run
 };
 

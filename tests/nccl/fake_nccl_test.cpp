@@ -233,7 +233,7 @@ TEST_F(FakeNcclTest, the_streams_of_a_group_wait_for_each_other) {
 // help.
 TEST_F(FakeNcclTest, the_kernels_of_a_group_are_launched_by_hash_and_not_as_called) {
   // Hashes of communicators in the order in which they are made.
-  const Comms a = communicator(2);  // of ranks 0 and 1
+  const Comms a = communicator(2);  // ranks 0 and 1
   const Comms b = communicator(2);
   const bool b_first = 2 * 0x9E3779B97F4A7C15U < 0x9E3779B97F4A7C15U;
   ASSERT_TRUE(b_first);
@@ -410,7 +410,8 @@ TEST_F(FakeNcclHostsTest, a_launch_into_a_full_queue_waits) {
       }
       is_well = is_well && ncclSend(number, 1, ncclInt, 1 - rank, comm, other) == ncclSuccess;
     });
-    // One communicator: what is sent stays behind the receive, but no call waits.
+    // On one communicator the send runs after the receive; a call waits for that in a full queue
+    // only.
     EXPECT_EQ(well[0] && well[1], launches > 8) << lines(fake_gpu::misuses());
     EXPECT_EQ(says(fake_gpu::misuses(), "a launch into a full queue"), launches < 8);
   }

@@ -359,7 +359,7 @@ TEST_F(NcclCarrierTest, nothing_may_come_after_the_last) {
   EXPECT_EQ(text_of(receive(1)), "the sender announced message 1 after all of its 1");
 }
 
-// Of what it announced nothing comes; the buffers that wait for it are given back.
+// The announced messages never come; the buffers that wait for them are given back.
 TEST_F(NcclCarrierTest, who_announces_and_does_not_send_holds_nobody_up_once_it_is_gone) {
   connect_all(by_nccl(3));
   say(0, 1, Launched{.number = 0, .sizes = {1000}, .head = {}});

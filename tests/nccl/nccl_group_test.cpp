@@ -52,7 +52,7 @@ bool has_misuse(const std::string& text) {
 
 class NcclGroupTest : public testing_support::FakeGpuTest {
  protected:
-  // What a rank has: its number, a stream that computes, and a group on each of two communicators.
+  // One rank: its number, a stream that computes, and a group on each of two communicators.
   struct Place {
     int rank;
     Stream stream;

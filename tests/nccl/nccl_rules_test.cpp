@@ -70,7 +70,7 @@ class OneForBoth final : public ProcessLibrary {
   }
 };
 
-// Of the fake itself, made as the plug-in does not make them.
+// A communicator of the fake itself, made as the plug-in does not make one.
 class RawComm final : public NcclComm {
  public:
   explicit RawComm(ncclComm_t comm) : comm_(comm) {}
@@ -173,7 +173,7 @@ class LaunchesLater final : public ProcessLibrary {
 
 constexpr int kMicrobatches = 6;
 
-// What is wrong with it; empty: nothing. Ranks have a device each.
+// Runs two ranks with a device each; returns their faults as text, empty: none.
 std::string wrong_with(DeviceRunOptions options, fake_gpu::Options device,
                        const std::function<void(DeviceRun&)>& prepare = nullptr) {
   static const ProvedText proved(kSplitV, 2);
@@ -190,13 +190,13 @@ std::string wrong_with(DeviceRunOptions options, fake_gpu::Options device,
     const Status& status = run.toys().rank(rank).status;
     if (!status.ok()) wrong += status.message() + "\n";
   }
-  fake_gpu::step(1 << 20);  // what is still to be done needs what the run has
+  fake_gpu::step(1 << 20);  // operations still queued need what the run owns
   return wrong;
 }
 
 class NcclRulesTest : public testing_support::FakeGpuTest {
  protected:
-  // What is wrong with the first run of these seeds with which anything is.
+  // The faults of the first run among these seeds that has any.
   template <class Run>
   static std::string first_wrong(std::uint64_t seeds, const Run& run) {
     std::string wrong;

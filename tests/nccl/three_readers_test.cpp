@@ -31,8 +31,8 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Of an order whose sends and receives are paired, under all layouts, levels and credits; and what
-// was left out, since a batch has several communicators.
+// Cases over all layouts, levels and credits: `stuck` and `ended` where sends and receives are
+// paired, `mismatched` where not, `left_out` where a batch has several communicators.
 struct Tally {
   int stuck = 0;
   int ended = 0;
@@ -92,8 +92,8 @@ TEST(ThreeReaders, agree_on_random_orders) {
   EXPECT_GT(tally.ended, tally.stuck / 10);
 }
 
-// What each rank of a chain ran when any task that may start was drawn, as a file of PyTorch's;
-// with the microbatches of an op in their order, every other time.
+// An order of a chain in which each next task is drawn from those that may start, as a file of
+// PyTorch's; half of the orders have the microbatches of an op in turn.
 std::string random_order(int ranks, int microbatches, std::mt19937_64& random) {
   const auto count = static_cast<std::size_t>(microbatches);
   std::vector<std::vector<int>> done(static_cast<std::size_t>(ranks), std::vector<int>(count));

@@ -22,7 +22,7 @@ using Kind = WireAction::Kind;
 
 namespace {
 
-// Of a rank's point of view: which communicator an action is on.
+// The communicator that a rank's action is on.
 using Key = std::vector<int>;
 
 Key key_of(const WireAction& action, int rank, WireLayout layout) {
@@ -69,7 +69,7 @@ class Run {
  private:
   struct Rank {
     std::size_t next = 0;  // action to issue
-    int* data = nullptr;   // of the device: what is sent, and what is received
+    int* data = nullptr;   // on the device: what is sent, and what is received
     std::map<int, cudaStream_t> streams;
     std::map<Key, ncclComm_t> comms;
     std::vector<cudaEvent_t> done;  // by action
@@ -179,7 +179,7 @@ class Run {
   }
 
   void issue_batch(int rank, std::size_t first, std::size_t end) {
-    std::map<Key, cudaStream_t> streams;  // of kernels
+    std::map<Key, cudaStream_t> streams;  // the kernels', by communicator
     for (std::size_t i = first; i < end; ++i) {
       const WireAction& action = actions(rank)[i];
       cudaStream_t& stream = streams[key_of(action, rank, options_.layout)];

@@ -17,8 +17,8 @@ namespace ripeline::testing_support {
 
 struct WireRun {
   bool ended = false;
-  std::string waits;                 // who waits for whom, if it has not ended
-  std::vector<std::string> misuses;  // what the fakes saw, mismatches among it
+  std::string waits;                 // one line per wait; empty if it has ended
+  std::vector<std::string> misuses;  // as the fakes report them, mismatches included
 };
 
 // Credits of channels are not in it, only those of all.

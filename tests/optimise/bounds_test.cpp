@@ -40,7 +40,7 @@ Uniform v(const Row& row, int memory) {
   return problem;
 }
 
-// What the bound is above the work of a rank.
+// The bound minus the work of a rank.
 std::int64_t bubble(const Uniform& u, Objective objective) {
   const std::int64_t stages = u.placement == spec::Placement::v ? 2 : 1;
   return lower_bound(u, objective).value -
@@ -236,7 +236,7 @@ class Draws {
     return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
 
-  // Of a V placement, memory begins at the two chunks without which nothing ends.
+  // A V placement gets room for two chunks at least, without which nothing ends.
   testing_support::TinyProblem problem(bool by_span) {
     const int most = by_span ? 2 : 4;
     testing_support::TinyProblem p{.v = between(0, 1) == 1, .ranks = between(1, by_span ? 2 : 3)};

@@ -1,4 +1,4 @@
-// What a search claims is believed only where the proof and the simulator agree: each lie is named.
+// A search's claims are believed only where the proof and the simulator agree: each lie is named.
 #include "optimise/certified.h"
 
 #include <gtest/gtest.h>

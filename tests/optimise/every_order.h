@@ -21,10 +21,10 @@ struct TinyProblem {
   std::int64_t weight = 1;
   std::int64_t latency = 0;
   std::int64_t memory = 1;
-  // What F takes of it, and how much of that stays from the end of I to the end of W.
+  // Units of it that F takes, and those left of them from the end of I to the end of W.
   std::int64_t activation = 1;
   std::int64_t after_input = 1;
-  // Of each stage its F, I and W, where stages differ; else empty.
+  // Costs of F, I and W, stage by stage, where stages differ; else empty.
   std::vector<std::int64_t> takes = {};
   int chunks = 1;
   // How many times `activation` and `after_input` each stage holds, where stages differ; else

@@ -136,7 +136,7 @@ class EveryRow {
   }
 
  private:
-  using Ends = std::vector<std::int64_t>;  // of each stage, then of each task
+  using Ends = std::vector<std::int64_t>;  // per stage, then per task
 
   [[nodiscard]] std::size_t task(int lane, int microbatch) const {
     return static_cast<std::size_t>(c_.stages + lane * c_.microbatches + microbatch);

@@ -1,4 +1,4 @@
-// What paired runs are worth.
+// Gains that paired runs show, their intervals, and doubts that one is slower.
 #include "optimise/racing/gain.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace ripeline::simulate {
 namespace {
 
 TEST(Gain, of_a_mean_has_the_interval_of_student_s_t) {
-  // Of 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
+  // Values 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
   const std::vector<double> logs = {1, 2, 3, 4, 5};
   const Gain gain = gain_of(logs);
   EXPECT_NEAR(std::log(gain.ratio), 3, 1e-12);
@@ -78,7 +78,7 @@ Pairs drawn_pairs(std::mt19937_64& random, int runs) {
   return pairs;
 }
 
-// Of normal logarithms with spreads of .1 and .05 percentiles are .05 normal quantiles apart.
+// Percentiles of normal logarithms with spreads of .1 and .05 are .05 normal quantiles apart.
 TEST(Gain, of_a_percentile_lies_in_its_interval_with_the_confidence_that_it_claims) {
   constexpr int kTries = 400;
   const struct {
@@ -111,7 +111,7 @@ TEST(Doubt, is_student_s_of_a_mean) {
   EXPECT_EQ(doubt_that_slower(std::vector<double>(5, 1), none, {}), 0);
 }
 
-// Of two that are equally fast one seems slower beyond a doubt of 5 % one time in twenty.
+// One of two equally fast runs seems slower with a doubt below 5 % one time in twenty.
 TEST(Doubt, is_as_often_small_as_it_says) {
   constexpr int kTries = 400;
   for (const Measure measure : {Measure{}, Measure{.percentile = 50}, Measure{.percentile = 90}}) {

@@ -1,5 +1,5 @@
-// One path from a program to a program: of random programs of all features, with random costs, each
-// order that is found is proved, and the simulator times it exactly as the search does.
+// From a program to its order and back to a program. For random programs of all features and random
+// costs, each order that is found is proved, and the simulator times it exactly as the search does.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST(OnePath, of_random_programs_is_proved_and_timed_exactly) {
   EXPECT_GE(found - exact, found / 8) << "seed " << seed;
 }
 
-// What moves say of their order is what the order takes.
+// The wall time that the moves report for their best order is the time that it takes.
 TEST(OnePath, moves_keep_to_the_times_of_their_order) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   std::uint64_t moved = 0;

@@ -133,7 +133,7 @@ TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
   }
 }
 
-// What is told is put together in the best way, and asked for again where it is not the best.
+// Parts are put together in the best way; one whose optimum is not known is asked for again.
 TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   const Posed posed = optimise::posed(chain(8, 64, 6));
   const auto one = posed.problem->of_length(1);
@@ -230,7 +230,7 @@ pipeline two {
   EXPECT_FALSE(PartBounds::of(one->model(), 4));
 }
 
-// What may be held depends on how many microbatches there are: parts say nothing of the whole.
+// Capacities may depend on the number of microbatches: parts say nothing of the whole then.
 TEST_F(PartBoundsTest, are_not_of_other_capacities) {
   const auto text = [](const char* most) {
     return std::string(R"(
@@ -287,7 +287,7 @@ TEST_F(PartBoundsTest, are_rounded_down_by_what_fits_their_times) {
   const Time by = divisor / kUnit;
   EXPECT_LT(15000 / 150, by);
   EXPECT_LT(by, 15400 / 30);
-  // Of a trip down and up and a microbatch's work, a thousandth is lost at most.
+  // Rounding loses at most .1 % of a trip down and up, and .2 % of a microbatch's work on a rank.
   const auto lost = [&](Time trips, Time latencies) {
     const Time rounded = trips * (18546 / by + 18097 / by) + latencies * (762 / by) + 9321 / by;
     const Time exact = trips * (18546 + 18097) + latencies * 762 + 9321;

@@ -41,7 +41,7 @@ Value value_of(const std::vector<std::int64_t>& costs, std::vector<int> first) {
   return value;
 }
 
-// Of all cuts.
+// The best value over all cuts.
 Value best_value(const std::vector<std::int64_t>& costs, int stages) {
   Value best{std::numeric_limits<std::int64_t>::max(), 0};
   std::vector<int> first = {0};
@@ -71,7 +71,7 @@ TEST(PlacedModel, cuts_layers_into_the_most_even_stages) {
     ASSERT_EQ(first.size(), static_cast<std::size_t>(stages));
     EXPECT_EQ(first.front(), 0);
     EXPECT_EQ(value_of(costs, first), best_value(costs, stages));
-    // Of equal cuts the same one, whatever the unit.
+    // Among equally good cuts it is the same one, whatever the unit.
     std::vector<PlacedModel::Costs> layers;
     for (const std::int64_t cost : costs) {
       layers.push_back({.forward = {333'333'333 * (cost + 3), 1'000}, .input = {}, .weight = {}});
@@ -104,7 +104,7 @@ TEST(PlacedModel, has_equal_stages_where_layers_are_alike) {
 TEST(PlacedModel, counts_what_a_stage_holds_by_its_layers) {
   PlacedModel model;
   model.ranks = 2;
-  model.memory = {2, 1};  // of two layers each
+  model.memory = {2, 1};  // microbatches in two layers, a rank's average
   model.layers = layers_of({1, 1, 1, 9});
   model.first_layers = cut(model.layers, 2);
   EXPECT_EQ(model.first_layers, (std::vector{0, 3}));

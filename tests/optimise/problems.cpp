@@ -58,8 +58,8 @@ Drawn drawn(std::uint64_t seed) {
   options.max_chunks = 3;
   Drawn made;
   made.text = testing_support::random_program_text(seed, options);
-  // Of each op a cost that is a number, or differs from stage to stage or microbatch to microbatch.
-  // Not beside a pair, which may not take less than either alone.
+  // Each op gets a cost that is a number, or differs from stage to stage or microbatch to
+  // microbatch. Programs with a pair get none: it may not take less than either task alone.
   const int kind = made.text.find("pair ") == std::string::npos ? below(4) : 0;
   const std::regex op("( op [^{\n]*\\{)");
   std::string text;

@@ -55,7 +55,7 @@ pipeline chain {
 )");
   EXPECT_EQ(bounds(program, 1, with_latency(1)),
             "19 by path to 0B0 / 19 by path to 0B0, in the span of rank 0");
-  // Of rank 2, all F and B come between two forwards and messages and two backwards and messages.
+  // All F and B of rank 2 come between two forwards and messages and two backwards and messages.
   EXPECT_EQ(bounds(program, 8, with_latency(1)),
             "54 by work of rank 2 / 54 by work of rank 2, in the span of rank 0");
 }

@@ -16,7 +16,7 @@
 namespace ripeline::optimise {
 namespace {
 
-// Of many seeds far from those of the race.
+// Logarithms of the makespans under many seeds far from those of the race.
 std::vector<double> logs_of(const spec::Program& program, int microbatches,
                             const simulate::TimingOptions& times) {
   simulate::Contestant contestant(program, microbatches);
@@ -29,7 +29,7 @@ std::vector<double> logs_of(const spec::Program& program, int microbatches,
   return logs;
 }
 
-// What races, and under which times.
+// A program that races, and the times under which it does.
 struct Contest {
   spec::Program program;
   int microbatches = 1;
@@ -55,7 +55,7 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
     const auto [program, microbatches, times] = drawn_contest(seed + i);
     simulate::RaceResult result;
-    // Of a program whose own dispatch is not proved there is no race.
+    // A program whose own dispatch is not proved does not race.
     if (!simulate::race(program, microbatches, times, {.seeds = 8}, result).ok()) continue;
     ++raced;
     if (!result.pick) continue;

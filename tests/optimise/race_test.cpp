@@ -260,7 +260,7 @@ TEST(Race, passes_over_what_is_fastest_but_not_beyond_doubt) {
   EXPECT_GT(result.measured.low, 1);
 }
 
-// What it held on the seeds that chose is not all that it may hold.
+// A candidate may hold more on the seeds that measure than it held on those that chose.
 TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   const RaceResult result = slow_raced(11, 3);
   const Trial& greedy = result.trials[1];
@@ -311,7 +311,7 @@ TEST(Race, a_trial_that_fails_keeps_its_verdict_and_says_how) {
   RaceResult result;
   const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
   ASSERT_TRUE(race(program, 6, times_of("uniform=0.3"), {.seeds = 5}, result).ok());
-  const Trial& loose = result.trials.back();  // what failed comes last
+  const Trial& loose = result.trials.back();  // trials that failed come last
   EXPECT_EQ(loose.end, End::stuck);
   EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
   const std::string excluded = loose.excluded.value_or("");
@@ -372,7 +372,7 @@ pipeline meets {
 }
 
 TEST(Race, stops_when_it_is_told_to) {
-  for (const int runs : {0, 3, 7, 12, 30}) {  // of the first, of others, and of the pick
+  for (const int runs : {0, 3, 7, 12, 30}) {  // stops in runs of the first, of others, of the pick
     RaceResult result;
     int asked = 0;
     const core::Status status =
@@ -386,7 +386,7 @@ TEST(Race, stops_when_it_is_told_to) {
   }
 }
 
-// What the program does stays unless something is faster, whatever kind of dispatch it has.
+// The program's own dispatch stays unless something is faster, whatever kind of dispatch it is.
 TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
@@ -545,7 +545,7 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
       EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
     }
   }
-  // What is known may be wrong, and then so is the order; what runs takes what it takes.
+  // Estimates of the costs may be wrong, and then so is the order; tasks take their true times.
   ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
   bool differs = false;
   for (options.seed = 1; options.seed <= 20; ++options.seed) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace ast = spec::ast;
 
-constexpr int kPrograms = 4;  // that one number repairs
+constexpr int kPrograms = 4;  // repairable by one number
 constexpr int kMostLanes = 12;
 constexpr VerifyOptions kJudging{.solver_steps = 1'000'000, .search_states = 5'000};
 

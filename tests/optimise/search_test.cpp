@@ -104,7 +104,7 @@ std::string mistake_in(const Uniform& uniform, const FoundOrder& order) {
 }
 
 struct FoundOnes {
-  std::int64_t bubble = -1;  // of the objective; -1: no order
+  std::int64_t bubble = -1;  // by the objective; -1: no order
   std::string method;
   std::vector<FoundOrder> orders;
 };
@@ -246,7 +246,7 @@ TEST(Search, finds_the_same_with_the_same_seed_and_steps) {
   EXPECT_NE(rows(7), rows(8));  // the annealing, which draws, is reached
 }
 
-// What must be left is left of the capacity: a rank may hold 2 of 3 here, and start with 1 held.
+// `leaving` counts from the capacity: a rank may hold 2 of 3 here, and start F with 1 held.
 TEST(Search, knows_an_assertion_beside_room_that_is_left) {
   const Posed made = posed(
       "pipeline p { microbatches 4; stages 2; place s on s; op F forward { needs F at prev; "
@@ -278,8 +278,8 @@ TEST(Search, asks_no_room_for_microbatches_that_there_are_not) {
   EXPECT_FALSE(posed(text, 2, 0).problem->fits());
 }
 
-// What a microbatch takes of a rank's room: where two copies of the model share it, one of both;
-// where it is given back on the way and taken again, once; and nothing that is taken once a step.
+// A microbatch's room counts once: in one copy of the model where two share a rank, and where it is
+// given back on the way and taken again. Room that is taken once a step does not count.
 TEST(Search, counts_room_in_microbatches) {
   const std::string ops =
       "op F forward on m where m % 2 == (s < 2 ? 0 : 1) { needs F at prev; acquires a 3; } op O "

@@ -44,8 +44,8 @@ struct Step {
   int latency = 0;
   int capacity = 4;
   bool is_v = false;    // two stages a rank, with one pool
-  int takes = 1;        // of the pool, by a forward
-  int input_gives = 0;  // of that; the weight gradient gives the rest
+  int takes = 1;        // units of the pool, by a forward
+  int input_gives = 0;  // units of those; the weight gradient gives the rest
 };
 
 std::string text_of(const Step& step) {
@@ -245,7 +245,7 @@ TEST_F(SolverTest, knows_pools_of_several_stages) {
   EXPECT_LT(wall_of(model, *answer.rows), wall_of(model, rows));
 }
 
-// What a schedule takes is found here by going through all orders.
+// The expected wall time is found here by going through all orders.
 TEST_F(SolverTest, agrees_with_every_order_of_small_steps) {
   std::mt19937 random(1);
   const auto draw = [&](int least, int most) {

@@ -137,7 +137,7 @@ TEST(ZeroBubble, needs_two_thirds_of_a_v_placement) {
   EXPECT_NE(v(8, 6), "none");
 }
 
-// What was made, read back as the order of a program, takes the time and the memory that were said.
+// An order, read back as that of a program, takes the time and the memory that were claimed.
 TEST(ZeroBubble, is_the_order_of_a_program) {
   for (const bool v : {false, true}) {
     for (const int m : {1, 3, 9}) {

@@ -29,7 +29,7 @@ int tasks_of(const Program& program, int lane, int microbatches) {
   return static_cast<int>(microbatches_of(l, microbatches).size());
 }
 
-// What the rank is to run, one task after the other.
+// Reads the order of a rank: its tasks, one after the other.
 class Reader {
  public:
   Reader(const Program& program, int order_id, int rank, int microbatches)
@@ -140,7 +140,7 @@ Listed order_of(const Program& program, int order_id, int rank, int microbatches
   return Reader(program, order_id, rank, microbatches).read();
 }
 
-// Of each rank, if the dispatch has one: the order that it commits to, keeps room for or follows.
+// Per rank, if the dispatch has one: the order that it commits to, keeps room for or follows.
 std::vector<Listed> orders_of(const Program& program, int microbatches) {
   const spec::Dispatch& dispatch = program.dispatch;
   int order = -1;

@@ -257,7 +257,7 @@ bool World::leaves_room(const State& s, int task) const {
     for (const spec::Release& r : program_.lanes[index(lane)].releases)
       all[index(r.pool)] -= r.amount;
   };
-  std::vector<int> over_already;  // of each lane
+  std::vector<int> over_already;  // per lane
   for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
     int started = 0;
     for (int i = 0; has_task(lane, i); ++i) started += in(s.started, this->task(lane, i)) ? 1 : 0;
@@ -298,8 +298,8 @@ void World::moves(const State& s, std::vector<Move>& found) const {
   }
 }
 
-// What stands earliest in a file that is followed. Else of the lanes of an engine that may start
-// the one with the least preference, compared number by number; of that lane the lowest microbatch.
+// Adds the earliest task of a file that is followed. Else among the engine's lanes that may start
+// that with the least preference, compared number by number; of that lane the lowest microbatch.
 void World::add_choice(const State& s, int engine, std::vector<Move>& found) const {
   if (bound_) {
     for (const auto& [lane, i] : orders_[index(engine / kEngines)]) {
@@ -355,8 +355,8 @@ std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) c
   return value.value().numerator;
 }
 
-// Of the tasks that places list and that may start: the greatest value, then the place, the tie and
-// the lowest microbatch.
+// Among the tasks that places list and that may start: the greatest value, then the place, the tie
+// and the lowest microbatch.
 int World::greatest(const State& s, int engine) const {
   std::optional<std::array<std::int64_t, 4>> first;
   int chosen = -1;

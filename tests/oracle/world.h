@@ -1,9 +1,10 @@
 // World: a program for one number of microbatches, as plain tasks and messages.
 //
-// Written from the comments of spec/program.h and spec/hint.h alone: it shares no code with
-// spec/machine, spec/hint or verify/. Lanes and edges are spelled out into tasks and messages, each
-// a bit; what the comments speak of (slots taken, room held, who hands over, the next of an order)
-// is counted anew in each state, from who has started, ended and arrived. Nothing is reduced.
+// Written from the comments of spec/program.h and core/vocabulary/hint.h alone: it shares no code
+// with spec/machine, spec/hint or verify/. Lanes and edges are spelled out into tasks and messages,
+// each a bit; what the comments speak of (slots taken, room held, who hands over, the next of an
+// order) is counted anew in each state, from who has started, ended and arrived. Nothing is
+// reduced.
 //
 // Two machine words hold all tasks and all messages: larger programs do not fit. The program must
 // outlive its World. Immutable once made; shared freely.
@@ -21,7 +22,7 @@ namespace ripeline::oracle {
 
 enum class Choices {
   any,       // any task that may start
-  dispatch,  // what the program's dispatch takes
+  dispatch,  // the task that the program's dispatch takes
 };
 
 using Bits = std::uint64_t;
@@ -33,8 +34,8 @@ struct State {
   Bits ended = 0;                       // tasks
   Bits here = 0;                        // messages that have arrived
   Bits rounds = 0;                      // four bits for each rank: where the round of its hint is
-  std::array<Bits, kQueues> left = {};  // of each fifo edge: four bits for each message, in the
-                                        // order of leaving, until it arrives; first the lowest
+  std::array<Bits, kQueues> left = {};  // per fifo edge: four bits for each message on its way, in
+                                        // the order of leaving; first the lowest
   bool operator==(const State&) const = default;
 };
 
@@ -85,7 +86,7 @@ class World {
   [[nodiscard]] std::int64_t held(const State& s, int pool) const;
 
  private:
-  struct Part {  // of a pool: what some tasks each take or give
+  struct Part {  // the amount of a pool that some tasks each take or give
     Bits tasks = 0;
     std::int64_t amount = 0;
   };
@@ -124,13 +125,13 @@ class World {
   Bits all_ = 0;
   std::vector<Task> tasks_;  // lane by lane
   std::vector<Message> messages_;
-  std::vector<int> first_task_;    // of each lane
+  std::vector<int> first_task_;    // per lane
   std::vector<Bits> of_engine_;    // tasks
-  std::vector<Bits> handed_over_;  // of each engine: its rendezvous messages
+  std::vector<Bits> handed_over_;  // per engine: its rendezvous messages
   std::vector<Bits> in_inbox_;     // messages
-  std::vector<Bits> sends_;        // of each task: messages
+  std::vector<Bits> sends_;        // per task: messages
   std::vector<PoolParts> pools_;
-  std::vector<std::vector<int>> next_;  // of each engine, in order: tasks, -1 for one that is not
+  std::vector<std::vector<int>> next_;  // per engine, in order: tasks, -1 for one that is not
 };
 
 }  // namespace ripeline::oracle

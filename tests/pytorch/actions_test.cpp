@@ -125,7 +125,7 @@ TEST(Actions, any_bytes_are_read) {
     for (char& c : text) c = alphabet[random() % alphabet.size()];
     const ReadActions read = read_actions(text);
     EXPECT_LE(read.mistakes.size(), read.mistake_count);
-    // What was understood of it is understood again.
+    // The part that was understood is understood again.
     const ReadActions again = read_actions(write_actions(read.table));
     for (const CellMistake& mistake : again.mistakes) EXPECT_EQ(mistake.rule, "naming") << text;
   }

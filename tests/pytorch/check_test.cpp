@@ -1,4 +1,4 @@
-// What the specimens of tests/specimens/check do not show: options, repairs, limits, large files.
+// Cases that the specimens of tests/specimens/check lack: options, repairs, limits, large files.
 #include "pytorch/check.h"
 #include "pytorch/fix.h"
 

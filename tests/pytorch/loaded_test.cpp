@@ -1,6 +1,6 @@
-// What PyTorch makes of a table when it loads it, compared with PyTorch itself: with a few tables
-// whose loaded ones are recorded in tests/pytorch/loaded/, and with random ones where PyTorch can
-// be imported (docs/testing.md). With RIPELINE_ACCEPT=1 the latter test records the former's.
+// Tables as PyTorch loads them, compared with PyTorch itself: with a few tables whose loaded ones
+// are recorded in tests/pytorch/loaded/, and with random ones where PyTorch can be imported
+// (docs/testing.md). With RIPELINE_ACCEPT=1 the latter test records the former's.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -157,7 +157,7 @@ class RandomTables {
     return table;
   }
 
-  // What is loaded of a legal one, with cells exchanged.
+  // A legal table as it is loaded, with cells exchanged.
   Table compute_comms() {
     Table table = compute_only();
     while (table.checked().verdict != Outcome::proved) table = compute_only();
@@ -261,8 +261,8 @@ std::vector<WireVerdict::Kind> wire_verdicts(const ActionTable& table, const Che
 }
 const std::vector<WireVerdict::Kind> kSafe(9, WireVerdict::Kind::safe);
 
-// Each send stands beside its receive in one order of all ranks, so whatever a send waits for, a
-// table that PyTorch loads does not deadlock; and this order is found again in what was loaded.
+// There is one order of all ranks with each send beside its receive, so a table that PyTorch loads
+// does not deadlock, whatever sends wait for. The order is found again in what was loaded.
 TEST(LoadedTable, is_safe_on_any_communicators_and_kernels) {
   RandomTables random;
   int loaded = 0;

@@ -17,12 +17,12 @@ using namespace std::chrono_literals;
 // A guard of this thread that notes that it would end the process.
 class CallGuardTest : public testing::Test {
  protected:
-  // What was said until the process would have ended.
+  // Returns the output until the process would have ended.
   std::string said() {
     ended_.get_future().wait();
     return testing::internal::GetCapturedStderr();
   }
-  // What was said in a second in which it did not end.
+  // Returns the output of one second, in which the process must not end.
   std::string said_until_now() {
     std::this_thread::sleep_for(1s);
     EXPECT_FALSE(has_ended_);

@@ -14,9 +14,9 @@ namespace ripeline::testing_support {
 
 inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
 
-// What a test wants otherwise than usual.
+// Settings in which a test departs from the usual.
 struct TransportOptions {
-  runtime::Place* place = nullptr;  // of process 0
+  runtime::Place* place = nullptr;  // process 0's
   std::uint64_t largest_payload = std::uint64_t{1} << 32;
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(500);
 };

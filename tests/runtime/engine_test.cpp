@@ -1,4 +1,4 @@
-// What both engines do, and what a thread of its own adds.
+// Both engines: what they have in common, and what a thread of its own adds.
 #include "runtime/engine.h"
 
 #include <gmock/gmock.h>

@@ -79,7 +79,7 @@ class EnvironmentTest : public testing::Test {
 
 using Variables = std::map<std::string, std::string>;
 
-// What each says to rank 2 of 4, and what it says differently in another run.
+// Variables that each starter sets for rank 2 of 4, and those that differ in another run.
 struct Starter {
   const char* name;
   Variables variables;

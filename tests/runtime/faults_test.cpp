@@ -1,4 +1,4 @@
-// What a process notices, and what it tells the others of it.
+// Faults that a process notices, and its reports of them to the others.
 #include "runtime/faults.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Stall, is_noticed_after_its_limit_and_not_before) {
   EXPECT_TRUE(faults.owes_report());
 }
 
-// What process 1 has for process 0.
+// Delivers process 1's reports to process 0.
 void deliver(Faults& from, Faults& to, core::Time now) {
   for (const Outgoing& out : from.take_outgoing(now)) {
     if (out.to != 0) continue;

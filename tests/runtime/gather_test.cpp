@@ -179,7 +179,7 @@ class GarbageTest : public testing::Test {
       network_.collect(p);
     }
   }
-  // The gather as it goes on afterwards is as if it had not come.
+  // Expects that the delivery is refused, and that the gather goes on as if it had not come.
   void expect_refused(const Delivery& delivery, const std::string& why) {
     SCOPED_TRACE(why);
     const Status status = network_.of(1).take(delivery);
@@ -201,7 +201,7 @@ class GarbageTest : public testing::Test {
       }
     }
   }
-  // What another process would send in this gather, or in another.
+  // A message that another process would send in this gather, or in another.
   static Delivery message(int from, std::int64_t number, const std::string& tag,
                           const std::map<int, Blob>& blobs) {
     Blob bytes;

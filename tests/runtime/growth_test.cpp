@@ -34,13 +34,13 @@ constexpr int kWarmUp = 1600;
 constexpr int kSpan = 1200;  // steps
 constexpr int kSpans = 2;
 constexpr std::size_t kMessageBytes = 4096;
-// What allocators, the trace's buffers and messages that wait go up and down by, in the span in
-// which that is least: they may rise once, a leak rises always. One of 200 bytes in a step would be
-// more.
+// Bytes by which allocators, the trace's buffers and messages that wait go up and down, in the span
+// in which that is least: they may rise once, a leak rises always. A leak of 200 bytes in a step
+// would be more.
 constexpr std::int64_t kNoise = 128 << 10;
 
 struct Use {
-  std::int64_t bytes = 0;  // of its own
+  std::int64_t bytes = 0;  // private memory
   std::int64_t descriptors = 0;
   std::int64_t threads = 0;
 };
@@ -77,7 +77,7 @@ class MessageWork final : public Work {
   HostPlace place_;
 };
 
-// What grew between the two; empty: nothing. On another text a call failed.
+// Runs a rank; returns its growth as text, or the error of a call. Empty: neither.
 std::string run_rank(const testing_support::ProvedText& proved, int rank,
                      const std::string& folder) {
   const core::ProgramFacts& facts = proved.facts();

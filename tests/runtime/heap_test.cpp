@@ -20,7 +20,7 @@ long page_faults() {
   return usage.ru_minflt;
 }
 
-// What a task does: takes buffers, writes to them, and frees them.
+// A task's use of memory: it takes buffers, writes to them, and frees them.
 void use_memory() {
   std::vector<void*> buffers;
   for (int i = 0; i < kBuffers; ++i) {
@@ -30,7 +30,7 @@ void use_memory() {
   for (void* buffer : buffers) std::free(buffer);
 }
 
-// Of ten tasks after two, in a thread of their own, as tasks run.
+// Page faults of ten tasks after two others, in a thread of their own, as tasks run.
 long faults_of_tasks() {
   long faults = 0;
   std::thread([&faults] {

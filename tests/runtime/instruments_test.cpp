@@ -1,4 +1,4 @@
-// What the environment asks for: a trace of the run, injected delays, and why not.
+// Instruments that the environment asks for: a trace of the run, injected delays, and refusals.
 #include "runtime/instruments.h"
 
 #include <gmock/gmock.h>

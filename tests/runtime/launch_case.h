@@ -1,4 +1,4 @@
-// What the tests of the launcher share.
+// The fixture and helpers that the tests of the launcher share.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What comes out as one line, and when.
+// Ranks' lines that come out as one, and when.
 #include "runtime/launch/lines.h"
 
 #include <gtest/gtest.h>

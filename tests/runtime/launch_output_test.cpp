@@ -82,7 +82,7 @@ TEST_F(LaunchTest, goes_on_when_the_reader_of_its_output_has_gone) {
   expect_nothing_left();
 }
 
-// What nobody reads: standard output as three kinds of file that can be full.
+// An output that nobody reads: standard output as three kinds of file that can be full.
 struct Unread {
   const char* name;
   // Gives the end that is read, if at all, and the launcher's.

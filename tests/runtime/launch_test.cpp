@@ -306,13 +306,13 @@ TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a user who has no other processes";
   launched_.before = [] {
     limit(RLIMIT_NPROC, 6);
-    constexpr int kSysAdmin = 21;  // of linux/capability.h
+    constexpr int kSysAdmin = 21;  // from linux/capability.h
     constexpr int kSysResource = 24;
     for (const int each : {kSysAdmin, kSysResource}) prctl(PR_CAPBSET_DROP, each, 0, 0, 0);
     if (setresuid(54321, 0, 0) != 0) _exit(98);
   };
   EXPECT_EQ(launch(shell(12, "exec sleep 1000")), 2);
-  // Of the six processes some are the launcher's, and a sanitizer's threads count, too.
+  // Some of the six processes are the launcher's, and a sanitizer's threads count, too.
   EXPECT_THAT(output(), ContainsRegex("cannot start rank [1-5]: Resource temporarily unavailable"));
   expect_nothing_left();
 }

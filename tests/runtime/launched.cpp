@@ -53,8 +53,8 @@ void Launched::start(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& word : all) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // What the test ignores, as in the background of a shell, the launcher would, too. Until it does
-  // not, what comes waits: a signal that is blocked is kept though it is ignored.
+  // The launcher would inherit signals that the test ignores, as in the background of a shell.
+  // They are blocked until the child resets them: a blocked signal waits, even if it is ignored.
   constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
   sigset_t ends;
   sigset_t mask;

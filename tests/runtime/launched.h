@@ -29,7 +29,7 @@ class Launched {
   Launched& operator=(const Launched&) = delete;
   ~Launched();  // ends all that is left
 
-  // What the child does before it becomes the launcher; output and environment are set.
+  // Called in the child before it becomes the launcher; output and environment are set.
   std::function<void()> before;
   // Whether the launcher writes what several ranks say at once as one line: then how many lines
   // there are is a matter of time.
@@ -48,12 +48,12 @@ class Launched {
   int wait();
   static constexpr int kHangs = -1000;
 
-  // What launcher and ranks have said so far.
+  // The output of launcher and ranks so far.
   [[nodiscard]] std::string output() const;
   [[nodiscard]] long count(const std::string& part) const;  // lines with `part`
   // The lines of one rank, with prefix.
   [[nodiscard]] std::string output_of(int rank) const;
-  // Of toy_rank, which says it first; -1: not yet.
+  // The pid of a rank of toy_rank, which prints it first; -1: not yet.
   [[nodiscard]] pid_t pid_of(int rank) const;
 
   // Processes of the run that are there now, the launcher too.

@@ -206,7 +206,7 @@ TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
   }
 }
 
-// What verify refutes sticks here too, and the ranks say where.
+// A program that verify refutes sticks here too, and the ranks say where.
 TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
   const std::string text = chain(
       "  op F forward { needs F at prev via inbox; acquires a; }\n"

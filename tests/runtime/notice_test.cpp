@@ -149,7 +149,7 @@ struct TwoRanks {
   std::array<core::Status, 2> status;
   std::array<trace::Record, 2> records;
   RankOptions options;
-  BeforeTask before_task;                     // of both ranks, in their threads
+  BeforeTask before_task;                     // for both ranks, in their threads
   std::function<void(const Envelope&)> sent;  // the same
 };
 
@@ -233,7 +233,7 @@ TEST(WorkerNotices, count_from_when_they_came) {
   }
 }
 
-// What the tasks of a lane took on average in the first step, of three microbatches.
+// The mean duration of a lane's tasks in the first step, of three microbatches.
 Time mean_of_first_step(const trace::Record& record, core::LaneId lane) {
   Time took{0};
   for (const trace::TaskEvent& task : record.tasks) {

@@ -102,7 +102,7 @@ TEST(HostPlace, gives_up_buffers_of_sizes_that_come_no_more) {
   EXPECT_LE(place.free(), 2 * most);
 }
 
-// What is offloaded in a step, and then its messages.
+// Buffers that are offloaded in a step, and then those of its messages.
 TEST(HostPlace, makes_nothing_anew_of_two_kinds_that_are_out_one_after_the_other) {
   static int made = 0;
   made = 0;

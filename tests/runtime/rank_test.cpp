@@ -49,7 +49,7 @@ class RankTest : public testing::Test {
 };
 
 TEST_F(RankTest, of_a_group_needs_a_process_for_each_member) {
-  constexpr core::LaneId kCollectives[] = {2};  // of rank 1
+  constexpr core::LaneId kCollectives[] = {2};  // a lane of rank 1
   core::ProgramFacts facts = proved_.facts();
   facts.members = 2;
   facts.agree = core::Agree::vote;
@@ -92,7 +92,7 @@ TEST_F(RankTest, believes_a_grant_of_the_consumer_and_a_notice_of_either) {
       << "it may be of a program whose turn is over: it is dropped";
   for (const auto& [from, way] : {std::pair{0, std::pair{0, 1}}, {0, std::pair{1, 0}}}) {
     Delivery notice = message(from, way, Signal::notice);
-    notice.envelope.step = 7;  // of no use, but no harm
+    notice.envelope.step = 7;  // useless, but harmless
     EXPECT_TRUE(rank_.delivered(std::move(notice), kStart).ok());
   }
 }
@@ -115,7 +115,7 @@ TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
   EXPECT_EQ(present.message(),
             "the ranks have different numbers of microbatches in step 0: rank 2 has 5, rank 1 has "
             "4");
-  // Of a step that is to begin here, it is compared then.
+  // The number for a later step is compared when that step begins here.
   EXPECT_TRUE(rank_.delivered(begun(0, 1, 3), kStart).ok());
   EXPECT_TRUE(rank_.begin_step(1, 4, kStart).ok());
   EXPECT_EQ(rank_.poll(kStart, actions).message(),

@@ -29,7 +29,7 @@ class TemporaryFolder {
 // Calls run(0) to run(ranks - 1), each in a thread, and waits for all.
 void in_threads(int ranks, const std::function<void(int rank)>& run);
 
-// What the sockets of a group are.
+// The kind of a group's sockets.
 enum class Sockets : std::uint8_t { of_host, tcp };
 
 // Connects `ranks` socket transports that meet in `folder`; fails the test if one does not connect.
@@ -41,7 +41,7 @@ core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& f
                             std::unique_ptr<runtime::Transport>& transport,
                             runtime::Place* place = nullptr);
 
-// Of the run whose rank 0 has joined there.
+// The token of the run whose rank 0 has joined there.
 [[nodiscard]] std::uint64_t token_in(const std::string& folder);
 
 [[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks);

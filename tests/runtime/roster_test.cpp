@@ -1,4 +1,4 @@
-// What a rank makes of a store that says something unusual.
+// A rank's answer to a store that says something unusual.
 #include "runtime/transport/roster.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ class Clocks {
     return now_ + ahead_[static_cast<std::size_t>(process)];
   }
   void pass(Time time) { now_ += time; }
-  // What is sent takes so long.
+  // Sends a beat that arrives `takes` later.
   void send(int from, int to, Time takes) {
     const Beat beat = of(from).beat(to, shown(from));
     pass(takes);
@@ -49,7 +49,7 @@ TEST(RunClock, is_known_to_half_a_round_trip_after_the_first) {
   Clocks clocks({0ns, 77h});
   EXPECT_EQ(clocks.of(1).error(clocks.shown(1)), Time::max()) << "nothing is known yet";
   clocks.send(1, 0, 30us);
-  clocks.pass(3s);  // what it was answered later does not count
+  clocks.pass(3s);  // the time until it is answered does not count
   clocks.send(0, 1, 10us);
   EXPECT_LE(clocks.error(1), 20us);
   EXPECT_EQ(clocks.of(1).error(clocks.shown(1)), 20us);

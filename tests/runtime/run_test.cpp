@@ -1,4 +1,4 @@
-// What all processes of a run do together, over each of the transports.
+// Operations of all processes of a run together, over each of the transports.
 #include "runtime/run.h"
 
 #include <gmock/gmock.h>

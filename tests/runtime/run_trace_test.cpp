@@ -33,7 +33,7 @@ using testing_support::why_no_run;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRanks = 3;
-constexpr std::size_t kTasksOfStep = 2 * 8;  // of a rank of toy_rank: F and B of 8 microbatches
+constexpr std::size_t kTasksOfStep = 2 * 8;  // per rank of toy_rank: F and B of 8 microbatches
 constexpr auto kLimit = 60s;
 
 template <class Condition>
@@ -71,7 +71,7 @@ class RunTraceTest : public testing::Test {
     }
     return true;
   }
-  // Of each rank the tasks of each step.
+  // The number of tasks of each rank in each step.
   static std::map<int, std::map<std::int64_t, std::size_t>> steps_of(const trace::File& file) {
     std::map<int, std::map<std::int64_t, std::size_t>> steps;
     for (const trace::TaskEvent& e : file.record.tasks) {

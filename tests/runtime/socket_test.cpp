@@ -1,4 +1,4 @@
-// Who may join a run over sockets, who is turned away, and what breaks a connection.
+// A run over sockets: who may join, who is turned away, and what breaks a connection.
 #include "runtime/transport/socket.h"
 
 #include <gmock/gmock.h>
@@ -209,7 +209,7 @@ TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
   EXPECT_NE(group[0], nullptr);
 }
 
-// What a stranger says to rank 0 before the ranks connect; it stays connected until it is dropped.
+// A stranger's words to rank 0 before the ranks connect; it stays connected until it is dropped.
 struct Disturbance {
   const char* name;
   void (*say)(const Stranger&, std::uint64_t token);
@@ -339,7 +339,7 @@ class SocketPeerTest : public testing::Test {
     frame.kind = kind;
     return frame;
   }
-  // What comes before the loss.
+  // Expects rank 1 to be lost because of `why`; returns the deliveries before that.
   std::vector<Delivery> expect_loss(const std::string& why) {
     std::vector<Delivery> got;
     const auto is_lost = [&] { return !got.empty() && got.back().envelope.signal == Signal::lost; };

@@ -77,7 +77,7 @@ class StartUpTest : public testing::Test {
     }
   }
 
-  // What the process returns is what said() has.
+  // Runs `run` in a process of its own; said() returns the text that it returned.
   void start(const std::string& name, const std::function<std::string()>& run) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
@@ -393,7 +393,7 @@ TEST_F(StartUpTest, takes_the_folder_of_a_run_that_was_killed) {
   for (const char* name : {"0", "1", "2"}) signal(name, SIGKILL);
   for (const int rank : {0, 1, 2}) said(rank);
   ASSERT_TRUE(std::filesystem::exists(folder() + "/rank-0"));
-  // Of one that was killed while it wrote: a process that there cannot be.
+  // A draft of a process that was killed while it wrote, under an id that no process can have.
   std::ofstream(folder() + "/.draft-2147483647-1") << "half";
   start_ranks({0, 1, 2, 3}, 4);
   for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(said(rank), "connected");

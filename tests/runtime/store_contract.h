@@ -1,4 +1,4 @@
-// What every store does. The tests are store_contract.cpp; who has a store instantiates them:
+// The contract of every store. The tests are store_contract.cpp; tests of a store instantiate them:
 //   INSTANTIATE_TEST_SUITE_P(folder, StoreContract, testing::Values(make_folder_world));
 #pragma once
 

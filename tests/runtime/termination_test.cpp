@@ -146,7 +146,7 @@ TEST(Termination, fails_the_run_and_is_told_to_the_others) {
             0);
 }
 
-// What had failed when the signal came stays what is said.
+// A failure before the signal stays the one that is reported.
 TEST(Termination, does_not_hide_what_failed_before) {
   EXPECT_EQ(in_process([] {
               Status first;

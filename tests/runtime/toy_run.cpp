@@ -40,7 +40,7 @@ void ToyRun::run(int steps, int microbatches) {
   expect_run(microbatches);
 }
 
-// Of member 0 of replica 0, as a trace is.
+// Checks the records of member 0 of replica 0, as a trace has them.
 void ToyRun::expect_run(int microbatches) const {
   const core::Layout layout = core::layout_of(proved_.facts());
   trace::Record all;

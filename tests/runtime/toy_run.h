@@ -28,7 +28,7 @@ class ProvedText {
   std::unique_ptr<core::OwnedFacts> facts_;
 };
 
-// What one process of a run has and returns.
+// One process of a run: its settings and its results.
 struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
@@ -39,9 +39,9 @@ struct ToyRank {
   std::chrono::nanoseconds silence = std::chrono::seconds(20);
   core::Status status;
   std::vector<runtime::StepReport> reports;
-  std::vector<std::map<int, std::vector<double>>> gradients;  // of each step, by stage
+  std::vector<std::map<int, std::vector<double>>> gradients;  // per step, by stage
   std::vector<double> losses;
-  std::vector<core::Task> started;  // of the last step
+  std::vector<core::Task> started;  // in the last step
 };
 
 // Processes as threads. Members of a rank do the same, without collectives.

@@ -1,4 +1,4 @@
-// What the worker records of a run, and its file.
+// The worker's record of a run, and its file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -126,7 +126,7 @@ class TransportTest : public testing_support::EachTransport {
 INSTANTIATE_TEST_SUITE_P(each, TransportTest, testing_support::each_transport(),
                          testing_support::transport_name);
 
-// What threads of one process need not.
+// Behaviour that threads of one process need not have.
 class TransportBetweenProcessesTest : public TransportTest {};
 
 INSTANTIATE_TEST_SUITE_P(each, TransportBetweenProcessesTest,
@@ -375,7 +375,7 @@ TEST_P(TransportTest, is_no_loss_after_finish) {
   expect_nothing(0);
 }
 
-// What was sent before the end comes before it, whoever looks when.
+// Messages that were sent before the end come before it, whoever polls when.
 TEST_P(TransportTest, finishes_when_all_that_was_sent_has_left) {
   make(2);
   const std::vector<std::size_t> sizes = {3 << 20};
@@ -607,7 +607,7 @@ TEST_P(TransportBetweenProcessesTest, says_what_waits_and_lets_what_is_short_pas
   expect_ok(of(0).send(1, envelope(0, 0), parts_of({kBytes}, 0)));
   EXPECT_GT(of(0).queued(1), kBytes / 4);
   expect_ok(of(0).send(1, signal(Signal::grant), {}));
-  of(0).flush(kLimit);  // of what is short
+  of(0).flush(kLimit);  // waits for short messages only
   EXPECT_GT(of(0).queued(1), kBytes / 4);
   std::vector<Delivery> first;
   const Clock::time_point limit = Clock::now() + kLimit;

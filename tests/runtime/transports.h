@@ -92,8 +92,8 @@ class Shuffled final : public Around {
   std::vector<runtime::Delivery> held_;
 };
 
-// Of a process among several of which the test plays the others: what they send is all there at the
-// first look, and what is sent to them is kept.
+// The transport of a process whose peers the test plays: their messages are all there at the first
+// look, and the envelopes of messages to them are kept.
 class ScriptedTransport final : public runtime::Transport {
  public:
   ScriptedTransport(int self, int processes, std::vector<runtime::Delivery> inbox)

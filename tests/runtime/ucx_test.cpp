@@ -1,4 +1,4 @@
-// What is UCX's own: who is not connected, and what breaks a connection.
+// UCX's own rules: who is not connected, and what breaks a connection.
 #include "runtime/transport/ucx.h"
 
 #include <gmock/gmock.h>
@@ -168,7 +168,7 @@ class TellingPlace final : public Place {
   HostPlace place_;
 };
 
-// What it fetches may come whole at its end, while it waits for others to fetch what it has sent.
+// A fetch may complete at the process's end, while it waits for others to fetch its messages.
 TEST(Ucx, may_end_in_the_middle_of_a_fetch) {
   testing_support::prepare("ucx_tcp");
   for (int round = 0; round < 8; ++round) {

@@ -152,7 +152,7 @@ TEST(Worker, of_pairs_sends_what_the_first_has_made_before_the_second_runs) {
   run.expect_reference(1, 8);
   const core::ProgramFacts& facts = proved.facts();
   int checked = 0;
-  for (const trace::MessageEvent& message : records[0].messages) {  // that rank 1 has sent
+  for (const trace::MessageEvent& message : records[0].messages) {  // sent by rank 1
     const core::LaneId producer =
         facts.edges[static_cast<std::size_t>(message.message.edge)].producer;
     const auto is_producer = [&](const trace::TaskEvent& e) {

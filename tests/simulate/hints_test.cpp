@@ -34,7 +34,7 @@ const Racer kRacers[] = {
 };
 
 TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
-  Field field(Size{}, kLatency, {}, 101);  // of seeds that tuned nothing
+  Field field(Size{}, kLatency, {}, 101);  // seeds that tuned nothing
   for (const Racer& racer : kRacers) {
     for (const bench::Condition& condition : bench::conditions()) {
       // Throws if a rank holds more than its class allows.
@@ -96,7 +96,7 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
   }
 }
 
-// Of the same program with the same random draws: arbiters made at run time and interpreted ones.
+// The program and the random draws are the same: arbiters made at run time and interpreted ones.
 TEST(Hints, wait_alike_in_both_arbiters) {
   for (const Racer& racer : kRacers) {
     SCOPED_TRACE(racer.name);
@@ -280,7 +280,7 @@ TEST(Hints, the_same_run_twice_is_the_same) {
     options.latency = kLatency;
     ASSERT_TRUE(Jitter::parse("lognormal=1", options.jitter).ok());
     const Outcome a = contestant.run(options, 7);
-    // Of another: what was learned stays.
+    // Another contestant, since what one has learned stays.
     Contestant again(bench::racing_program(racer, Size{}), 32);
     const Outcome b = again.run(options, 7);
     EXPECT_EQ(a.failure, "");

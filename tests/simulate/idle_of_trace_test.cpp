@@ -1,4 +1,4 @@
-// What a trace of tasks and messages alone implies of idle engines is what the simulator says.
+// The idle causes that a trace of tasks and messages alone implies are those of the simulator.
 #include "simulate/idle_of_trace.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TimingOptions late_messages() {
   return options;
 }
 
-// Of programs that run what is ready: an order of their own a trace does not have.
+// The programs run what is ready, since a trace does not have the order of those that have one.
 TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
   for (const char* name : {"bf", "b_first", "bfw"}) {
     SCOPED_TRACE(name);
@@ -49,7 +49,7 @@ TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
   }
 }
 
-// Of an order, a task that waits while another might run is put first.
+// The program has an order: a task that waits while another might run is put first.
 TEST(NoteIdle, of_an_order_tells_what_is_put_first_from_what_is_not_there) {
   const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
   TableRun run(program);

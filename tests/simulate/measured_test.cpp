@@ -65,7 +65,7 @@ std::vector<Row> rows(const std::vector<Profile::Link>& links) {
   return found;
 }
 
-// Of step 0, as a run has it whose first step takes memory.
+// Events of step 0, as a run has them whose first step takes memory.
 void add_slow_first_step(trace::File& file) {
   for (trace::TaskEvent& e : file.record.tasks) e.step = 1;
   for (trace::MessageEvent& e : file.record.messages) e.step = 1;
@@ -111,9 +111,9 @@ TEST(Measured, have_the_deviation_of_a_sample_over_all_traces) {
   ASSERT_EQ(measurement.add(one, 0).message(), "");
   ASSERT_EQ(measurement.add(two, 0).message(), "");
   const Profile profile = measurement.result().profile;
-  EXPECT_EQ(profile.tasks.front().mean, 3);  // of 2 and 4
+  EXPECT_EQ(profile.tasks.front().mean, 3);  // mean of 2 and 4
   EXPECT_DOUBLE_EQ(profile.tasks.front().spread, std::sqrt(2));
-  EXPECT_EQ(profile.links.front().latency, 3);  // of 1 and 5
+  EXPECT_EQ(profile.links.front().latency, 3);  // mean of 1 and 5
   EXPECT_DOUBLE_EQ(profile.links.front().spread, std::sqrt(8));
 }
 
@@ -213,7 +213,7 @@ TEST(Measured, of_a_trace_of_pytorch_are_in_microseconds_and_say_what_they_lack)
   ASSERT_EQ(measurement.add(of_pytorch(1, 6, 2), 1).message(), "");
   measured = measurement.result();
   ASSERT_EQ(measured.profile.tasks.size(), 1u);
-  EXPECT_DOUBLE_EQ(measured.profile.tasks.front().mean, 7.0 / 3);  // of 2, 3 and 2
+  EXPECT_DOUBLE_EQ(measured.profile.tasks.front().mean, 7.0 / 3);  // mean of 2, 3 and 2
   EXPECT_DOUBLE_EQ(measured.profile.tasks.front().spread, std::sqrt(1.0 / 3));
   EXPECT_THAT(measured.unknown, ElementsAre(of_host, no_latency));
 }

@@ -115,7 +115,7 @@ TEST(MicrobatchCosts, are_of_the_microbatches_that_an_op_has) {
   const spec::Program program = compiled(
       "\npipeline p { microbatches any;  stages 1;  place s on 0; op F forward on m where m % 2 == "
       "1 { cost 6 / m; } dispatch ready; }");
-  EXPECT_EQ(wall_of(program, 4), 6 + 2);  // of microbatches 1 and 3; that of 0 has no value
+  EXPECT_EQ(wall_of(program, 4), 6 + 2);  // microbatches 1 and 3; 0 has no value
 }
 
 TEST(MicrobatchCosts, go_with_their_inputs) {

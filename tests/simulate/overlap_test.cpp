@@ -67,7 +67,7 @@ TEST(Overlap, moves_the_end_of_what_runs_when_another_starts) {
   EXPECT_EQ(ran.report.ranks[0][0].tasks, 2);
 }
 
-// Of the second pair the end moves again: W starts beside F when I has ended.
+// The end moves again with the second pair: W starts beside F when I has ended.
 TEST(Overlap, of_two_pairs_one_after_the_other) {
   Ran ran =
       run("op F { cost 6; } op I { cost 1; } op W { cost 1; needs I at here; } "

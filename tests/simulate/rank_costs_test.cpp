@@ -94,7 +94,7 @@ TEST(RankCosts, that_do_not_say_all_are_refused) {
   }
 }
 
-// What tasks of the lane take.
+// The cost of the lane's tasks.
 Rational cost_of(const spec::Program& program, const std::string& name, const RankCosts& costs,
                  int microbatches) {
   std::vector<spec::Cost> lanes;
@@ -221,7 +221,7 @@ TEST(RankCosts, a_split_backward_takes_as_much_as_a_fused_one) {
   EXPECT_EQ(of_split.run(8, with("F=1,B=2,I=1.25,W=1")).work, units(8 * 3.25));
 }
 
-// What runs beside each other saves the same part of its time.
+// Tasks that run beside each other save the same part of their time.
 TEST(RankCosts, a_pair_is_as_much_faster_as_its_own_costs_say) {
   const spec::Program program =
       compiled("dualpipe_v", defines({{"f", 2}, {"i", 2}, {"w", 2}, {"together", 3}}));

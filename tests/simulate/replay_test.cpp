@@ -111,12 +111,12 @@ INSTANTIATE_TEST_SUITE_P(Replay, Replays, testing::ValuesIn(kRefuted),
 // Among them runs in which a later message takes the slot that an earlier one waits for.
 TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
   const std::vector<testing_support::Sticking> programs = testing_support::sticking_programs();
-  const std::vector<core::Probe> generated = testing_support::stuck_arbiters();
+  const std::vector<testing_support::MakeArbiter> generated = testing_support::stuck_arbiters();
   ASSERT_EQ(generated.size(), programs.size());
   for (std::size_t i = 0; i < programs.size(); ++i) {
     SCOPED_TRACE(programs[i].name);
     const spec::Program program = testing_support::compiled(programs[i].text);
-    ASSERT_EQ(program.hash, generated[i].facts.hash);
+    ASSERT_EQ(program.hash, generated[i](0)->facts().hash);
     const verify::Verdict verdict = verify::verify(program);
     const verify::Obligation& deadlock = testing_support::find(verdict, "deadlock");
     const bool other = programs[i].by_other_choices;
@@ -140,7 +140,7 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
       return std::make_unique<InterpretedArbiter>(program, storage.facts(), rank);
     };
     const Replay slow = replay(program, run, interpreter, chooser);
-    const Replay fast = replay(program, run, generated[i].make_arbiter, chooser);
+    const Replay fast = replay(program, run, generated[i], chooser);
     EXPECT_EQ(slow.difference, std::nullopt);
     EXPECT_EQ(fast.difference, std::nullopt);
     EXPECT_TRUE(slow.stuck) << slow.state;

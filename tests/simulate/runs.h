@@ -34,9 +34,7 @@ struct TableRun {
     simulate::Simulator simulator(storage.facts(), [this](int rank) {
       return std::make_unique<simulate::TableArbiter>(program, storage.facts(), rank);
     });
-    return simulator.run(
-        microbatches, timing,
-        {.record = record, .causes = causes, .sequential_ops = simulate::sequential_ops(program)});
+    return simulator.run(microbatches, timing, {.record = record, .causes = causes});
   }
 
   const spec::Program& program;

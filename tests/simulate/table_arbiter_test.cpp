@@ -4,14 +4,25 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
 #include "tests/simulate/runs.h"
 #include "tests/support/arbiter_walk.h"
 #include "tests/support/random_program.h"
-#include "validate/probe/probe.h"
-#include "validate/walk.h"
+#include "tests/support/state_walk.h"
 
 namespace ripeline::simulate {
 namespace {
+
+using testing_support::WalkedStates;
+
+std::string read(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
 
 // Both through the same random events, at several counts of microbatches.
 std::int64_t walk_both(const spec::Program& program, std::uint64_t seed) {
@@ -58,17 +69,58 @@ TEST(TableArbiter, agrees_with_the_machine_on_random_programs) {
   EXPECT_GT(states, 10'000);
 }
 
-// A followed order from a file binds microbatches.
+WalkedStates walk_every_state(const spec::Program& program) {
+  const core::OwnedFacts storage = lower::facts_of(program);
+  return testing_support::walk_states(program, [&](int rank) {
+    return std::make_unique<TableArbiter>(program, storage.facts(), rank);
+  });
+}
+
+// Every rule of a dispatch, and one microbatch at least of each.
 TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
-  for (const char* name : {"bf", "1f1b_hint", "bfw", "bfw_v"}) {
-    const spec::Program program = testing_support::compiled(name);
-    const Walk walk = walk_of(program, {});
-    const core::OwnedFacts storage = lower::facts_of(program);
-    const std::string found = core::play(
-        [&](int rank) { return std::make_unique<TableArbiter>(program, storage.facts(), rank); },
-        walk.script);
-    EXPECT_EQ(first_difference(program, walk.script, walk.expected, found), std::nullopt) << name;
+  for (const spec::LibraryEntry& entry : spec::library()) {
+    const spec::Program program = testing_support::compiled(std::string(entry.name));
+    const WalkedStates walked = walk_every_state(program);
+    EXPECT_EQ(walked.difference, "") << entry.name;
+    EXPECT_GE(walked.states, 50) << entry.name;
   }
+  for (const char* name : {"by_rank", "file_hint", "file_order", "kept", "turns", "uneven",
+                           "valued", "zbv", "replicas"}) {
+    const std::string folder = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/";
+    spec::ElaborateOptions options;
+    options.read_file = [&](const std::string& file) { return read(folder + file); };
+    const auto program = spec::compile({name, read(folder + name + ".ripe")}, options);
+    ASSERT_TRUE(program.ok()) << name;
+    const WalkedStates walked = walk_every_state(program.value());
+    EXPECT_EQ(walked.difference, "") << name;
+    EXPECT_GE(walked.states, 50) << name;
+  }
+  for (const char* name : {"beside", "engines", "followed", "forecasting", "full", "learning",
+                           "meet", "patient", "turning", "valuing", "waits"}) {
+    const auto program = spec::compile(
+        {name, read(RIPELINE_SOURCE_DIR "/tests/generated/" + (name + std::string(".ripe")))});
+    ASSERT_TRUE(program.ok()) << name;
+    const WalkedStates walked = walk_every_state(program.value());
+    EXPECT_EQ(walked.difference, "") << name;
+    EXPECT_GE(walked.states, 20) << name;
+  }
+}
+
+// The walk notices an arbiter that takes forwards first, whatever the round.
+TEST(StateWalk, notices_another_choice_and_says_what_it_leaves_out) {
+  const spec::Program program = testing_support::compiled("bf");
+  const spec::Program other = testing_support::compiled("1f1b_hint");
+  const core::OwnedFacts storage = lower::facts_of(other);
+  const WalkedStates walked = testing_support::walk_states(program, [&](int rank) {
+    return std::make_unique<TableArbiter>(other, storage.facts(), rank);
+  });
+  EXPECT_NE(walked.difference.find("microbatches, after"), std::string::npos) << walked.difference;
+  const core::OwnedFacts own = lower::facts_of(program);
+  const WalkedStates few = testing_support::walk_states(
+      program, [&](int rank) { return std::make_unique<TableArbiter>(program, own.facts(), rank); },
+      {.counts = 4, .states_of_rank = 30, .states = 1000});
+  EXPECT_EQ(few.difference, "");
+  EXPECT_LT(few.complete, 4);
 }
 
 }  // namespace

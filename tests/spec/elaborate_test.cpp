@@ -1,5 +1,5 @@
-// What a program means: tables of a program's text and the lanes, edges, pools and ranges that it
-// makes.
+// The meaning of programs: tables of a program's text and the lanes, edges, pools and ranges that
+// it makes.
 #include "spec/elaborate.h"
 #include "spec/library.h"
 
@@ -371,7 +371,7 @@ TEST(Elaborate, a_share_of_the_microbatches) {
   EXPECT_THAT(shares_in("m % (s + 1) == 0"), ElementsAre("0:0/1", "1:0/2", "2:0/3", "3:0/4"));
 }
 
-// Of a file, tasks are followed, and no lane is next.
+// An order from a file is followed task by task, and no lane is next.
 TEST(Elaborate, a_hint_that_waits_follows_no_file) {
   ElaborateOptions options;
   options.read_file = [](const std::string&) { return std::string("0F0,0B0\n1F0,1B0\n"); };

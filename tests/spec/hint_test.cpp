@@ -1,6 +1,8 @@
-// What a hint takes next, given what may start: tables.
+// The choices of a hint, given what may start: tables.
 #include "spec/hint.h"
 
+#include <algorithm>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "spec/elaborate.h"
+#include "spec/priority.h"
 
 namespace ripeline::spec {
 namespace {
@@ -42,6 +45,12 @@ constexpr Row kRows[] = {
     {"rounds I, F;", "IFW W IFW IFW", "IWFI"},
 };
 
+int first_of(const core::Hint& hint, int round, const std::function<bool(int)>& may_start) {
+  const auto lanes = hint.tried(round);
+  const auto lane = std::find_if(lanes.begin(), lanes.end(), may_start);
+  return lane == lanes.end() ? -1 : *lane;
+}
+
 TEST(Hint, takes_what_its_rule_says) {
   for (const Row& row : kRows) {
     SCOPED_TRACE(std::string(row.hint) + " of " + row.may_start);
@@ -51,18 +60,18 @@ TEST(Hint, takes_what_its_rule_says) {
                                      "op W backward weight { needs I at here; }\nhint h { ") +
                              row.hint + " } dispatch ready by h; }"});
     ASSERT_TRUE(program.ok());
-    const HintPolicy policy(program.value(), 0, 8);
-    HintPolicy::State state = policy.initial();
+    const core::Hint hint = hint_of(program.value(), 0);
+    int round = 0;
     std::string taken;
     std::string words = row.may_start;
     for (std::size_t begin = 0; begin < words.size(); begin = words.find(' ', begin) + 1) {
       const std::string word = words.substr(begin, words.find(' ', begin) - begin);
-      const int lane = policy.choose(state, [&](int l) {
+      const int lane = first_of(hint, round, [&](int l) {
         return word.find(program.value().lane_name(l).back()) != word.npos;
       });
       ASSERT_GE(lane, 0);
       taken += program.value().lane_name(lane).back();
-      policy.started(state, lane);
+      round = hint.next_round(round, lane);
       if (words.find(' ', begin) == words.npos) break;
     }
     EXPECT_EQ(taken, row.taken);
@@ -84,7 +93,7 @@ constexpr ChunkRow kChunkRows[] = {
     {"prefer B@0, F;", "2B,0F 2B", "0F 2B"},
     {"prefer B@1;", "0B,0F 2F,2B", "0F 2B"},
     {"rounds F@1, B, F@0;", "0F,2F,0B 0F,2F,0B 0F,2F,0B 0F,2F,0B", "2F 0B 0F 2F"},
-    // Of two places that list a lane, the one whose turn comes first counts.
+    // If two places list a lane, the one whose turn comes first counts.
     {"rounds F, F@1, B;", "2F,2B 2F,2B 2F,2B 2F,2B", "2F 2F 2B 2F"},
     {"rounds F, F@1, B;", "0F,2B 0F,2B 0F,2B", "0F 2B 0F"},
     // A lane that is listed by its chunk is no fill.
@@ -101,17 +110,17 @@ TEST(Hint, knows_chunks) {
                                      "op B backward { needs F at here, B at next; }\nhint h { ") +
                              row.hint + " } dispatch ready by h; }"});
     ASSERT_TRUE(program.ok());
-    const HintPolicy policy(program.value(), 0, 8);
-    HintPolicy::State state = policy.initial();
+    const core::Hint hint = hint_of(program.value(), 0);
+    int round = 0;
     std::string taken;
     std::istringstream words(row.may_start);
     for (std::string word; words >> word;) {
-      const int lane = policy.choose(state, [&](int l) {
+      const int lane = first_of(hint, round, [&](int l) {
         return ("," + word + ",").find("," + program.value().lane_name(l) + ",") != word.npos;
       });
       ASSERT_GE(lane, 0);
       taken += (taken.empty() ? "" : " ") + program.value().lane_name(lane);
-      policy.started(state, lane);
+      round = hint.next_round(round, lane);
     }
     EXPECT_EQ(taken, row.taken);
   }
@@ -129,12 +138,12 @@ constexpr ValueRow kValueRows[] = {
     {"priority F = m;", ",0F0,0F3,2F1,", 0, "0F3"},
     {"priority F = -m;", ",0F2,0F3,2F1,", 0, "2F1"},
     {"priority F = chunk, B = 1;", ",0F0,2F1,0B0,", 0, "2F1"},
-    // Of equal values the op listed first, then the ties, then the lowest microbatch.
+    // Among equal values the op listed first, then the ties, then the lowest microbatch.
     {"priority B = 1, F = chunk;", ",0F0,2F1,0B0,", 0, "0B0"},
     {"priority F = 0, B = 0;", ",2F1,0F3,0F2,0B0,", 0, "0F2"},
     {"priority B = m div 4;", ",0B0,2B3,2B1,", 0, "2B1"},
     {"priority F = s + r + chunks + microbatches;", ",0F0,2F1,", 0, "2F1"},
-    // What the pool holds.
+    // A value reads what the pool holds.
     {"priority F = 2, B = a;", ",0F0,0B0,", 2, "0F0"},
     {"priority F = 2, B = a;", ",0F0,0B0,", 3, "0B0"},
     {"priority F = m % 2 == 0 and a < 2 ? 9 : -9, B = 0;", ",0F1,0F2,0B0,", 1, "0F2"},
@@ -142,7 +151,8 @@ constexpr ValueRow kValueRows[] = {
     {"priority F = 1;", ",0B0,", 0, ""},
 };
 
-TEST(Hint, takes_the_greatest_priority) {
+// The values and the order of ties; the greatest is taken by the arbiter and by the machine.
+TEST(Hint, has_the_values_and_ties_of_priorities) {
   for (const ValueRow& row : kValueRows) {
     SCOPED_TRACE(std::string(row.hint) + " of " + row.may_start);
     const auto program =
@@ -153,17 +163,92 @@ TEST(Hint, takes_the_greatest_priority) {
                              row.hint + " } dispatch ready by h; }"});
     ASSERT_TRUE(program.ok());
     constexpr int kMicrobatches = 8;
-    const HintPolicy policy(program.value(), 0, kMicrobatches);
-    const auto next = [&](int lane, int from) {
-      for (int m = from; m < kMicrobatches; ++m) {
-        const std::string task = "," + program.value().task_name(lane, m) + ",";
-        if (std::string(row.may_start).find(task) != std::string::npos) return m;
+    const core::Hint hint = hint_of(program.value(), 0);
+    const Priorities priorities(program.value(), 0);
+    Task taken;
+    std::int64_t most = 0;
+    for (const core::Hint::Valued& valued : hint.valued()) {
+      for (int m = 0; m < kMicrobatches; ++m) {
+        const std::string task = "," + program.value().task_name(valued.lane, m) + ",";
+        if (std::string(row.may_start).find(task) == std::string::npos) continue;
+        const std::int64_t value = priorities.value({valued.lane, m}, kMicrobatches,
+                                                    [&](int /*pool*/) { return row.held; });
+        if (taken.lane >= 0 && value <= most) continue;
+        taken = {valued.lane, m};
+        most = value;
       }
-      return -1;
-    };
-    const Task taken = policy.greatest(next, [&](int) { return row.held; });
+    }
     EXPECT_EQ(taken.lane < 0 ? "" : program.value().task_name(taken.lane, taken.microbatch),
               row.taken);
+  }
+}
+
+struct FollowRow {
+  const char* fill;       // ops that the hint fills with
+  const char* places;     // where the next F, B and W stand in the order; - for none
+  const char* may_start;  // ops
+  const char* has_room;   // ops
+  char followed;          // the op that is taken; - for none
+  char awaited;           // and the one that is waited for
+};
+
+constexpr FollowRow kFollowRows[] = {
+    // The earliest that may start; what the order does not list comes after.
+    {"", "012", "FBW", "FBW", 'F', 'F'},
+    {"", "012", "BW", "FBW", 'B', 'F'},
+    {"", "210", "FB", "FB", 'B', 'B'},
+    {"", "--0", "FB", "FBW", 'F', 'W'},
+    {"", "---", "B", "FBW", 'B', '-'},
+    {"", "012", "", "", '-', '-'},
+    // With fillers: the earliest of the others, if it may start; else a filler; else as before.
+    {"W", "120", "FBW", "FBW", 'F', 'F'},
+    {"W", "120", "BW", "FBW", 'W', 'F'},
+    {"W", "120", "B", "FBW", 'B', 'F'},
+    {"W", "12-", "BW", "BW", 'W', 'W'},
+    {"W", "12-", "B", "B", 'B', 'B'},
+    {"W", "-1-", "FW", "FB", 'W', 'B'},
+    {"BW", "0--", "BW", "", 'B', 'B'},
+    {"WB", "0--", "BW", "", 'W', 'W'},
+    {"B", "---", "FW", "FW", 'F', '-'},
+};
+
+TEST(Hint, follows_an_order_and_knows_what_it_waits_for) {
+  struct FakeOp {
+    OpKind kind;
+  };
+  struct FakeLane {
+    int op;
+  };
+  struct FakePlace {
+    int op;
+    [[nodiscard]] static bool lists(const FakeLane& /*lane*/) { return true; }
+    [[nodiscard]] static bool tells_apart() { return false; }
+  };
+  const std::string names = "FBW";
+  const std::vector<FakeOp> ops = {
+      {OpKind::forward}, {OpKind::backward}, {OpKind::backward_weight}};
+  const std::vector<FakeLane> lanes = {{0}, {1}, {2}};
+  for (const FollowRow& row : kFollowRows) {
+    SCOPED_TRACE(std::string("fill ") + row.fill + ", places " + row.places + ", may start " +
+                 row.may_start + ", room " + row.has_room);
+    std::vector<FakePlace> fill;
+    for (const char c : std::string(row.fill)) {
+      fill.push_back({static_cast<int>(names.find(c))});
+    }
+    const core::Hint hint(core::HintRule::order, ops, lanes, 0, 3, std::vector<FakePlace>(), fill);
+    const auto place = [&](int lane) {
+      return row.places[lane] == '-' ? core::kNoPlace : row.places[lane] - '0';
+    };
+    const auto is_in = [&](const char* text, int lane) {
+      return std::string(text).find(names[static_cast<std::size_t>(lane)]) != std::string::npos;
+    };
+    const auto may_start = [&](int lane) { return is_in(row.may_start, lane); };
+    const auto has_room = [&](int lane) { return is_in(row.has_room, lane); };
+    const auto name = [&](int lane) {
+      return lane < 0 ? '-' : names[static_cast<std::size_t>(lane)];
+    };
+    EXPECT_EQ(name(hint.followed(place, may_start)), row.followed);
+    EXPECT_EQ(name(hint.awaited(place, has_room, may_start)), row.awaited);
   }
 }
 

@@ -62,7 +62,7 @@ std::string of_three_stages(const std::string& clauses) {
                               " dispatch ready; }");
 }
 
-// What a task does is not always what another one waits for.
+// A task's result is not always awaited by another one.
 TEST(Lint, lets_ops_be_whose_result_is_of_no_task) {
   for (const char* clauses : {
            "op F forward { needs F at prev; }",  // inference

@@ -1,4 +1,4 @@
-// What an order makes each rank do: tables of bodies and expansions.
+// The tasks that an order makes each rank do: tables of bodies and expansions.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 namespace ripeline::spec {
 namespace {
 
-// What `ripeline format` makes of a text. Doing it again changes nothing.
+// `ripeline format` makes `expected` of the text. Doing it again changes nothing.
 void expect_formatted(const std::string& text, const std::string& expected) {
   const Source source{"test.ripe", text};
   const auto tree = parse(source);

@@ -39,7 +39,7 @@ std::vector<fs::path> specimens() {
   return paths;
 }
 
-// What is said of the one mistake; nothing if there is none, or another number of warnings.
+// The message for the one mistake; nothing if there is none, or another number of warnings.
 std::string said_of(const fs::path& path, const Source& source, const ElaborateOptions& options) {
   const auto program = compile(source, options);
   if (path.parent_path().filename() != "lint") {

@@ -221,7 +221,7 @@ class ArbiterWalk {
   std::vector<core::Message> messages_;             // yet to come, the next last
   std::vector<core::Message> handed_;               // rendezvous messages of this rank, not taken
   std::array<core::Task, core::kEngines> running_;  // per engine
-  std::set<core::Engine> engines_;                  // of the rank
+  std::set<core::Engine> engines_;                  // those that the rank uses
   core::TaskSet set_;
   core::TaskSet other_;
   std::string events_;

@@ -13,7 +13,7 @@ namespace ripeline {
 struct Makespan {
   std::int64_t wall = 0;
   std::int64_t span = 0;            // over ranks, the largest of last end - first start
-  std::int64_t work = 0;            // of the busiest rank
+  std::int64_t work = 0;            // the busiest rank's
   std::vector<std::int64_t> peaks;  // per pool: the most it holds
 };
 

@@ -28,7 +28,7 @@ bool is_same(const Linear& a, const Linear& b) {
   return a.lanes == b.lanes && a.microbatches == b.microbatches && a.constant == b.constant;
 }
 
-// What the invariant says of a pool as a whole.
+// Whether the fact is the invariant's claim on a pool as a whole.
 bool is_room(const Linear& fact, const Program& program, const Counters& counters) {
   for (int pool = 0; pool < size_of(program.pools); ++pool) {
     const auto& capacity = at(program.pools, pool).capacity;

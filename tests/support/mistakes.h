@@ -18,7 +18,7 @@ struct Mistake {
   std::function<void(const spec::Program&, verify::Counters&)> counters = {};
   std::function<void(verify::ByClasses&)> classes = {};
   bool divides = true;                               // false: lanes are not counted class by class
-  std::function<void(verify::Repeat&)> repeat = {};  // of a committed order
+  std::function<void(verify::Repeat&)> repeat = {};  // a committed order's
   bool trusts_order = false;  // an order that room is kept for is taken for proved
   bool covers_all = false;    // … and its proof for one of programs that it does not cover
 };
@@ -38,14 +38,14 @@ namespace mistakes {
 [[nodiscard]] Mistake slots_forgotten();          // inboxes are not looked at
 [[nodiscard]] Mistake overtaking_forgotten();     // messages of slots are taken to arrive in order
 [[nodiscard]] Mistake range_from_one();           // the range of microbatches is not looked at
-[[nodiscard]] Mistake bounds(std::int64_t more);  // of `assert peak`
+[[nodiscard]] Mistake bounds(std::int64_t more);  // added to those of `assert peak`
 // Counters.
-[[nodiscard]] Mistake taken_for_exact();     // what a task may start by is taken to suffice
+[[nodiscard]] Mistake taken_for_exact();     // a start's necessary condition is taken to suffice
 [[nodiscard]] Mistake assumed_room();        // the invariant claims one unit that need not be free
 [[nodiscard]] Mistake reserve_forgotten();   // the invariant says of each pool only its capacity
 [[nodiscard]] Mistake assumed_reserve();     // … claims one unit too much that is left free
 [[nodiscard]] Mistake classes_forgotten();   // lanes are counted as a whole
-[[nodiscard]] Mistake free_class();          // what is of the last class takes no room
+[[nodiscard]] Mistake free_class();          // lanes of the last class take no room
 [[nodiscard]] Mistake one_lane_forgotten();  // the last lane is never asked whether it may start
 // Orders.
 [[nodiscard]] Mistake place_forgotten();  // the last place of each repeat is never stood at

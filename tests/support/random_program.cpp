@@ -12,7 +12,7 @@ namespace {
 struct Graph {
   const char* stages;
   const char* edges;
-  int count;  // of the stages
+  int count;  // stages
 };
 constexpr Graph kGraphs[] = {
     {"left 1, right 1, end 1", "left -> end, right -> end", 3},
@@ -53,7 +53,7 @@ class Writer {
   }
 
  private:
-  // Of 0 .. n-1, by remainder: the standard's distributions differ between libraries.
+  // A number in 0 .. n-1, by remainder: the standard's distributions differ between libraries.
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   int between(int low, int high) { return low + below(high - low + 1); }
   bool one_in(int n) { return below(n) == 0; }
@@ -132,8 +132,8 @@ class Writer {
     reduce_ = reduce_ || sums;
   }
 
-  // Of all ops, of an op beside them, or both. Where stages have different ones there is no order:
-  // it would have to list as many of each.
+  // Shares of all ops, of an op beside them, or both. Where stages have different ones there is no
+  // order: it would have to list as many of each.
   void choose_shares() {
     struct Filter {
       const char* text;
@@ -313,7 +313,7 @@ class Writer {
     return one_in(2) ? " of m - 1" : " of all";
   }
 
-  // What F took is given back while the other engine has it, or but one of it. A reload may leave
+  // F's room is given back while the other engine has it, or all but one of it. A reload may leave
   // other room than F does, and memory that the other engine fills may be bounded as well.
   void write_offload(const std::string& taken) {
     const int away = amount_ > 1 && one_in(2) ? amount_ - 1 : amount_;
@@ -501,7 +501,7 @@ class Writer {
     line("dispatch ready by wish" + keeping + ";");
   }
 
-  // What a task is worth: few values, so that ties come about.
+  // The value of a task: few values, so that ties come about.
   std::string priority() {
     std::vector<std::string> parts = {"m",
                                       "-m",
@@ -722,16 +722,16 @@ class Writer {
   bool shares_ = false;
   bool pairs_ = false;
   bool mixed_ = false;
-  std::string whole_where_;             // of mixed_
+  std::string whole_where_;             // mixed_: which backwards are whole
   std::string whole_count_;             // how many are whole
   std::string rest_count_;              // and split
   std::vector<std::string> period_;     // their backwards, as microbatches come
   bool bounded_ = false;                // activation has a capacity
-  std::string where_;                   // of all ops of microbatches
-  std::string count_ = "microbatches";  // that they have
+  std::string where_;                   // the filter of all ops of microbatches
+  std::string count_ = "microbatches";  // how many they have
   bool no_orders_ = false;
   bool gate_ = false;  // the ops K and L, which P stands between
-  std::string extra_;  // of the op P, if there is one
+  std::string extra_;  // the filter of the op P, if there is one
   std::string extra_count_;
   std::string place_;
   std::string microbatches_;

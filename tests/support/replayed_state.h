@@ -1,4 +1,4 @@
-// What a replay says of its last state, as all arbiters say it. Pure function.
+// The text of a replay on its last state, as all arbiters give it. Pure function.
 #pragma once
 
 #include <regex>

@@ -2,12 +2,15 @@
 // --unproved` writes them. tests/generated/write_stuck.cpp writes the file that has them.
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "validate/probe/probe.h"
+#include "core/arbiter.h"
 
 namespace ripeline::testing_support {
 
-[[nodiscard]] std::vector<core::Probe> stuck_arbiters();
+using MakeArbiter = std::unique_ptr<core::Arbiter> (*)(int rank);
+
+[[nodiscard]] std::vector<MakeArbiter> stuck_arbiters();
 
 }  // namespace ripeline::testing_support

@@ -1,4 +1,4 @@
-// What tests of verdicts do first and last: text to a Program, and a verdict to an obligation.
+// The first and last steps of tests of verdicts: text to a Program, and a verdict to an obligation.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace ripeline::testing_support {
 [[nodiscard]] const verify::Obligation& find(const verify::Verdict& verdict,
                                              const std::string& name);
 
-// Of proved memory: the bounds of the resource's instances; nothing, where they grow.
+// The bounds of the resource's instances, by proved memory; nothing, where they grow.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_of(const verify::Verdict& verdict,
                                                                 const std::string& resource);
 

@@ -16,7 +16,7 @@ struct WrongProtocol {
   verify::Protocol protocol;
   verify::Trial::Result shows = verify::Trial::Result::parts;
   int members = 2;
-  // What shows it with tasks 0 and 1, in the fewest events; `1:start0` is member 1's.
+  // The fewest events that show it with tasks 0 and 1; `1:start0` is member 1's.
   std::string run;
 };
 

@@ -98,7 +98,7 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
   const auto [replicas, splits, passes] = GetParam();
   const Pipeline pipeline(program(replicas, splits));
   const auto wanted = reference(replicas, passes);
-  std::mutex mutex;  // of LibTorch's generator, and of expectations
+  std::mutex mutex;  // guards LibTorch's generator and expectations
   std::vector<double> losses;
   const auto statuses = pipeline.run(
       [&, size = replicas, of_step = passes](core::Arbiter& arbiter, runtime::Run& run) {
@@ -206,7 +206,7 @@ TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
   EXPECT_THAT(unused, ::testing::Each(true));
 }
 
-// What the processes answer to a program that cannot be reduced so, or a model that does not say
+// The processes' answer to a program that cannot be reduced so, or to a model that does not say
 // how.
 std::string refusal(const std::string& text, bool gives_replicas) {
   const Pipeline pipeline(text);

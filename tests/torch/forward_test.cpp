@@ -43,7 +43,7 @@ TEST(Autocast, no_cast_weight_outlives_its_use) {
   }
   EXPECT_TRUE(torch::equal(forward(model, stage, x), before * 2));
   {
-    const torch::NoGradGuard no_grad;  // what this casts has no graph
+    const torch::NoGradGuard no_grad;  // casts made here have no graph
     (void)forward(model, stage, x);
   }
   forward(model, stage, x).sum().backward();

@@ -84,7 +84,7 @@ struct Step {
   std::vector<Tensor> parameters;
 };
 
-// What each rank reports of three steps, in which stage 1 multiplies gradients by `by(step)`.
+// Each rank's report of three steps, in which stage 1 multiplies a gradient by `by(step)`.
 std::vector<std::vector<Step>> train(const TrainerOptions& options,
                                      const std::function<double(int step)>& by) {
   const Pipeline pipeline(chain(3, true));

@@ -1,5 +1,5 @@
-// What a stage keeps for its backward goes to the host's memory and comes back: the same gradients
-// to the bit, of any kind of model, and no more on the device than is proved.
+// Values that a stage keeps for its backward go to the host's memory and come back: the same
+// gradients to the bit, of any kind of model, and no more on the device than is proved.
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
@@ -196,7 +196,7 @@ bool gets_gradients(const std::string& program, char op) {
   return op == 'I';
 }
 
-// What two microbatches give by the ops in `order`, such as F0 F1 B0 B1: outputs, gradients of the
+// Results of two microbatches by the ops in `order`, such as F0 F1 B0 B1: outputs, gradients of the
 // inputs, and then those of the parameters.
 std::vector<Tensor> train(const Model& model, const std::string& program, const std::string& order,
                           const std::function<void(TorchStage&)>& change = nullptr) {
@@ -291,7 +291,7 @@ TEST_P(OffloadedModel, leaves_nothing_on_the_device) {
     const IValue gradients = gradients_of(tasks.given(), 0);
     const std::int64_t others = taken.now() - before;
     ASSERT_TRUE(tasks.run('O', 0).ok());
-    std::int64_t message = 0;  // that waits to leave
+    std::int64_t message = 0;  // bytes that wait to leave
     for (const Tensor& tensor : tensors_of(tasks.given())) {
       message += static_cast<std::int64_t>(tensor.nbytes());
     }

@@ -63,7 +63,7 @@ class Unpipelined {
   std::vector<Tensor> all_;
 };
 
-// What is no number differs from all.
+// A NaN counts as an infinite difference.
 void raise(double& largest, double value) {
   largest = std::max(largest, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
 }

@@ -16,7 +16,7 @@
 namespace ripeline::testing_support {
 
 inline constexpr int kWidth = 16;
-inline constexpr int kMicrobatches = 7;  // of a pass
+inline constexpr int kMicrobatches = 7;  // per pass
 
 [[nodiscard]] torch::Tensor random_tensor(std::int64_t seed, std::vector<std::int64_t> shape);
 
@@ -28,26 +28,26 @@ inline constexpr int kMicrobatches = 7;  // of a pass
 
 struct Training {
   std::string program;
-  double rate = 1e-2;  // of Adam
+  double rate = 1e-2;  // Adam's
   int steps = 4;
   // Clips so hard that every step is clipped.
   runtime::TrainerOptions trainer = {.clip = 0.05};
   std::function<void(runtime::TorchStage&)> change_stage = nullptr;  // on both sides
   std::function<void(runtime::TorchModel&)> change_model = nullptr;  // recompute: the pipeline's
-  // Of each rank's pipeline, called in its thread; the unpipelined model is on the host.
+  // Opens the device of each rank's pipeline, in its thread; the unpipelined model is on the host.
   std::function<core::Status(std::unique_ptr<runtime::TorchDevice>&)> open_device = nullptr;
 };
 
 // A third of the tasks, copies among them, begin up to a millisecond late, at each rank others.
 [[nodiscard]] runtime::BeforeTask late_at_random(std::uint64_t seed);
 
-// What differs most, over all ranks and steps.
+// The largest differences over all ranks and steps.
 struct Outcome {
   double gradient = 0;
   double loss = 0;
   double norm = 0;
   double parameter = 0;
-  // Of all ranks, in order.
+  // Failures of all ranks, in order.
   std::vector<std::string> failures = {};
   bool operator==(const Outcome&) const = default;
 };

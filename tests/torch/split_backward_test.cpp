@@ -275,7 +275,7 @@ TEST_P(SplitBackward, under_autocast_gives_bitwise_the_same_with_gradients_in_fl
   EXPECT_TRUE(is_narrow) << "autocast changes nothing";
 }
 
-// Of the graph of a microbatch nothing is left: no cycle keeps it.
+// Nothing is left of the graph of a microbatch: no cycle keeps it.
 void expect_nothing_kept(const Model& model, bool is_narrow) {
   std::vector<std::weak_ptr<torch::autograd::Node>> nodes;
   {
@@ -313,7 +313,7 @@ TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
 INSTANTIATE_TEST_SUITE_P(Models, SplitBackward, ::testing::ValuesIn(models()),
                          [](const auto& model) { return model.param.first; });
 
-// What only the first half reads is let go by it.
+// Values that only the first half reads are let go by it.
 TEST(SplitBackwardHalves, the_first_releases_what_the_second_does_not_need) {
   torch::nn::Linear first(4, 4);
   torch::nn::Linear second(4, 4);

@@ -33,7 +33,7 @@ class SyncDebugTest : public ::testing::Test {
   }
   void TearDown() override { unsetenv("RIPELINE_SYNC_DEBUG"); }
 
-  // What a forward of this pass says that waits for the GPU.
+  // The error of a forward of this pass that waits for the GPU; empty: none.
   std::string run(std::int64_t pass) {
     Call call;
     call.task = {.op = "F",

@@ -107,7 +107,7 @@ std::string program(int members, const std::string& agree, bool splits = false) 
          (splits ? "I, F;  fill W" : "B, F") + "; }\n  dispatch ready by bf;\n}\n";
 }
 
-// Of the whole model in one process.
+// The whole model in one process.
 struct Reference {
   explicit Reference(std::int64_t step, int microbatches) : first(Group(), 0), second(Group(), 1) {
     for (int m = 0; m < microbatches; ++m) {
@@ -146,7 +146,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
   const Pipeline pipeline(program(members, agree, splits));
   const Reference reference(0, kCount);
   const TorchStage wholes[] = {make_stage(reference.first), make_stage(reference.second)};
-  std::mutex mutex;  // of expectations
+  std::mutex mutex;  // guards the generator and expectations
   const auto statuses =
       pipeline.run([&, size = members](core::Arbiter& arbiter, runtime::Run& run) {
         std::unique_ptr<Groups> groups;
@@ -154,7 +154,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
         EXPECT_EQ(groups->members().size(), size);
         TorchModel model;
         {
-          const std::lock_guard lock(mutex);  // of the generator
+          const std::lock_guard lock(mutex);  // for the generator
           model.stages[arbiter.rank()] = make_stage(Half(groups->members(), arbiter.rank()));
         }
         if (Status s = testing_support::wait_for_all(run); !s.ok()) return s;
@@ -201,7 +201,7 @@ TEST(TensorParallelTraining, has_the_loss_and_the_norm_of_one_process_and_keeps_
   double norm = 0;
   for (const Tensor& gradient : gradients) norm += gradient.square().sum().item<double>();
   norm = std::sqrt(norm);
-  std::vector<Tensor> norm_weights(2);  // of the members of rank 0, after the last step
+  std::vector<Tensor> norm_weights(2);  // per member of rank 0, after the last step
   std::mutex mutex;
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
     std::unique_ptr<Groups> groups;
@@ -291,7 +291,7 @@ TEST(GroupsThatDoNotConnect, name_who_failed_meanwhile_and_do_not_wait_for_it) {
 
 TEST(TensorParallelTraining, gives_what_the_whole_layer_does_the_same_type_under_autocast) {
   const Pipeline pipeline(program(2, "intersection"));
-  std::mutex mutex;  // of the generator
+  std::mutex mutex;  // guards the generator
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
     std::unique_ptr<Groups> groups;
     if (Status s = Groups::connect(run, arbiter.facts(), "", groups); !s.ok()) return s;

@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Of, TiedWeights,
                                   std::to_string(test.param.passes) + "_passes";
                          });
 
-// What the first rank of a V says to a program, and to a model that `change` makes of a good one.
+// The answer of a V's first rank to a program, and to a model that `change` makes of a good one.
 std::string first_words(
     const std::string& text, const std::function<void(TorchModel&)>& change = [](TorchModel&) {}) {
   const Pipeline pipeline(text);

@@ -13,8 +13,8 @@ namespace ripeline::testing_support {
 enum class Mistake : std::uint8_t {
   none,
   source_let_go,      // the work hears of the end of an `offload` once that is enqueued
-  arena_let_go,       // of a `reload`, too, whose bytes on the host others then get
-  reloaded_let_go,    // of a backward: what it reads others then get
+  arena_let_go,       // the same of a `reload`: others then get its bytes on the host
+  reloaded_let_go,    // the same of a backward: others then get what it reads
   reload_seems_over,  // the work and the rank hear of a `reload` then: the backward comes too early
   only_rank_is_wrong,  // the rank alone does
 };

@@ -140,7 +140,7 @@ class NcclCollectives : public ::testing::Test {
   }
 };
 
-// Of a member, and what all have of it.
+// A tensor of one value: a member's own, or the result that all members get.
 template <class Value>
 Tensor filled(c10::Device device, torch::ScalarType type, Value value) {
   return torch::full({2, 3}, value, torch::TensorOptions().dtype(type).device(device));

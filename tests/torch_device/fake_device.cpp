@@ -196,7 +196,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
-// What operators have read since the last event of their stream, by stream and address.
+// Bytes that operators have read since the last event of their stream, by stream and address.
 class Reads {
  public:
   Reads() {
@@ -415,8 +415,8 @@ Staging& staging() {
   return *all;
 }
 
-// What the host pins for a caller: used again, as by LibTorch, since to free it may wait for a
-// device. Copies from it are made at once, into what is staged.
+// Memory that the host pins for a caller: used again, as by LibTorch, since to free it may wait for
+// a device. Copies from it are made at once, into staging memory.
 class Pinned final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
@@ -568,7 +568,7 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   is_in_operator = outer;
 }
 
-// What the process did wrong with the device is said when it ends.
+// The process reports its misuses of the device when it ends.
 struct Misuses {
   Misuses() = default;
   Misuses(const Misuses&) = delete;

@@ -1,6 +1,6 @@
-// What a stage keeps for its backward goes to pinned memory and comes back, on a device whose
+// Values that a stage keeps for its backward go to pinned memory and come back, on a device whose
 // copies happen at any moment: the same gradients to the bit, and no more on it than is proved. A
-// device that says of a copy, or of what uses it, that it is over when it is not, is noticed.
+// device that reports the end of a copy, or of what uses it, too early is noticed.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -72,7 +72,7 @@ TEST(OffloadOfStages, leaves_what_an_operator_keeps_on_the_host) {
   EXPECT_EQ(train_side_by_side(training, offloads), Outcome());
 }
 
-// What a run told, and what the device said of it as misuse.
+// A run's outcome, and the misuses that the device reported of it.
 struct Noticed {
   Outcome outcome;
   std::vector<std::string> misuses;

@@ -40,8 +40,8 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What a rank did in a step: of each of its lanes two tasks, of which some are beside others, and
-// messages.
+// A rank's record of a step: two tasks in each of its lanes, some of which overlap, messages, and
+// an idle time.
 Record step_of(const core::ProgramFacts& facts, int rank, std::int64_t step) {
   Record record;
   Time at{1'000'000 * step + rank};

@@ -68,7 +68,7 @@ std::string kernel(const std::string& name, double start, double duration, int i
 
 class TorchTraceTest : public testing::Test {
  protected:
-  // The text as a file. What is said of it names the file no more.
+  // Reads the text as a trace file; returns the error message without the file's name.
   std::string read_text_of(const std::string& text) {
     const std::string path = folder_.path() + "/rank.json";
     std::ofstream(path, std::ios::binary) << text;

@@ -183,7 +183,7 @@ pipeline p { microbatches any; stages 1; place s on s;
   const About about(storage.facts(), {.microbatches = 4});
   Record record;  // as the ends come
   record.task(0, {0, 0}, Time{0}, Time{2});
-  record.task(0, {2, 0}, Time{2}, Time{3});  // of another engine
+  record.task(0, {2, 0}, Time{2}, Time{3});  // on another engine
   record.task(0, {0, 1}, Time{4}, Time{5});
   record.task(0, {1, 0}, Time{2}, Time{6});
   record.task(0, {0, 2}, Time{5}, Time{8});
@@ -281,7 +281,7 @@ TEST(TraceFile, has_an_arrow_for_each_message) {
   }
 }
 
-// What another program made of it: pretty-printed, fields in another order, more events.
+// A file as another program rewrote it: pretty-printed, fields in another order, more events.
 TEST(TraceFile, may_be_rewritten_by_another_program) {
   const spec::Program program = program_of(kText);
   const core::OwnedFacts storage = lower::facts_of(program);

@@ -1,5 +1,5 @@
-// What ran, led through the machine: runs are accepted, and what is changed in them is found and
-// named.
+// Recorded runs, led through the machine: runs are accepted, and what is changed in them is found
+// and named.
 #include "validate/run_check.h"
 
 #include <gmock/gmock.h>
@@ -95,7 +95,7 @@ TEST(RunCheck, accepts_simulated_runs_of_every_schedule) {
   }
 }
 
-// What a chain of three ranks does in four microbatches, with messages of half a unit, is changed.
+// A change to a run of a chain of three ranks and four microbatches, with messages of half a unit.
 struct Change {
   const char* name;
   std::function<void(Recorded&)> make;
@@ -278,7 +278,7 @@ pipeline meet {
                                     "later"));
 }
 
-// What one clock shows more than another is not looked at.
+// Differences between the ranks' clocks are not looked at.
 TEST(RunCheck, compares_no_clocks) {
   Recorded run = chain();
   for (auto& e : run.record.tasks) {

@@ -9,9 +9,12 @@
 
 #include "broken_bf.h"
 #include "core/executor.h"
-#include "simulate/interpreter.h"
+#include "lower/facts.h"
+#include "prefer_bf.h"
 #include "spec/elaborate.h"
 #include "tests/codegen/goldens/bf.h"
+#include "tests/codegen/goldens/one_f_one_b.h"
+#include "tests/codegen/goldens/valued.h"
 #include "validate/probe/probe.h"
 
 namespace ripeline::simulate {
@@ -26,41 +29,7 @@ spec::Program program_of(const std::string& name) {
   return spec::compile({name, text.str()}).value();
 }
 
-core::Probe bf_probe() {
-  return {bf::facts, bf::make_arbiter, bf::has_room<Formula>, bf::acquire<Formula>,
-          bf::release<Formula>};
-}
-
-// bf's arbiter, whose choice is what `choose` says.
-class Altered final : public core::Arbiter {
- public:
-  explicit Altered(int rank) : rank_(rank), right_(bf::make_arbiter(rank)) {}
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return bf::facts; }
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] core::Status begin_step(std::int64_t step, int microbatches) override {
-    return right_->begin_step(step, microbatches);
-  }
-  void on_finished(core::Task task, core::Time now) override { right_->on_finished(task, now); }
-  void on_arrived(core::Message message, core::Time now) override {
-    right_->on_arrived(message, now);
-  }
-  void ready(core::Engine engine, core::TaskSet& out) const override { right_->ready(engine, out); }
-  // Forwards first, whatever the round.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time now) const override {
-    core::TaskSet set;
-    ready(engine, set);
-    const int m = allowed == nullptr ? set.row(2 * rank_).lowest()
-                                     : set.row(2 * rank_).lowest_common(allowed->row(2 * rank_));
-    if (m < 0) return right_->choose(engine, allowed, now);
-    return {.kind = core::Choice::Kind::start, .task = {2 * rank_, m}, .until = {}};
-  }
-  void started(core::Task task, core::Time now) override { right_->started(task, now); }
-
- private:
-  int rank_;
-  std::unique_ptr<core::Arbiter> right_;
-};
+core::Probe bf_probe() { return core::probe_of<bf::Rules>(bf::make_arbiter); }
 
 core::ProgramFacts other_capacity() {
   static constexpr core::PoolFacts kPools[] = {{"activation", "", 0, 0, 4, 5},
@@ -72,40 +41,65 @@ core::ProgramFacts other_capacity() {
   return facts;
 }
 
-TEST(Validate, accepts_what_was_generated) {
-  const spec::Program program = program_of("bf");
+Validation validated(const std::string& name, const core::Probe& probe) {
+  const spec::Program program = program_of(name);
   const Validator validator(program);
-  const Validation validation = validator.judge(core::answers(bf_probe(), validator.script()));
+  return validator.judge(core::answers(probe, validator.questions()));
+}
+
+TEST(Validate, accepts_what_was_generated) {
+  const Validation validation = validated("bf", bf_probe());
   EXPECT_THAT(validation.differences, testing::IsEmpty());
   EXPECT_EQ(validation.formulas, 16) << "a guard of 8 lanes, what 4 acquire and 4 release";
-  ASSERT_EQ(validation.sizes.size(), 3U);
-  EXPECT_EQ(validation.sizes[2].microbatches, 3);
-  EXPECT_TRUE(validation.sizes[2].complete);
-  EXPECT_THAT(summary(validation), HasSubstr("26 states with 1 microbatch, 161 states with 2"));
+  EXPECT_THAT(summary(validation), HasSubstr("tables equal; 16 formulas proved equal"));
+}
+
+TEST(Validate, asks_for_orders_and_priorities) {
+  const Validation ordered =
+      validated("one_f_one_b", core::probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter));
+  EXPECT_THAT(ordered.differences, testing::IsEmpty());
+  EXPECT_THAT(summary(ordered), HasSubstr("; the order the same with "));
+  const Validation valued =
+      validated("valued", core::probe_of<valued::Rules>(valued::make_arbiter));
+  EXPECT_THAT(valued.differences, testing::IsEmpty());
+  EXPECT_GT(valued.questions.values, 100);
+  EXPECT_TRUE(valued.questions.complete);
+  EXPECT_THAT(summary(valued), HasSubstr("; priorities the same with 2 .. 5 microbatches: "));
+  const spec::Program program = program_of("valued");
+  const core::OwnedFacts facts = lower::facts_of(program);
+  const Questions few = questions_of(program, facts.facts(), {.counts = 2, .values = 10});
+  EXPECT_EQ(few.values, 10);
+  EXPECT_FALSE(few.complete);
 }
 
 TEST(Validate, notices_each_kind_of_mistake) {
   struct Mistake {
     std::string name;
+    std::string program;
     core::Probe probe;
     std::string expected;
   };
   const core::ProgramFacts facts = other_capacity();
   std::vector<Mistake> mistakes;
   const auto add = [&](const char* name, const char* expected) -> core::Probe& {
-    mistakes.push_back({name, bf_probe(), expected});
+    mistakes.push_back({name, "bf", bf_probe(), expected});
     return mistakes.back().probe;
   };
-  mistakes.reserve(8);
-  mistakes.push_back(
-      {"a table",
-       {facts, bf::make_arbiter, bf::has_room<Formula>, bf::acquire<Formula>, bf::release<Formula>},
-       "specified 'pool activation '' 0 0 4', emitted 'pool activation '' 0 0 5'"});
+  mistakes.reserve(16);
+  mistakes.push_back({"a table",
+                      "bf",
+                      {.facts = facts,
+                       .makes_arbiters = true,
+                       .one_engine = true,
+                       .has_room = bf::Rules::has_room<Formula>,
+                       .acquire = bf::Rules::acquire<Formula>,
+                       .release = bf::Rules::release<Formula>},
+                      "specified 'pool activation '' 0 0 4', emitted 'pool activation '' 0 0 5'"});
   add("a capacity",
       "2F: may start: emitted (or false (<= (+ h2 1) 3)), specified activation of "
       "stage 2 <= 1; they differ where activation of stage 2 (h2) is 2: true and "
       "false")
-      .has_room = broken_bf::has_room<Formula>;
+      .has_room = broken_bf::Rules::has_room<Formula>;
   add("no guard", "0F: may start: emitted true").has_room = [](core::LaneId, const Formula*) {
     return Formula(true);
   };
@@ -117,35 +111,53 @@ TEST(Validate, notices_each_kind_of_mistake) {
   };
   add("nothing released", "0B: what it releases of activation of stage 0: emitted h0").release =
       [](core::LaneId, Formula*) {};
-  add("the choice", "specified ready 0F1 0B0 choose 0B0 then 0B0 0F1").make_arbiter =
-      [](int rank) -> std::unique_ptr<core::Arbiter> { return std::make_unique<Altered>(rank); };
-  add("what is offered", "after begin 3").make_arbiter =
-      [](int rank) -> std::unique_ptr<core::Arbiter> { return broken_bf::make_arbiter(rank); };
-  const spec::Program program = program_of("bf");
-  const Validator validator(program);
+  add("one engine", "emitted 'kOneEngine is not the facts''").one_engine = false;
+  mistakes.push_back({"another class", "bf", core::probe_of<bf::Rules>(broken_bf::make_arbiter),
+                      "emitted 'make_arbiter makes something else'"});
+  mistakes.push_back({"one rank", "bf",
+                      core::probe_of<bf::Rules>([](int /*rank*/) { return bf::make_arbiter(0); }),
+                      "emitted 'make_arbiter makes something else'"});
+  mistakes.push_back({"the places", "bf", core::probe_of<prefer_bf::Rules>(prefer_bf::make_arbiter),
+                      "specified 'dispatch 0 0 0 2', emitted 'dispatch 0 0 0 1'"});
+  mistakes.push_back({"the order", "one_f_one_b",
+                      core::probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter),
+                      "specified 'order 0 1 = 0/0 1/0', emitted 'order 0 1 = 0/0'"});
+  mistakes.back().probe.write_order = [](int, int, core::OrderWriter& order) {
+    order.add(0, 0);
+    return core::Status();
+  };
+  mistakes.push_back({"the value", "valued", core::probe_of<valued::Rules>(valued::make_arbiter),
+                      "emitted 'value 1 0 2 0:0 = 7'"});
+  mistakes.back().probe.value = [](core::Task, const std::int64_t*, int) {
+    return std::int64_t{7};
+  };
+  mistakes.push_back({"another pool's", "valued",
+                      core::probe_of<valued::Rules>(valued::make_arbiter), "specified 'value "});
+  mistakes.back().probe.value = [](core::Task task, const std::int64_t* held, int microbatches) {
+    const core::LaneFacts& lane = valued::facts.lanes[static_cast<std::size_t>(task.lane)];
+    return valued::Rules::priority(task, held, microbatches) + held[1 - lane.rank];
+  };
   for (const Mistake& mistake : mistakes) {
-    const Validation found = validator.judge(core::answers(mistake.probe, validator.script()));
+    const Validation found = validated(mistake.program, mistake.probe);
     EXPECT_THAT(found.differences, testing::Contains(HasSubstr(mistake.expected))) << mistake.name;
   }
 }
 
 TEST(Validate, notices_another_program_and_answers_that_are_none) {
   const spec::Program zbv = program_of("zbv");
-  const Validator validator(zbv, {.counts = 1});
+  const Validator validator(zbv);
   EXPECT_FALSE(validator.judge(core::answers(bf_probe(), "")).differences.empty());
   for (const char* answers : {"", "nonsense\n", "guard 0 (<= h0\n", "guard 999999999999 h0\n"}) {
     EXPECT_FALSE(validator.judge(answers).differences.empty()) << answers;
   }
 }
 
-// The limit is said, and so is what is left out.
-TEST(Walk, says_what_it_leaves_out) {
-  const spec::Program program = program_of("zbv");
-  const Walk walk = walk_of(program, {.counts = 2, .states_of_rank = 50, .states = 1000});
-  ASSERT_EQ(walk.sizes.size(), 2U);
-  EXPECT_TRUE(walk.sizes[0].complete);
-  EXPECT_FALSE(walk.sizes[1].complete);
-  EXPECT_EQ(walk.sizes[1].states, 200);
+TEST(Probe, says_which_question_it_does_not_understand) {
+  for (const char* question : {"order 0", "order 9 1", "order -1 1", "value 0", "value 99 0 1",
+                               "value 0 0 1 9:1", "value 0 0 1 0", "which", "order x 1"}) {
+    EXPECT_THAT(core::answers(bf_probe(), question),
+                HasSubstr(std::string("not understood: ") + question + "\n"));
+  }
 }
 
 // The header's guard lets a third forward in; the tables of its proof do not.

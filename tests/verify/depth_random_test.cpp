@@ -25,7 +25,7 @@ constexpr int kMostRanks = 6;
 constexpr std::uint64_t kSteps = 4'000'000;
 
 struct Counted {
-  int programs = 0;  // that can be read
+  int programs = 0;  // well-formed, with a shape that can be read
   int proved = 0;
   int safe = 0;  // deadlock is proved at each small depth
 };

@@ -211,8 +211,8 @@ TEST(EveryDepth, a_program_without_the_param_is_bad_input) {
       "error define-unknown-param");
 }
 
-// What is proved for every number of ranks is proved of each: the two share the guards' shapes, not
-// the way in which they are read and asked.
+// A proof for every number of ranks holds for each: the two share the guards' shapes, not the way
+// in which they are read and asked.
 TEST(EveryDepth, each_library_schedule_is_proved_at_each_small_depth) {
   for (const auto& entry : spec::library()) {
     const spec::Source source{std::string(entry.name), *spec::library_text(entry.name)};

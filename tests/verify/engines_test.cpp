@@ -75,7 +75,7 @@ constexpr const char* kRoom = R"(
   resource activation per rank { capacity 3; }
   resource host per rank { capacity 8; }
 )";
-// Of several chunks: each leaves room to the later ones, and reloads leave some for forwards.
+// Ops of several chunks: each leaves room to the later ones, and reloads leave some for forwards.
 constexpr const char* kForwardOfChunks = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host leaving chunks - 1 - chunk; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }

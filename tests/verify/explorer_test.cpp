@@ -101,7 +101,7 @@ TEST(Explorer, a_share_pays_for_what_was_spent) {
   {
     BudgetShare share(budget, 30);
     EXPECT_TRUE(share.budget().spend(10));
-    EXPECT_FALSE(share.budget().spend(21));  // what is refused is spent too
+    EXPECT_FALSE(share.budget().spend(21));  // a refused amount is spent, too
   }
   EXPECT_EQ(budget.left, 70U);
   EXPECT_EQ(BudgetShare(budget, 200).budget().left, 70U);

@@ -254,7 +254,7 @@ TEST(Group, verdicts) {
   }
 }
 
-// What reports say of a run, and what is read back from them.
+// Reports of a run, and the run that is read back from them.
 TEST(Group, reports_name_members) {
   const std::string text = chain("vote", "via inbox", "  channel inbox per stage { slots 2; }\n");
   const Program program = compiled(text);
@@ -289,7 +289,7 @@ std::string key_of(const GroupMachine::State& state) {
   for (const Machine::State& own : state.members) {
     for (const auto task : own.tasks) add(task);
     for (const auto message : own.messages) add(message);
-    for (const auto& hint : own.hints) add(hint.round);
+    for (const int round : own.rounds) add(round);
     for (const auto& queue : own.queues) {
       for (const int m : queue) add(m);
       add(-1);

@@ -135,7 +135,7 @@ TEST(Links, have_the_verdicts_that_their_rules_say) {
   }
 }
 
-// What runs beside a start is held too: 0F1 starts while 0O0 still holds what it releases.
+// Tasks on other engines count, too: in `open`, O (copy_out) and B (compute) may both hold b.
 TEST(Links, peaks_count_what_other_engines_still_hold) {
   const Program program = compiled(
       chain_of("  op F forward { needs F at prev; acquires a; }\n"

@@ -21,8 +21,8 @@
 namespace ripeline {
 namespace {
 
-// Of a hundred programs with the feature and without a join, how many may be left open. One, but
-// for what verify does not follow as far as that.
+// Programs in a hundred with the feature and without a join that may be left open. It is one, but
+// for features that verify does not follow as far as that.
 using MostOpen = std::map<std::string, std::int64_t>;
 
 struct Kind {
@@ -129,7 +129,7 @@ TEST_P(Oracle, agrees_on_random_programs) {
     }
     if (HasFailure()) return;
   }
-  // What the oracle can tell of programs without any of the features, verify can.
+  // Programs without any of the features: verify decides whatever the oracle can.
   EXPECT_EQ(tally.rows["none"].missed, 0);
   std::ofstream(file) << nlohmann::json(tally);
 }

@@ -169,7 +169,7 @@ TEST(OrderJudge, lacking_room_behind_an_inbox_of_one_slot_is_refuted) {
 TEST(OrderJudge, a_fifo_that_is_taken_in_another_order_needs_just_the_slots_that_it_needs) {
   struct Row {
     std::string taken;
-    int slots;  // that suffice
+    int slots;  // the fewest that suffice
   };
   for (const Row& row : std::vector<Row>{{"1F0,1F1,1F2", 1},
                                          {"1F1,1F0,1F2", 2},

@@ -66,8 +66,8 @@ TEST(Pairs, find_no_room_beside_each_other_where_there_is_none) {
   }
 }
 
-// What holds of tasks one at a time does not of pairs: refuted with a run, for one count and for
-// all.
+// Assertions that hold of tasks one at a time fail with pairs: refuted with a run, for one count
+// and for all.
 TEST(Pairs, break_assertions_that_hold_without_them) {
   for (const char* microbatches : {"any", "6"}) {
     const std::string rest = "dispatch in order one_f_one_b; assert peak a <= ranks - s;";

@@ -166,7 +166,7 @@ TEST(Periods, say_why_there_are_none) {
   }
 }
 
-// What each count by itself says: the least for which the order sticks, or 0, and the peaks.
+// Results count by count: the least count for which the order sticks, or 0, and the peaks.
 struct Counts {
   int sticks = 0;
   std::vector<std::int64_t> peaks;

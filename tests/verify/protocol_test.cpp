@@ -19,7 +19,7 @@ using testing_support::WrongProtocol;
 
 constexpr std::uint64_t kSteps = 1'000'000;
 constexpr std::size_t kStates = 300'000;
-constexpr int kTasks = 2;  // of wrong protocols
+constexpr int kTasks = 2;  // in wrong protocols
 
 TEST(Protocol, right_ones_agree_for_every_number_of_members) {
   for (const spec::Agree agree :
@@ -63,7 +63,7 @@ std::string text_of(const std::vector<ProtocolEvent>& run) {
   return text;
 }
 
-// What a run of the protocol comes to, one event after the other, each enabled in its turn.
+// The state after a run of the protocol, event by event, each of which is enabled in its turn.
 ProtocolMachine::State replayed(const WrongProtocol& wrong, const Trial& tried) {
   const ProtocolMachine machine(wrong.protocol, wrong.members, kTasks);
   ProtocolMachine::State state = machine.initial();

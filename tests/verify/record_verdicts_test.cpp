@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 struct Ran {
   int status = -1;
-  std::string output;  // of both streams
+  std::string output;  // both streams
 };
 
 Ran run(const std::string& arguments) {

@@ -120,7 +120,7 @@ std::string key_of(const GroupMachine::State& state) {
   for (const Machine::State& own : state.members) {
     for (const auto task : own.tasks) add(task);
     for (const auto message : own.messages) add(message);
-    for (const auto& hint : own.hints) add(hint.round);
+    for (const int round : own.rounds) add(round);
     for (const auto& queue : own.queues) {
       for (const int m : queue) add(m);
       add(-1);
@@ -136,7 +136,8 @@ std::string key_of(const GroupMachine::State& state) {
   return key;
 }
 
-// What each replica has started, in order, of the collectives of each engine: two differ.
+// Collectives that each engine of each replica has started, in order; differ() says whether those
+// of two replicas disagree.
 using Started = std::vector<std::vector<spec::Task>>;
 bool differ(const Started& started, std::size_t engines) {
   for (std::size_t i = 0; i + engines < started.size(); ++i) {
@@ -150,7 +151,7 @@ bool differ(const Started& started, std::size_t engines) {
   return false;
 }
 
-// Of machines of one member to a replica, or of one replica's members.
+// The machine has one member to a replica, or the members of one replica.
 Explored explore(const GroupMachine& group, Chooser chooser, std::size_t most) {
   struct Open {
     GroupMachine::State state;

@@ -43,7 +43,7 @@ struct Row {
   std::string name;
   std::string text;
   Outcome outcome;
-  std::string method;  // of deadlock
+  std::string method;  // for deadlock
 };
 
 TEST(Shares, are_judged_for_every_count) {
@@ -175,7 +175,7 @@ TEST(Shares, are_named_by_their_microbatches) {
   EXPECT_EQ(run.value().events, deadlock.counterexample->events);
 }
 
-// What no proof by counts can follow says so, and passes nowhere.
+// A program that no proof by counts can follow is unknown, with the reason, and passes nowhere.
 TEST(Shares, of_the_one_before_are_unknown_for_every_count) {
   const std::string text = beside("op P on m where m % 3 == 0 { needs B at here of m - 1; }");
   const Verdict verdict = verify(compiled(text));

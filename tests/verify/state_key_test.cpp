@@ -49,7 +49,7 @@ TEST(StateKey, each_task_and_message_counts) {
                     .running = {},
                     .handing = {},
                     .position = {},
-                    .hints = {},
+                    .rounds = {},
                     .started = {}};
   for (std::size_t i = 0; i < kTasks; ++i) {
     State running = first;

@@ -45,7 +45,7 @@ std::vector<std::string> committed() {
   return names;
 }
 
-// Of each remainder, from the first q on for which it holds.
+// One order per remainder, from the first q on for which it holds.
 std::vector<AffineOrder> affine_orders(const Program& program) {
   const PeriodicFamily family = periodic_family(program, order_of(program));
   std::vector<AffineOrder> orders;
@@ -288,7 +288,7 @@ TEST(Times, what_is_wrong_for_few_counts_is_not_proved) {
       prove_every_count(with("",
                              "let bad = microbatches == 5; let good = 1 - bad; "
                              "(B F) * (bad * 5); (F B) * (good == 1 ? microbatches : 0);")));
-  // What is held grows with the microbatches.
+  // The amount held grows with the microbatches.
   EXPECT_FALSE(prove_every_count(with("capacity 1000;", "F * microbatches; B * microbatches;")));
   EXPECT_TRUE(prove_every_count(with("", "F * microbatches; B * microbatches;")));
 }

@@ -28,7 +28,7 @@ using testing_support::labels_text;
 using testing_support::recompute_text;
 using testing_support::v_text;
 
-// What the verdicts were, for messages.
+// The verdicts as text, for messages.
 std::string summary(const Verdict& verdict) {
   std::string text;
   for (const Obligation& o : verdict.obligations) {
@@ -53,7 +53,7 @@ void expect_replays_stuck(const Program& program, const Counterexample& example)
 struct Proved {
   std::string name;
   std::string text;
-  std::string method;  // of deadlock
+  std::string method;  // for deadlock
 };
 
 // The limits are a hundredth of the usual ones for a query, about half a second of Z3's time, and

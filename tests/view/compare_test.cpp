@@ -150,7 +150,7 @@ TEST(Compare, says_when_work_differs) {
   EXPECT_TRUE(equal_work({first, of("zb_v", same)}));
 }
 
-// What runs took differs by what was drawn; the means of their costs do not.
+// The work of two runs differs by what was drawn; the means of their costs do not.
 TEST(Compare, work_that_was_drawn_or_measured_may_differ_a_little) {
   Compared a = of("a", Drawn("1f1b", 8));
   Compared b = a;

@@ -113,7 +113,7 @@ TEST(Stuck, names_the_circle_first) {
   EXPECT_EQ(circle, 2U);
 }
 
-// What would free the room are tasks of the microbatch that took it, whatever number they have.
+// Tasks of the microbatch that took the room would free it, whatever number they have.
 TEST(Stuck, names_who_frees_what_a_share_has_taken) {
   const Drawn run(
       "\npipeline p { microbatches 2; stages 1; place s on s; op A { acquires a; }\n"

@@ -51,7 +51,7 @@ std::string text_of_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What `script` prints after the page has opened at `address` in a fake browser.
+// The result of `script` after the page has opened at `address` in a fake browser.
 Json in_page(const std::string& page, const std::string& script, const std::string& address = "") {
   const std::string data =
       testing_support::text_within(page, "<script id=\"data\" type=\"application/json\">");
@@ -195,7 +195,7 @@ TEST_F(PageScript, works_by_keyboard) {
             Json({"#0F0", "#0F1", "#0F0", "-", "#0F0", true, true, true, false}));
 }
 
-// Of a range it opens on that, and `0` shows everything.
+// A page of a range opens on the range, and `0` shows everything.
 TEST_F(PageScript, opens_on_the_range) {
   const Drawn run("1f1b", 8);
   const core::Time unit{run.timeline.run().unit.nanoseconds};
@@ -234,7 +234,7 @@ TEST_F(PageScript, compact_rows_are_thin_and_without_what_is_held) {
   }
 }
 
-// Of the texts on the canvas, where one is drawn.
+// `where` gives the positions at which a text is drawn on the canvas.
 TEST_F(PageScript, axis_and_names_of_ranks_stay_in_view) {
   spec::ElaborateOptions options;
   options.defines = {{"ranks", 32}};

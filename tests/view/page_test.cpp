@@ -24,7 +24,7 @@ using testing_support::Drawn;
 using testing_support::Json;
 using testing_support::of_steps;
 
-// What the page's script does, once more.
+// A second implementation of the decoder in the page's script.
 class Reader {
  public:
   explicit Reader(const std::string& base64) {
@@ -197,7 +197,7 @@ TEST(Page, has_the_span_where_it_is_shorter_than_the_wall) {
   EXPECT_THAT(page, HasSubstr("<dt>bubble by span</dt><dd>0 (0.00 %)</dd>"));
 }
 
-// What all have in common is said once; what only some of them have, where it is missing too.
+// A fact that all panels share is there once; any other has a column, `-` where it is missing.
 TEST(Page, has_a_line_in_the_header_for_each_panel) {
   const Drawn one("1f1b", 4);
   const Drawn other(testing_support::kStuckChain, 2);
@@ -241,11 +241,11 @@ TEST(Page, says_without_a_script_what_is_missing) {
   const std::size_t at = page.find("<noscript>");
   ASSERT_NE(at, std::string::npos);
   EXPECT_THAT(page.substr(at, page.find("</noscript>") - at), HasSubstr("JavaScript"));
-  // What cannot be used then is hidden.
+  // The tools, which need the script, are hidden.
   EXPECT_THAT(page, HasSubstr("<span id=\"tools\" hidden>"));
 }
 
-// What its script asks the document for by name.
+// The elements that the page's script asks the document for by name.
 TEST(Page, has_each_element_that_its_script_uses) {
   const Drawn run("1f1b", 2);
   const std::string page = html({{"1f1b", &run.timeline}});

@@ -119,8 +119,8 @@ TEST(Palette, ops_differ_for_every_eye) {
   }
 }
 
-// Of two chunks, op by op: the first is dark, the second light. Reductions, the last of the usual
-// ops, are nearer to others than these are to each other.
+// The colours are listed op by op, with two chunks each: the first is dark, the second light.
+// Reductions, the last of the usual ops, are nearer to others than these are to each other.
 TEST(Palette, the_usual_ops_and_chunks_differ_in_grey) {
   const std::vector<Colour> colours = colours_of(kOps, 2);
   for (std::size_t a = 0; a < 2 * kUsual; ++a) {

@@ -82,7 +82,7 @@ TEST(Svg, two_tasks_at_once_share_the_height) {
   EXPECT_THAT(text, HasSubstr(">two tasks at once share the height<"));
   EXPECT_THAT(text, HasSubstr("<title>1B2 14.25 - 16.6562, beside 1F4 1F5</title></path>"));
   EXPECT_THAT(text, Not(HasSubstr("rank 1 beside")));
-  // What is drawn of many is no higher than the engine.
+  // The shares of many tasks are no higher than the engine.
   const Drawn many(testing_support::kPairs, 3000);
   const std::string shares = svg({{"pairs", &many.timeline}});
   EXPECT_EQ(count_of(shares, "<title>"), 0U);

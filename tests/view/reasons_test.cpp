@@ -1,4 +1,4 @@
-// What tasks wait for: the cause that is named, checked by taking it away.
+// Reasons why tasks wait: the cause that is named, checked by taking it away.
 #include "view/reasons.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What an SVG shows of a run: the part that is asked for, what cannot be labelled, the shades of
-// chunks, and arrows that pass every task by.
+// An SVG of a run: the part that is asked for, tasks that cannot be labelled, the shades of chunks,
+// and arrows that pass every task by.
 #include "view/svg.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Drawn drawn(const std::string& schedule, int ranks, int microbatches) {
   return Drawn(schedule, microbatches, {}, options);
 }
 
-// What a group of the pattern matches, each time.
+// The number that each match of the pattern captures.
 std::vector<double> numbers_in(const std::string& text, const std::string& pattern) {
   std::vector<double> found;
   const std::regex regex(pattern);
@@ -74,7 +74,7 @@ TEST(Svg, shows_the_range_alone) {
   EXPECT_EQ(numbers_in(part, R"re(<title>([0-9])[FB])re").size(), expected);
   for (const char* mark : {">10<", ">20<"}) EXPECT_THAT(part, HasSubstr(mark));
   EXPECT_THAT(part, Not(HasSubstr(">21</text>\n<line")));
-  // What lies partly within is cut at the edge.
+  // Tasks that lie partly within are cut at the edge.
   const std::vector<double> left = numbers_in(part, R"re(<rect x="([0-9.]+)")re");
   const double plot = numbers_in(part, R"re(<rect x="([0-9.]+)"[^>]* class="idle")re").front();
   EXPECT_EQ(std::count_if(left.begin(), left.end(), [&](double x) { return x == plot; }) > 4, true);
@@ -115,7 +115,7 @@ TEST(Svg, draws_how_busy_an_engine_is_where_tasks_are_too_narrow_and_says_so) {
   EXPECT_THAT(text, HasSubstr(">tasks too narrow to be seen: each colour is as high as its share"));
   EXPECT_THAT(text, Not(HasSubstr("numbers")));
   EXPECT_THAT(text, Not(HasSubstr("<title>0F")));
-  // Of a part of it they are wide enough.
+  // In a part of the run they are wide enough.
   const Time unit{run.timeline.run().unit.nanoseconds};
   const std::string part = svg({{"1f1b", &run.timeline}}, {.range = {.end = 40 * unit}});
   EXPECT_THAT(part, Not(HasSubstr("too narrow to be seen")));
@@ -158,7 +158,7 @@ struct Line {
 };
 struct Frame {
   double x, y, width, height;
-  // Its inside; numbers are rounded.
+  // Whether the line crosses the frame's inside; kEdge allows for rounded numbers.
   [[nodiscard]] bool is_met_by(const Line& line) const {
     constexpr double kEdge = 0.1;
     return std::max(line.x1, line.x2) > x + kEdge &&
@@ -168,7 +168,7 @@ struct Frame {
   }
 };
 
-// Of paths of M, H and V.
+// The lines of each arrow, read from paths of M, H and V.
 std::vector<std::vector<Line>> arrows_of(const std::string& text) {
   std::vector<std::vector<Line>> arrows;
   const std::regex wait(R"re(class="wait" d="M([0-9.]+) ([0-9.]+)([^"]*)")re");
@@ -243,7 +243,7 @@ TEST(Svg, arrows_of_a_deadlock_cross_no_task) {
   }
 }
 
-// Of a range that ends before, the words alone.
+// A range that ends before the deadlock has the words alone.
 TEST(Svg, shows_what_a_run_sticks_at_only_where_it_ends) {
   const Drawn run(testing_support::kStuckChain, 3);
   const Time unit{run.timeline.run().unit.nanoseconds};

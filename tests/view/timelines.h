@@ -29,7 +29,7 @@ inline constexpr const char* kPairs =
     "  pair F, B { cost 2.5; } dispatch in order one_f_one_b; }\n";
 
 struct Drawn {
-  // Of what compiled() takes.
+  // `what` is a library schedule or a text, as for compiled().
   Drawn(const std::string& what, int microbatches, const simulate::TimingOptions& options = {},
         const spec::ElaborateOptions& elaborate = {})
       : program(compiled(what, elaborate)) {

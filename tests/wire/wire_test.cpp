@@ -20,7 +20,8 @@ struct Row {
   const char* what;
   std::vector<std::string> ranks;
   int groups;
-  // Of group, pair, edge: one letter each per stream, in launch order, serial. s safe, d deadlock.
+  // Three letters (per stream, in launch order, serial) for each of group, pair and edge: s safe,
+  // d deadlock.
   std::string expected;
   std::int64_t credits = 0;
 };

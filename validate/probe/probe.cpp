@@ -1,8 +1,10 @@
 #include "validate/probe/probe.h"
 
-#include <algorithm>
-#include <array>
+#include <bit>
 #include <charconv>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/vocabulary/index.h"
@@ -31,7 +33,6 @@ std::string change(const char* what, LaneId lane, const std::vector<Formula>& be
 }
 
 std::string formulas(const Probe& probe) {
-  if (probe.has_room == nullptr) return "";
   std::vector<Formula> held;
   for (std::size_t pool = 0; pool < probe.facts.pools.size(); ++pool) {
     held.push_back(Formula::named("h" + std::to_string(pool)));
@@ -45,132 +46,74 @@ std::string formulas(const Probe& probe) {
   return text;
 }
 
-std::string name(Task task) {
-  return " " + std::to_string(task.lane) + "/" + std::to_string(task.microbatch);
+// 2, and what comes behind it; false: no number begins the text.
+template <class Number>
+bool number(std::string_view& text, Number& value) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(index(end - text.data()));
+  return true;
 }
 
-// Of a choice that starts nothing.
-std::string idle_text(const Choice& choice) {
-  if (choice.kind != Choice::Kind::hold) return " nothing";
-  return " hold " + std::to_string(choice.until.count());
+std::optional<std::string> order(const Probe& probe, std::string_view text) {
+  int rank = 0;
+  int microbatches = 0;
+  if (!number(text, rank) || !number(text, microbatches)) return std::nullopt;
+  if (rank < 0 || rank >= probe.facts.ranks) return std::nullopt;
+  OrderWriter writer(probe.facts, rank, microbatches);
+  const Status status = probe.write_order(rank, microbatches, writer);
+  return order_text(status, writer);
 }
 
-// The ready tasks, as they lie and as they would be chosen.
-std::string look(const Arbiter& arbiter, Engine engine, int microbatches, Time now) {
-  const ProgramFacts& facts = arbiter.facts();
-  TaskSet left;
-  arbiter.ready(engine, left);
-  std::string text = " ready";
-  std::size_t count = 0;
-  for (LaneId lane = 0; index(lane) < facts.lanes.size(); ++lane) {
-    if (facts.lanes[index(lane)].rank != arbiter.rank()) continue;
-    for (int m = 0; m < microbatches; ++m) {
-      if (!left.contains({lane, m})) continue;
-      text += name({lane, m});
-      ++count;
-    }
+std::optional<std::string> value(const Probe& probe, std::string_view text) {
+  Task task;
+  int microbatches = 0;
+  if (!number(text, task.lane) || !number(text, task.microbatch)) return std::nullopt;
+  if (!number(text, microbatches) || task.lane < 0) return std::nullopt;
+  if (index(task.lane) >= probe.facts.lanes.size()) return std::nullopt;
+  std::vector<std::int64_t> held(probe.facts.pools.size(), 0);
+  for (int pool = 0; number(text, pool);) {
+    std::int64_t amount = 0;
+    if (pool < 0 || index(pool) >= held.size() || !text.starts_with(':')) return std::nullopt;
+    text.remove_prefix(1);
+    if (!number(text, amount)) return std::nullopt;
+    held[index(pool)] = amount;
   }
-  const Choice free = arbiter.choose(engine, nullptr, now);
-  text += " choose" + (free.starts() ? name(free.task) : idle_text(free)) + " then";
-  for (; count > 0; --count) {
-    const Choice choice = arbiter.choose(engine, &left, now);
-    if (!choice.starts()) return text + idle_text(choice);
-    text += name(choice.task);
-    const bool known = choice.task.lane >= 0 && index(choice.task.lane) < facts.lanes.size() &&
-                       facts.lanes[index(choice.task.lane)].rank == arbiter.rank() &&
-                       choice.task.microbatch >= 0 && choice.task.microbatch < microbatches;
-    if (!known || !left.contains(choice.task)) return text + " which was not allowed";
-    left.remove(choice.task);
-  }
-  if (arbiter.choose(engine, &left, now).starts()) text += " and more";
-  const bool asked = std::any_of(facts.edges.begin(), facts.edges.end(),
-                                 [](const EdgeFacts& e) { return e.rendezvous; });
-  return asked ? text + " next" + name(arbiter.next_in_order(engine)) : text;
+  return std::to_string(probe.value(task, held.data(), microbatches));
 }
 
-class Player {
- public:
-  explicit Player(const std::function<std::unique_ptr<Arbiter>(int)>& make) : make_(make) {}
+std::string answer(const Probe& probe, std::string_view question) {
+  const std::string_view word = question.substr(0, question.find(' '));
+  const std::string_view rest = question.substr(word.size());
+  std::optional<std::string> found;
+  if (word == "order") found = order(probe, rest);
+  if (word == "value") found = value(probe, rest);
+  if (!found) return "not understood: " + std::string(question) + "\n";
+  return std::string(question) + " = " + *found + "\n";
+}
 
-  std::string play(std::string_view script) {
-    while (!script.empty()) {
-      const std::size_t end = script.find('\n');
-      const std::string_view text = script.substr(0, end);
-      if (!text.empty() && !run(text)) {
-        return out_ + "not understood: " + std::string(text) + "\n";
-      }
-      script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
-    }
-    return std::move(out_);
+// Places of a hint, or of what it fills with.
+std::string places_text(const char* what, std::span<const PlaceFacts> places) {
+  std::string text;
+  for (const PlaceFacts& place : places) {
+    text += std::string(what) + " " + std::to_string(place.op);
+    for (const int chunk : place.chunk) text += " @" + std::to_string(chunk);
+    text += line("", place.by_microbatch);
   }
+  return text;
+}
 
- private:
-  static bool number(std::string_view& text, int& value) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{}) return false;
-    text.remove_prefix(index(end - text.data()));
-    return true;
+std::string dispatch_text(const DispatchFacts& dispatch) {
+  std::string text = "dispatch" + line("", dispatch.in_order, dispatch.keeps_room, dispatch.binds,
+                                       static_cast<int>(dispatch.rule));
+  text += places_text("place", dispatch.places) + places_text("fill", dispatch.fill);
+  if (const auto& p = dispatch.patience) {
+    text += line("patience", std::bit_cast<std::uint64_t>(p->patience),
+                 std::bit_cast<std::uint64_t>(p->yield), p->forecasts, p->learns);
   }
-
-  bool run(std::string_view text) {
-    if (text == "?") {
-      if (!arbiter_) return false;
-      out_ += look(*arbiter_, microbatches_, now_) + "\n";
-      return true;
-    }
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(word.size());
-    int a = 0;
-    int b = 0;
-    if (!number(text, a)) return false;
-    if (word == "rank") return now_ = Time{0}, (arbiter_ = make_(a)) != nullptr;
-    if (!arbiter_) return false;
-    if (word == "now") return now_ = Time{a}, true;
-    if (word == "begin") {
-      microbatches_ = a;
-      if (!arbiter_->begin_step(step_++, a).ok()) out_ += "refused\n";
-      return true;
-    }
-    if (!number(text, b)) return false;
-    if (word == "arrive") return arbiter_->on_arrived({a, b}, now_), true;
-    if (word == "taken") return arbiter_->on_taken({a, b}, now_), true;
-    if (word == "start") return arbiter_->started({a, b}, now_), true;
-    if (word == "end") return arbiter_->on_finished({a, b}, now_), true;
-    return wait(word, text, a, b);
-  }
-
-  // What patience reads.
-  bool wait(std::string_view word, std::string_view text, int a, int b) {
-    if (word == "took") {
-      Notice notice;
-      notice.kind = Notice::Kind::taken;
-      notice.message.edge = a;
-      notice.count = b;
-      return arbiter_->on_notice(notice, now_), true;
-    }
-    int c = 0;
-    if (!number(text, c)) return false;
-    if (word == "notice") {
-      arbiter_->on_notice({.message = {a, b}, .in = Time{c}}, now_);
-      return true;
-    }
-    if (word != "costs") return false;
-    const ProgramFacts& facts = arbiter_->facts();
-    arbiter_->expect({.tasks = std::vector<Time>(facts.lanes.size(), Time{a}),
-                      .varying = {},
-                      .links = std::vector<Time>(facts.edges.size(), Time{b}),
-                      .notices = std::vector<Time>(facts.edges.size(), Time{c})});
-    return true;
-  }
-
-  const std::function<std::unique_ptr<Arbiter>(int)>& make_;
-  std::unique_ptr<Arbiter> arbiter_;
-  std::int64_t step_ = 0;
-  int microbatches_ = 0;
-  Time now_{0};
-  std::string out_;
-};
+  return text;
+}
 
 }  // namespace
 
@@ -179,7 +122,7 @@ std::string facts_text(const ProgramFacts& facts) {
   text += line("size", facts.ranks, facts.stages, facts.min_microbatches, facts.max_microbatches);
   if (facts.inputs == InputOrder::pyramid) text += "inputs pyramid\n";
   for (const OpFacts& o : facts.ops) {
-    text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind));
+    text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind), o.sequential);
   }
   for (const LaneFacts& l : facts.lanes) {
     text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once,
@@ -206,28 +149,30 @@ std::string facts_text(const ProgramFacts& facts) {
   for (const LaneId lane : facts.collectives) text += line("collectives", lane);
   if (facts.replicas > 1) text += line("replicas", facts.replicas);
   for (const LaneId lane : facts.reductions) text += line("reductions", lane);
+  if (facts.one_engine) text += "one engine\n";
+  return text + dispatch_text(facts.dispatch);
+}
+
+std::string order_text(const Status& status, const OrderWriter& order) {
+  if (!status.ok()) return "refused";
+  std::string text;
+  for (const Task& task : order.tasks()) {
+    text += (text.empty() ? "" : " ") + std::to_string(task.lane) + "/" +
+            std::to_string(task.microbatch);
+  }
   return text;
 }
 
-std::string look(const Arbiter& arbiter, int microbatches, Time now) {
-  std::array<bool, kEngines> used{};
-  for (const LaneFacts& lane : arbiter.facts().lanes) {
-    if (lane.rank == arbiter.rank()) used[static_cast<std::size_t>(lane.engine)] = true;
-  }
-  std::string text = "?";
-  for (std::size_t engine = 0; engine < used.size(); ++engine) {
-    if (used[engine]) text += look(arbiter, static_cast<Engine>(engine), microbatches, now);
+std::string answers(const Probe& probe, std::string_view questions) {
+  std::string text = facts_text(probe.facts) + formulas(probe);
+  if (!probe.makes_arbiters) text += "make_arbiter makes something else\n";
+  if (probe.one_engine != probe.facts.one_engine) text += "kOneEngine is not the facts'\n";
+  while (!questions.empty()) {
+    const std::size_t end = questions.find('\n');
+    if (end != 0) text += answer(probe, questions.substr(0, end));
+    questions.remove_prefix(end == std::string_view::npos ? questions.size() : end + 1);
   }
   return text;
-}
-
-std::string play(const std::function<std::unique_ptr<Arbiter>(int)>& make_arbiter,
-                 std::string_view script) {
-  return Player(make_arbiter).play(script);
-}
-
-std::string answers(const Probe& probe, std::string_view script) {
-  return facts_text(probe.facts) + formulas(probe) + play(probe.make_arbiter, script);
 }
 
 }  // namespace ripeline::core

@@ -1,32 +1,24 @@
-// What a generated file says and does, as text: the other half of `ripeline validate`.
+// The content of a generated file, as text: the other half of `ripeline validate`.
 //
-// A probe is a small program that includes one generated header and answers a script:
+// A probe is a small program that includes one generated header and answers questions:
 //   its facts, line by line
 //   guard LANE FORMULA            what a task of the lane finds when h0, h1, … is held of each pool
 //   acquire LANE POOL FORMULA     what is held after its start, where that differs
 //   release LANE POOL FORMULA     and after its end
-// then, for each `?` in the script, what the arbiter offers and chooses there (and, if some link
-// is a rendezvous, what is next in its order). Formulas come from
-// the header's own templates, which are the same text that the arbiter runs on integers. A script:
-//   rank 1                        another arbiter, of this rank
-//   begin 2                       a step with this many microbatches
-//   arrive EDGE MICROBATCH        start LANE MICROBATCH        end LANE MICROBATCH
-//   taken EDGE MICROBATCH         of a rendezvous message that this rank sends
-//   ?
-// and for hints with patience, in nanoseconds:
-//   costs TASK LINK NOTICE        what each task, link and notice takes; before `begin`
-//   now TIME                      of what follows
-//   notice EDGE MICROBATCH IN     an expected message         took EDGE COUNT
-// Pure functions; values.
+// then each line of the questions, with its answer behind ` = `:
+//   order RANK MICROBATCHES       the tasks of the rank's order, as LANE/TASK, or `refused`
+//   value LANE TASK MICROBATCHES POOL:HELD …    the value of a task, when so much of pools is held
+// Formulas come from the header's own templates, which are the same text that its arbiter runs on
+// integers. Pure functions; values.
 #pragma once
 
 #include <concepts>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
-#include "core/arbiter.h"
+#include "core/rule_arbiter.h"
 
 namespace ripeline::core {
 
@@ -64,26 +56,45 @@ class Formula {
   std::string text_;
 };
 
-// What a generated header offers. The functions are null where no resource is bounded.
+// The functions and tables that a generated header offers.
 struct Probe {
   const ProgramFacts& facts;
-  std::unique_ptr<Arbiter> (*make_arbiter)(int rank);
+  bool makes_arbiters = false;  // make_arbiter() makes RuleArbiter<Rules> of every rank
+  bool one_engine = false;      // Rules::kOneEngine
   Formula (*has_room)(LaneId lane, const Formula* held) = nullptr;
   void (*acquire)(LaneId lane, Formula* held) = nullptr;
   void (*release)(LaneId lane, Formula* held) = nullptr;
+  Status (*write_order)(int rank, int microbatches, OrderWriter& order) = nullptr;
+  std::int64_t (*value)(Task task, const std::int64_t* held, int microbatches) = nullptr;
 };
+template <class Rules>
+[[nodiscard]] Probe probe_of(std::unique_ptr<Arbiter> (*make_arbiter)(int rank)) {
+  bool makes = true;
+  for (int rank = 0; rank < Rules::facts().ranks; ++rank) {
+    const std::unique_ptr<Arbiter> made = make_arbiter(rank);
+    const Arbiter& arbiter = *made;
+    makes = makes && typeid(arbiter) == typeid(RuleArbiter<Rules>) && arbiter.rank() == rank &&
+            &arbiter.facts() == &Rules::facts();
+  }
+  return {.facts = Rules::facts(),
+          .makes_arbiters = makes,
+          .one_engine = Rules::kOneEngine,
+          .has_room = Rules::template has_room<Formula>,
+          .acquire = Rules::template acquire<Formula>,
+          .release = Rules::template release<Formula>,
+          .write_order = Rules::write_order,
+          .value = [](Task task, const std::int64_t* held, int microbatches) {
+            return Rules::priority(task, held, microbatches);
+          }};
+}
 
-// Facts, formulas, and the answers to the script.
-[[nodiscard]] std::string answers(const Probe& probe, std::string_view script);
+// Facts, formulas, and the answers. A question that is not understood ends with a line that says
+// so.
+[[nodiscard]] std::string answers(const Probe& probe, std::string_view questions);
 
 // The facts but for what a proof added (proved, bounds): one line each, nothing left out.
 [[nodiscard]] std::string facts_text(const ProgramFacts& facts);
-// The answers alone. A script that is not understood ends with a line that says so.
-[[nodiscard]] std::string play(const std::function<std::unique_ptr<Arbiter>(int)>& make_arbiter,
-                               std::string_view script);
-// What a step's state looks like from outside: per engine the ready tasks, then the same in order
-// of choice, each chosen among what the ones before it left; with rendezvous also the next task in
-// order.
-[[nodiscard]] std::string look(const Arbiter& arbiter, int microbatches, Time now = Time{0});
+// The answer to `order`.
+[[nodiscard]] std::string order_text(const Status& status, const OrderWriter& order);
 
 }  // namespace ripeline::core

@@ -22,7 +22,7 @@ class Comparison {
   Comparison(const Shape& shape, const Program& program, const SolverUse& use)
       : shape_(shape), program_(program), terms_(shape, use), solver_(terms_.solver()) {}
 
-  // What may differ.
+  // Names the first part that may differ; nothing: none does.
   std::optional<std::string> run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
     if (program_.stages.size() != static_cast<std::size_t>(shape_.chunks * program_.ranks)) {

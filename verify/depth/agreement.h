@@ -1,5 +1,5 @@
-// What holds the reading of a tree to what the elaborator makes of it: at each depth by a question,
-// and at small depths by comparing the two.
+// Checks of the reading of a tree against what the elaborator makes of it: at each depth by a
+// question, and at small depths by comparing the two.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace ripeline::verify::depth {
 
-// What the elaborator checks at one depth, for all of them: lanes that are needed exist, amounts
-// fit. A sentence, or nothing.
+// The checks that the elaborator makes at one depth, for all depths: lanes that are needed exist,
+// amounts fit. A sentence about what could not be shown, or nothing.
 [[nodiscard]] std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use);
 
 // The terms of the shape mean, with the ranks of this program, what verify/ready/counters.h makes

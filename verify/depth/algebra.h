@@ -1,5 +1,5 @@
-// What expressions are when the number of ranks is open: terms over r, ranks and microbatches, and
-// what is provable of them for all values in range.
+// Expressions whose number of ranks is open: terms over r, ranks and microbatches, and what is
+// provable of them for all values in range.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What both judges of every number of ranks ask and say alike.
+// The questions and the findings that both judges of every number of ranks share.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Start {
 // No assertion is broken by one of these starts at the rank, where the facts hold.
 [[nodiscard]] Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& facts,
                                        const std::vector<Start>& starts);
-// That a stuck state of whatever these are could not be excluded.
+// Unknown: stuck states, which `what` names, could not be excluded.
 [[nodiscard]] Finding not_excluded(const std::string& what);
 
 }  // namespace ripeline::verify::depth

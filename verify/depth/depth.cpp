@@ -215,7 +215,7 @@ class EveryDepth {
   const spec::ElaborateOptions& options_;
   SolverUse use_;
   std::vector<Program> samples_;
-  std::vector<Verdict> small_;  // of the samples, as far as they were asked for
+  std::vector<Verdict> small_;  // per sample, as far as they were asked for
   std::optional<depth::Problem> problem_;
   depth::Shape shape_;
 };

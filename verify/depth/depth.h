@@ -9,9 +9,9 @@
 
 namespace ripeline::verify {
 
-// verify_every_depth() with the answers of `use`. Of SolverUse::asking(): what is proved follows
-// from those that are unsat, so that whoever confirms these has confirmed the proof; small depths
-// are then not judged by themselves.
+// verify_every_depth() with the answers of `use`. With SolverUse::asking(), what is proved follows
+// from the answers that are unsat, so that whoever confirms these has confirmed the proof; small
+// depths are then not judged by themselves.
 [[nodiscard]] spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
                                                            const spec::Source& source,
                                                            const spec::ElaborateOptions& options,

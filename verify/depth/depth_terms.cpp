@@ -122,8 +122,8 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
-// What verify/ready/counters.h has as sums: less than all have ended, each producer that is there
-// is ahead, and there is room.
+// The guards, which verify/ready/counters.h has as sums: less than all have ended, each producer
+// that is there is ahead, and there is room.
 Term DepthTerms::may_start(const Family& lane, Term rank) {
   const Term done = count(lane, rank);
   std::vector<Term> guards = {done < microbatches_};
@@ -140,7 +140,7 @@ Term DepthTerms::blocked(const Family& lane, Term rank) {
   return implies(exists(lane, rank), !may_start(lane, rank));
 }
 
-// Of the lane at ranks where it exists; elsewhere its count says nothing and nobody reads it.
+// The facts hold where the lane exists; elsewhere its count says nothing and nobody reads it.
 std::vector<Term> DepthTerms::order_facts(const Family& lane, Term rank) {
   const Term here = exists(lane, rank);
   const Term done = count(lane, rank);

@@ -47,7 +47,7 @@ class DepthTerms {
 
   // How many have ended: an unknown function for each family, unless counts are given.
   [[nodiscard]] Term count(const Family& lane, Term rank);
-  // What count() says until the next call; an empty function: the unknown ones again.
+  // Sets what count() returns until the next call; an empty function: the unknown ones again.
   void set_counts(Counts counts) { counts_ = std::move(counts); }
   [[nodiscard]] Term unknown_count(const Family& lane, Term rank);
 
@@ -56,9 +56,9 @@ class DepthTerms {
   [[nodiscard]] Term in_range(Term rank);
   [[nodiscard]] Term exists(const Family& lane, Term rank);
   [[nodiscard]] std::vector<Input> inputs(const Family& lane, Term rank);
-  // What the pool holds; of a resource `per rank` the chunk says nothing, else it is the stage's.
+  // The pool's amount: the rank's for a resource `per rank`, whatever the chunk, else the stage's.
   [[nodiscard]] Term held(int resource, int chunk, Term rank);
-  // No room for the lane: of one use.
+  // There is no room for this use of the lane.
   [[nodiscard]] Term no_room(const Family& lane, const Use& use, Term rank);
 
   // All guards of a lane that exists.
@@ -67,7 +67,7 @@ class DepthTerms {
 
   // The invariant at one rank, if that is in range.
   [[nodiscard]] std::vector<Term> facts(Term rank);
-  // Of them, those of one lane: its count, and that nobody has run ahead of a producer.
+  // The part of facts() about one lane: its count, and that it has not run ahead of a producer.
   [[nodiscard]] std::vector<Term> order_facts(const Family& lane, Term rank);
 
   [[nodiscard]] Term implies(Term a, Term b) { return solver_.any_of({!a, b}); }

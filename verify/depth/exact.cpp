@@ -15,7 +15,7 @@ namespace {
 struct Near {
   int op = 0;
   int offset = 0;
-  bool bounded = false;  // of a producer: its messages take slots of their link
+  bool bounded = false;  // for a producer: its messages take slots of their link
   bool fifo = false;
   [[nodiscard]] bool is(const Near& other) const {
     return op == other.op && offset == other.offset;

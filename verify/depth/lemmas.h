@@ -1,10 +1,10 @@
 // Extremal stages: the case distinctions that a proof for every number of ranks makes.
 //
-// Of whatever is true of some stages there is a last such stage, and after it it is false of all,
-// or it is true of none; likewise a first. This holds of every finite set, so such a lemma can be
-// added for any condition. A stage is a chunk and a rank. The lemmas are asked at the ranks in
-// question only, which are those of the extremal stages, their neighbours, both ends and those
-// given.
+// A condition holds at no stage, or there is a last stage at which it holds, after which it holds
+// at none; likewise a first. This is true of any condition, since there are finitely many stages,
+// so such a lemma can be added for any. A stage is a chunk and a rank. The lemmas are asked at the
+// ranks in question only, which are those of the extremal stages, their neighbours, both ends and
+// those given.
 #pragma once
 
 #include <functional>
@@ -49,8 +49,8 @@ class ExtremalStages {
   std::vector<Extreme> extremes_;
 };
 
-// Of each op: a task is left to do; it may have its input from the same stage (a backlog); with
-// `across`, it may have it from a neighbour.
+// Adds conditions for each op: a task is left to do; it may have its input from the same stage (a
+// backlog); with `across`, it may have it from a neighbour.
 void add_backlogs(DepthTerms& terms, ExtremalStages& stages, bool across);
 
 }  // namespace ripeline::verify::depth

@@ -35,7 +35,7 @@ struct Need {
   bool fifo = false;
 };
 
-// What a lane of one chunk acquires or releases.
+// The amount that a lane of one chunk acquires or releases.
 struct Use {
   int resource = 0;
   std::int64_t amount = 0;
@@ -92,7 +92,7 @@ struct Shape {
   std::vector<ShapeOp> ops;
   std::vector<ShapeResource> resources;
   std::vector<ShapeAssertion> assertions;
-  std::vector<ShapeRepeat> order;  // of `dispatch in order`
+  std::vector<ShapeRepeat> order;  // for `dispatch in order`
   bool in_order = false;
 };
 

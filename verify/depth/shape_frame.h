@@ -24,7 +24,7 @@ class ShapeFrame {
   ShapeFrame(const spec::ast::Pipeline& pipeline, const spec::ElaborateOptions& options,
              const spec::Program& sample, const SolverUse& use, Shape& shape);
 
-  // What names mean at a stage of this chunk, and at any rank.
+  // The meanings of names at a stage of this chunk, and at any rank.
   [[nodiscard]] Meaning at_chunk(int chunk) const;
   [[nodiscard]] Meaning at_rank() const;
   [[nodiscard]] Algebra& algebra() { return algebra_; }

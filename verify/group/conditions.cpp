@@ -26,9 +26,9 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
   });
 }
 
-// What a pool holds when members choose on an engine follows from what they have agreed on there,
-// if all that takes and gives runs on that engine, one after the other. Else it is a matter of
-// timing.
+// The amount that a pool holds when members choose on an engine follows from what they have agreed
+// on there, if all that takes and gives runs on that engine, one after the other. Else it is a
+// matter of timing.
 std::optional<std::string> GroupConditions::values_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   for (const spec::HintPlace& place : hint.places) {
@@ -68,7 +68,7 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
     return std::any_of(places.begin(), places.end(),
                        [&](const spec::HintPlace& place) { return place.lists(lane); });
   };
-  // That lanes of both change the turn, and the choice among some of them depends on it.
+  // Both lanes change the turn, and the choice of at least one of them depends on it.
   const auto count = [&](const spec::Lane& a, const spec::Lane& b) {
     if (!rounds) return !is_in(hint.fill, a) && !is_in(hint.fill, b);
     return is_in(hint.places, a) && (is_in(hint.places, b) || is_in(hint.fill, b));
@@ -86,8 +86,8 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
   return std::nullopt;
 }
 
-// What may start on an engine must only grow while the engine starts nothing, and what members
-// start without asking must come to the same in the end.
+// The set of tasks that may start on an engine must only grow while the engine starts nothing, and
+// what members start without asking must come to the same in the end.
 std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   for (int pool = 0; pool < size_of(program_.pools); ++pool) {
     if (!at(program_.pools, pool).capacity) continue;

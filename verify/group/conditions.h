@@ -34,7 +34,7 @@ class GroupConditions {
   // Why a hint's turn, or the value of a priority, may differ among members, or nothing.
   [[nodiscard]] std::optional<std::string> turns_that_differ() const;
   [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
-  // Of each inbox whose slots must hold all that can ever wait for them, an edge.
+  // One edge for each inbox whose slots must hold all messages that can ever wait for them.
   [[nodiscard]] std::vector<int> edges_that_must_fit() const;
 
  private:

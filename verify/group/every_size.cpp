@@ -30,7 +30,7 @@ EverySize::EverySize(const GroupMachine& group, Budget& budget)
 
 bool EverySize::leads() const { return program_.tensor_parallel.agree == Agree::leader; }
 
-// What it depends on how the member goes on: a hint's turn only where members vote.
+// The part of the state that decides how the member goes on: a hint's turn only where members vote.
 std::string EverySize::key_of(const Local& local) const {
   StateKey key;
   key.add_tasks(local.state).add_messages(local.state).add_queues(local.state);
@@ -61,7 +61,7 @@ bool EverySize::goes_first(const Event& event) const {
   return e.inbox < 0 || (own && e.fifo);
 }
 
-// What the member may do by itself; one event alone if it goes first.
+// The events that the member may make by itself; one event alone if it goes first.
 std::vector<Event> EverySize::moves(const Local& local) const {
   std::vector<Event> found;
   for (const Event& event : machine_.enabled(local.state, Chooser::any)) {
@@ -85,8 +85,8 @@ void EverySize::do_locally(Local& local, const Event& event) const {
   if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
-// What one member may come to by itself; those states rest in which nothing goes first. The last
-// move is made first, which decides the order of a set, and so which run is found.
+// The states that one member may come to by itself; it rests in those in which nothing goes first.
+// The last move is made first, which decides the order of a set, and so which run is found.
 class EverySize::Alone {
  public:
   using State = Entry;
@@ -117,7 +117,7 @@ class EverySize::Alone {
   std::vector<Rest> rests_;
 };
 
-// What the members may come to by themselves, the last first.
+// The states in which the members come to rest by themselves, the last entry's first.
 EverySize::Set EverySize::closed(Set set) {
   std::reverse(set.begin(), set.end());
   Alone states(*this);
@@ -149,7 +149,7 @@ EverySize::Actions EverySize::actions(const Local& local, bool agrees) const {
   return found;
 }
 
-// Of a member that has nothing left to do by itself: a vote is for its hint's choice.
+// The actions of a member that has nothing left to do by itself: a vote is for its hint's choice.
 EverySize::Actions EverySize::last_actions(const Local& local, bool agrees) const {
   if (machine_.done(local.state)) return {{Action::Do::rest, {}}};
   Actions found = actions(local, agrees);
@@ -181,7 +181,7 @@ EverySize::Set EverySize::after(const Set& set, const Action& action, bool agree
   return closed(std::move(next));
 }
 
-// What members of the set can last be asked to do, each with the first such entry.
+// The last actions of the set's members, each different list with the first entry that has it.
 std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& set,
                                                                      bool agrees) const {
   std::map<Actions, std::size_t> found;
@@ -242,7 +242,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   const std::map<Actions, std::size_t> others = last_actions_of(sets.others, !leads());
   std::map<Actions, std::size_t> leaders;
   if (leads()) leaders = last_actions_of(sets.leader, true);
-  // What the leader may start it agrees on with itself.
+  // A leader that may start something agrees on it with itself.
   std::erase_if(leaders, [](const auto& leader) {
     const Actions& own = leader.first;
     return !own.empty() && own.front().what == Action::Do::agree;
@@ -256,7 +256,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   return members;
 }
 
-// What the members may do together next, one by one; an end that is due at all of them goes first.
+// The actions that all may take together next, each alone; an end due at all of them goes first.
 std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
   const Set& deciding = leads() ? sets.leader : sets.others;
@@ -313,7 +313,7 @@ class EverySize::AllTogether {
 
   [[nodiscard]] int fewest() const { return fewest_; }
   [[nodiscard]] const Members& stuck() const { return stuck_; }
-  // Of each state visited.
+  // The trails of each state visited.
   [[nodiscard]] const std::vector<Trails>& trails() const { return trails_; }
 
  private:
@@ -326,7 +326,7 @@ class EverySize::AllTogether {
   EverySize& all_;
   std::vector<Trails> trails_;
   int fewest_ = 0;
-  Members stuck_;  // of the last state in which some stick
+  Members stuck_;  // in the last state in which some stick
 };
 
 EverySize::Result EverySize::visit() {

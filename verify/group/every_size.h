@@ -30,8 +30,8 @@ class EverySize {
   struct Result {
     bool complete = false;  // every set was visited
     int fewest = 0;         // members of the smallest group found to stick; 0: none
-    // Of as many members as the group has, if so many stick: to a state in which they do. Choices
-    // may be others than the dispatch's.
+    // A run to a state in which members stick, with as many members as the group has; empty if so
+    // many do not stick. Choices may be others than the dispatch's.
     std::vector<spec::Event> run;
   };
   // Stops at the first set in which the group's own number of members sticks.
@@ -43,7 +43,7 @@ class EverySize {
     State state;
     std::vector<spec::Task> due;  // agreed on and not started, in order
   };
-  // What all members do together.
+  // An action that all members take together.
   struct Action {
     enum class Do : std::uint8_t {
       agree,  // on a task
@@ -60,7 +60,7 @@ class EverySize {
   // How a member came to where it is.
   struct Trail {
     std::size_t from = 0;             // the entry of the set before
-    std::vector<spec::Event> events;  // what it did since
+    std::vector<spec::Event> events;  // its own events since then
   };
   struct Entry {
     Local local;
@@ -68,7 +68,7 @@ class EverySize {
   };
   using Set = std::vector<Entry>;
   struct Sets {
-    Set leader;  // of `agree by leader`: of member 0; else empty
+    Set leader;  // member 0's, with `agree by leader`; else empty
     Set others;
   };
   struct Trails {
@@ -77,8 +77,8 @@ class EverySize {
   };
   // Members that stick: entries of the sets, the leader's first.
   using Members = std::vector<std::size_t>;
-  // What explorers go through: states of one member by itself, members that have less and less in
-  // common, and the sets.
+  // The spaces that explorers go through: states of one member by itself, members that have less
+  // and less in common, and the sets.
   class Alone;
   class InCommon;
   class AllTogether;
@@ -104,7 +104,7 @@ class EverySize {
   const spec::Machine& machine_;
   const spec::Program& program_;
   Budget& budget_;
-  std::uint64_t cost_;  // of a state of one member
+  std::uint64_t cost_;  // per state of one member
 };
 
 }  // namespace ripeline::verify

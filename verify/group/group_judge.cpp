@@ -19,7 +19,7 @@ namespace {
 
 // How many microbatch counts are searched for a run, and of an open range visited.
 constexpr int kCounts = 4;
-// Of the budget, what the visits of one count may take.
+// The visits of one count may take one part in so many of the budget.
 constexpr std::uint64_t kShares = 8;
 
 }  // namespace
@@ -227,7 +227,7 @@ Finding GroupJudge::visited(const Doubt& doubt) {
   return {.outcome = Outcome::proved, .method = Method::members};
 }
 
-// What a run in which members stick comes to.
+// The finding for a run in which members stick.
 Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result& result,
                              const Doubt& doubt) const {
   if (auto refuted = refuted_by(group, result.run)) return *refuted;
@@ -244,7 +244,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
   return found;
 }
 
-// Of smaller counts every state was visited, and not of this one.
+// The finding where every state of the smaller counts was visited, and not of this one.
 Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
   const auto with = [](int m) { return fmt::format("{} microbatch{}", m, m == 1 ? "" : "es"); };
   Finding found{.method = Method::members, .span = doubt.span};

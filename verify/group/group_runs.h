@@ -17,7 +17,7 @@ namespace ripeline::verify {
 // Each member does what the run of one member says, all alike, with the agreements that it takes.
 [[nodiscard]] std::vector<spec::Event> in_step(const spec::GroupMachine& group,
                                                const std::vector<spec::Event>& of_one);
-// Each event is enabled in its turn; the state after them, or nothing.
+// The state after the events; nothing if one is not enabled in its turn.
 [[nodiscard]] std::optional<spec::GroupMachine::State> replayed(
     const spec::GroupMachine& group, spec::Machine::Chooser chooser,
     const std::vector<spec::Event>& events);

@@ -122,7 +122,7 @@ class GroupSearch::Alike {
  private:
   const GroupSearch& search_;
   const Look& look_;
-  std::optional<GroupRun> found_;  // what members do from the last state
+  std::optional<GroupRun> found_;  // the members' events from the last state on
 };
 
 std::optional<GroupRun> GroupSearch::explore(const Look& look) {

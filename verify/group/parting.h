@@ -43,7 +43,7 @@ class GroupSearch {
   // Something that members do from a state in which they are alike.
   using Look = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
   class Alike;
-  // What has arrived at one rank of one member when nothing more arrives there.
+  // The arrivals at one rank of one member after which nothing more arrives there.
   struct Fill {
     std::vector<spec::Event> arrivals;
     State after;

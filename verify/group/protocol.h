@@ -23,13 +23,13 @@
 namespace ripeline::verify {
 
 struct Protocol {
-  // What a member's word of a round is.
+  // The content of a member's word of a round.
   enum class Publishes : std::uint8_t {
     nothing,
     ready,   // the set of what may start there, as it was when the word was written
-    choice,  // what its hint takes of them
+    choice,  // the one of them that its hint takes
   };
-  // What a member makes of the words of a round, once it sees all of them.
+  // The decision that a member makes from the words of a round, once it sees all of them.
   enum class Decides : std::uint8_t {
     common_ready,  // its hint's choice of what is in every word
     any_ready,     // its hint's choice of what is in some word
@@ -40,7 +40,7 @@ struct Protocol {
     first_come,    // no rounds: what reached it first
     one_event,     // no rounds: any task of the event, which brings several at once
   };
-  // What a member does with a decision for a task that may not start there.
+  // A member's answer to a decision for a task that may not start there.
   enum class Unready : std::uint8_t {
     waits,   // until it may
     passes,  // goes on to the next round without it
@@ -89,7 +89,7 @@ class ProtocolMachine {
   };
   struct State {
     std::vector<Member> members;
-    // Of each round that some member is in: per member its word, or nothing.
+    // The words of each round that some member is in: per member its word, or nothing.
     std::vector<std::vector<std::optional<std::uint32_t>>> words;
     bool operator==(const State&) const = default;
   };

@@ -7,14 +7,14 @@ namespace ripeline::verify {
 
 namespace {
 
-// What one of the two members makes of a round. Whatever the rules leave to the member is a
-// variable of its own; whatever is the same for all is not.
+// One of the two members in a round. Whatever the rules leave to the member is a variable of its
+// own; whatever is the same for all is not.
 class OneMember {
  public:
   OneMember(const Protocol& protocol, Solver& solver, const std::string& name)
       : protocol_(protocol), solver_(solver), name_(name) {}
 
-  // What it issues, having issued `history` before; -1 is nothing.
+  // The task that it issues, having issued `history` before; -1 is nothing.
   Term issues(Term round, Term history) {
     const Term decided = decision(round, history);
     if (protocol_.unready == Protocol::Unready::waits) return decided;

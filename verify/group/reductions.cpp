@@ -70,7 +70,7 @@ std::optional<Doubt> Reductions::doubt() const {
   return std::nullopt;
 }
 
-// What has ended must decide what each engine's next task finds.
+// The tasks that have ended must decide what each engine's next task finds.
 std::optional<Doubt> Reductions::doubt_of_order() const {
   if (const int pool = pool_of_several_engines(program_); pool >= 0) {
     return Doubt{
@@ -88,7 +88,7 @@ std::optional<Doubt> Reductions::doubt_of_order() const {
   return std::nullopt;
 }
 
-// What waits for other replicas keeps an engine from nothing but such.
+// A reduction waits for other replicas, so its engine may have reductions only.
 std::optional<Doubt> Reductions::doubt_of_engine(int lane) const {
   const Lane& own = at(program_.lanes, lane);
   if (!program_.reduces(lane)) return std::nullopt;

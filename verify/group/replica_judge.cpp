@@ -27,7 +27,7 @@ Finding ReplicaJudge::collectives() {
   }
   if (agrees_for_every_size(right_protocol(spec::Agree::intersection), options_.solver_steps) ==
       Answer::unsat) {
-    // What members' own collectives rest on says more.
+    // Unless it is structure, the method of the members' own collectives says more.
     if (of_one.method == Method::structure) of_one.method = Method::induction;
     return of_one;
   }
@@ -48,7 +48,7 @@ Finding ReplicaJudge::deadlock() {
   return {.method = of_one.method, .reason = alone + doubt_->text, .span = doubt_->span};
 }
 
-// What one replica does with others is a run of one alone.
+// One replica's part of a run with others is a run of one alone.
 MemoryFinding ReplicaJudge::memory() {
   MemoryFinding memory = of_one_->memory();
   memory.finding = of_all(std::move(memory.finding));

@@ -1,4 +1,4 @@
-// What a verdict on a program takes for granted, in sentences; printed with it.
+// The assumptions that a verdict on a program rests on, in sentences; printed with it.
 #pragma once
 
 #include <string>

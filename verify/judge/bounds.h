@@ -37,7 +37,7 @@ struct AssertedBound {
 [[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
                                         int microbatches, int last_lane);
 
-// What the guards keep to: the capacity of each pool, or nothing.
+// The capacities, which the guards keep to: per pool, or nothing.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> capacities_of(const spec::Program& program);
 // A bound of each pool that is never exceeded, the least that `above` shows, or nothing where it
 // grows with the microbatches. `known`: below that nothing is asked.

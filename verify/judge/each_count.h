@@ -36,7 +36,7 @@ struct CountPlan {
   std::function<std::optional<int>(int from)> in_question{};
 };
 
-// What one count comes to.
+// The answer for one count.
 struct CountAnswer {
   enum class What : std::uint8_t {
     safe,     // no choice goes wrong
@@ -46,26 +46,26 @@ struct CountAnswer {
   };
   What what = What::open;
   Finding finding{};
-  bool dispatch_is_safe = false;  // of others and open: a larger count may be the fewest
+  bool dispatch_is_safe = false;  // for others and open: a larger count may be the fewest
 };
 
 struct CountAnswers {
   std::optional<Finding> settled;  // no count was asked after it
   std::vector<int> safe;
   std::optional<int> open;                      // the fewest
-  std::optional<Counterexample> other_choices;  // of the fewest such count
+  std::optional<Counterexample> other_choices;  // from the fewest such count
 };
 
 // `fewest`: no smaller count has a run of the dispatch's, for sure.
 [[nodiscard]] CountAnswers each_count(
     const CountPlan& plan, const std::function<CountAnswer(int microbatches, bool fewest)>& ask);
 
-// What hunt() found of one count. `of_run` is the finding of its run.
+// The answer that hunt() gives for one count. `of_run` makes the finding of its run.
 [[nodiscard]] CountAnswer answer_of(const HuntResult& hunted,
                                     const std::function<Finding()>& of_run);
 
-// What settled it; or proved by states, if all counts in question are safe; or safe only through
-// its hint; else `open`.
+// The finding that settled a count, if one did; unknown if some count is safe only through its
+// hint; proved by states if all counts in question are safe; else `open`.
 [[nodiscard]] Finding by_counts(const CountAnswers& answers, Finding open);
 
 // Refuted by a run that shows the goal, in sentences. Machine has replayed it.

@@ -16,7 +16,7 @@
 
 namespace ripeline::verify {
 
-// What one obligation came to, before it is named and timed.
+// The result for one obligation, before it is named and timed.
 struct Finding {
   Outcome outcome = Outcome::unknown;
   Method method = Method::none;
@@ -29,12 +29,12 @@ struct Finding {
 
 struct MemoryFinding {
   Finding finding;
-  // Of proved, per pool: what it never exceeds; nothing where that grows with the microbatches.
+  // For proved memory, per pool: a bound of what it holds; nothing: that grows with microbatches.
   std::vector<std::optional<std::int64_t>> bounds{};
   std::vector<std::int64_t> held{};  // per pool: what some run holds; empty: none is known
 };
 
-// By how programs are made.
+// Proved by construction.
 [[nodiscard]] Finding by_structure();
 // Unknown, for this reason.
 [[nodiscard]] Finding not_known(const spec::Diagnostic& why);
@@ -52,9 +52,9 @@ class Judge {
   [[nodiscard]] virtual Finding collectives() { return by_structure(); }
   [[nodiscard]] virtual Finding deadlock() = 0;
   [[nodiscard]] virtual MemoryFinding memory() = 0;
-  // After once(). Each message has one producer and one consumer, waits for a slot or has its own,
-  // and keeps to its link's order, by how programs are made: what remains is that both run once.
-  // Whether messages wait for ever is a matter of deadlock.
+  // After once(). By construction, each message has one producer and one consumer, waits for a slot
+  // or has its own, and keeps to its link's order: what remains is that both run once. Whether
+  // messages wait for ever is a matter of deadlock.
   [[nodiscard]] virtual Finding messages(Outcome once);
 };
 

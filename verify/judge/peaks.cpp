@@ -30,7 +30,7 @@ constexpr std::int64_t kMostTasks = 100'000;
 constexpr std::uint64_t kStates = 20'000;
 // Where not every count can be visited, a run is all that can come of it: of the states this share.
 constexpr std::uint64_t kShare = 4;
-// Of a pool of which nothing is proved.
+// The bound of a pool of which nothing is proved.
 constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 class Peaks {
@@ -38,7 +38,7 @@ class Peaks {
   Peaks(const Program& program, const VerifyOptions& options, const MemoryFinding& memory)
       : program_(program), bounds_(memory.bounds), held_(memory.held), starts_{kStarts} {
     held_.resize(program.pools.size(), 0);
-    // Of a group, a run of one member shows nothing until all have made it.
+    // A run of one member of a group shows nothing until all have made it.
     reached_.resize(held_.size(), 0);
     if (program.tensor_parallel.members == 1) reached_ = held_;
     states_.left = std::min(kStates, options.search_states);
@@ -180,7 +180,7 @@ class Peaks {
     return wishes;
   }
 
-  // Of a group a run of one member is one if all do the same.
+  // One member's run counts as a run of its group only if all members can make it in step.
   void add(const Machine& machine, const std::vector<Event>& events) {
     const std::vector<std::int64_t> most = most_held(machine, events);
     const int members = program_.tensor_parallel.members;

@@ -53,15 +53,15 @@ struct LaneInRun {
 };
 
 struct AffineOrder {
-  QRange range;  // of q, for which all this holds
+  QRange range;  // values of q for which all this holds
   InQ microbatches;
   std::vector<AffineRun> runs{};                  // rank by rank, as they come
-  std::vector<int> lanes{};                       // of the places
+  std::vector<int> lanes{};                       // per place
   std::vector<std::vector<LaneInRun>> of_lane{};  // per lane, as its rank's runs come
   bool too_large = false;                         // then nothing else may be used
 };
 
-// Of the counts of one remainder, with q in this range, which is not below order.first.
+// The order for the counts of one remainder, with q in this range, which is not below order.first.
 [[nodiscard]] AffineOrder affine_order(const spec::Program& program, const PeriodicOrder& order,
                                        InQ microbatches, const QRange& range);
 
@@ -79,8 +79,8 @@ struct Extreme {
 // Each rank's order has each task exactly once.
 [[nodiscard]] bool has_each_once(const spec::Program& program, const AffineOrder& order);
 
-// What pools hold under the order, a rank running one task at a time: depends on where the rank
-// stands and on nothing else.
+// The amounts that pools hold under the order, a rank running one task at a time: they depend on
+// where the rank stands and on nothing else.
 struct AffinePeaks {
   bool room = true;                                 // at each place, for all that its task acquires
   bool asserted = true;                             // no bound is exceeded

@@ -252,7 +252,7 @@ Term CutQueries::is_last(int lane) {
   return solver_.any_of(ways);
 }
 
-// What its consumer's next task needs of the producer has not ended.
+// The consumer's next task needs a task of the producer that has not ended.
 Term CutQueries::needs_missing(const spec::Edge& edge) {
   const Term produced = at(done_, edge.producer);
   if (program_.crosses_shares(edge)) {
@@ -285,14 +285,14 @@ Term CutQueries::shift_of(const spec::Edge& edge) {
   return solver_.number(edge.of == spec::Of::before ? 1 : 0);
 }
 
-// Of the microbatches that one lane has and the other needs: how many the consumer's tasks so far
-// have taken.
+// The number of microbatches, of those that one lane has and the other needs, that the consumer's
+// tasks so far have taken.
 Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
   const spec::Share& to = at(program_.lanes, edge.consumer).share;
   return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
 }
 
-// What the consumer has taken, of a producer that has other microbatches, has ended.
+// All that the consumer has taken, of a producer that has other microbatches, has ended.
 Term CutQueries::none_ahead(const spec::Edge& edge) {
   const spec::Share needed = needed_share(program_, edge);
   if (needed.remainders == 0) return solver_.all_of({});
@@ -456,15 +456,15 @@ Term CutQueries::above(int pool, Term bound) {
   return solver_.any_of(ways);
 }
 
-// What a pair of the lane may still hold that runs beside it, though it counts as ended: what it
-// releases, of a lane that has begun.
+// The amounts that lanes which pair with this one may still hold beside it, though their tasks
+// count as ended: what each releases, once it has begun.
 std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
   std::vector<Term> ways;
   for (const int other : at(guards_, lane).beside) add_unreleased(other, pool, ways);
   return ways;
 }
 
-// The same of another engine, beside what that runs or will run next.
+// The same for another engine, beside what that engine runs or will run next.
 std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
   std::vector<Term> ways;
   for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
@@ -500,7 +500,7 @@ std::int64_t CutQueries::acquired(int lane, int pool) const {
   return 0;
 }
 
-// What an engine's next task has acquired if it runs: it counts as ended only afterwards.
+// The amount that an engine's next task has acquired if it runs: it counts as ended only later.
 Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
   const Term zero = solver_.number(0);
   const auto& places = places_[engine];

@@ -43,8 +43,8 @@ namespace ripeline::verify {
 // microbatch, or has others.
 [[nodiscard]] std::optional<spec::Diagnostic> beyond_cuts(const spec::Program& program);
 
-// What is asked about: a program and what is read of its order; tests that look for mistakes change
-// the one or the other. What it refers to must outlive it.
+// The subject of the queries: a program and what is read of its order; tests that look for mistakes
+// change the one or the other. All that it refers to must outlive it.
 struct CutInput {
   CutInput(const spec::Program& of) : program(of) {}
   CutInput(spec::Program&& of) = delete;  // it is referred to

@@ -26,7 +26,7 @@ bool waits_for_tasks_alone(const Program& program) {
                       [](const spec::Edge& e) { return e.rendezvous; });
 }
 
-// Of two tasks side by side the one counts as ended in a pool that the other takes from.
+// One of two tasks side by side counts as ended in a pool that the other takes from.
 bool holds_beside(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     for (const int other : spec::guards_of(program, lane).beside) {
@@ -114,7 +114,7 @@ class Prover {
   const Program& program_;
   EveryCount found_;
   std::vector<int> below_;  // counts that are judged by their graphs
-  std::int64_t tasks_ = 0;  // of these
+  std::int64_t tasks_ = 0;  // over these counts
 };
 
 }  // namespace

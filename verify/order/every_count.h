@@ -23,8 +23,8 @@ struct EveryCount {
   std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nothing: it grows
 };
 
-// Of an order that has each task once and never sticks, whatever the count in range; nothing: that
-// is not known.
+// The proof that an order has each task once and never sticks, whatever the count in range;
+// nothing: that is not known.
 [[nodiscard]] std::optional<EveryCount> prove_every_count(const spec::Program& program);
 
 }  // namespace ripeline::verify

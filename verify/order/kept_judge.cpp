@@ -94,7 +94,7 @@ Finding KeptJudge::deadlock() {
 }
 
 MemoryFinding KeptJudge::memory() {
-  // What holds of more runs holds of these.
+  // A bound for every run without the kept room holds for these runs, too: they are among them.
   if (MemoryFinding free = ReadyJudge(free_, options_).memory();
       free.finding.outcome == Outcome::proved) {
     return free;

@@ -50,7 +50,7 @@ std::string with_microbatches(int n) {
   return fmt::format("with {} microbatch{}", n, n == 1 ? "" : "es");
 }
 
-// What cuts and graphs find Machine can do, or there is a mistake in here.
+// Machine can make the runs that cuts and graphs find, or there is a mistake in here.
 std::string not_confirmed(const std::string& what, int microbatches) {
   return fmt::format(
       "{}, {}, but no run could be replayed that shows it: a defect of the verifier.", what,
@@ -187,7 +187,7 @@ void OrderJudge::make_cuts(const VerifyOptions& options) {
   }
 }
 
-// Of the counts in range before `end`.
+// Makes the graphs of the counts in range before `end`.
 void OrderJudge::make_graphs(std::int64_t end) {
   const std::int64_t most = end - program_.microbatches.min;
   Budget tasks{kMostGraphTasks};
@@ -484,7 +484,7 @@ MemoryFinding OrderJudge::memory() {
     raise_to_sample(known);
     found.bounds = bounds_by_cuts(known);
   }
-  // What the graph of a count shows, its run does, if nothing but needs and room keeps it back.
+  // The run of a count holds what its graph shows, if nothing but needs and room keeps it back.
   if (program_.pairs.empty() && program_.inboxes.empty()) found.held = known;
   return found;
 }
@@ -517,7 +517,7 @@ std::vector<std::optional<std::int64_t>> OrderJudge::bounds_by_cuts(
   return most;
 }
 
-// What tasks side by side hold is in no graph: by cuts if they are for every count, else by states.
+// No graph shows what tasks side by side hold: cuts do if they are for every count, else states.
 MemoryFinding OrderJudge::memory_of_engines() {
   MemoryFinding found;
   const bool all_counts = graphs_.empty() && !cuts_.empty();
@@ -535,7 +535,7 @@ MemoryFinding OrderJudge::memory_of_engines() {
   return found;
 }
 
-// Of tasks side by side, and of what links keep ranks from reaching.
+// Judges by states the peaks of tasks side by side, and those that links keep ranks from reaching.
 Finding OrderJudge::asserted_peaks_by_states() {
   const Finding open{.reason =
                          "Peaks of tasks side by side, and those that links keep from being "
@@ -554,8 +554,8 @@ Finding OrderJudge::asserted_peaks_by_states() {
   return by_counts(each_count(plan, ask), open);
 }
 
-// Of one count: proved, refuted, a reason why neither is known, or nothing: what pairs hold beside
-// each other is bounded from above only, and so is what ranks hold that links may stop.
+// The finding for one count: proved, refuted, a reason why neither is known, or empty: what pairs
+// hold beside each other is bounded from above only, and so is what ranks hold that links may stop.
 Finding OrderJudge::asserted_peaks_of(int microbatches, const OrderRunResult& graph) const {
   const Finding broken =
       program_.inboxes.empty()

@@ -31,7 +31,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
-  // What the others rest on: found when it is first asked for, by whoever asks.
+  // The finding for `once`, on which the others rest: made when it is first asked for.
   [[nodiscard]] const Finding& runs_once();
   [[nodiscard]] Finding find_once();
   [[nodiscard]] Finding once_by_cuts();

@@ -11,7 +11,7 @@ using spec::Task;
 
 namespace {
 
-// What the rank does more often than once, or not at all; empty: neither.
+// The first task that the rank lists twice, lacks or should not list, as a clause; empty: none.
 std::string not_once(const Program& program, int microbatches, int rank,
                      const std::vector<Task>& tasks) {
   const int first = program.first_lane(rank);

@@ -20,7 +20,7 @@ struct OrderLists {
 };
 [[nodiscard]] OrderLists lists_of_order(const spec::Program& program, int microbatches);
 
-// Of the lane, an index into the lists.
+// The lane's index into the lists.
 [[nodiscard]] int list_of(const spec::Program& program, int lane);
 
 }  // namespace ripeline::verify

@@ -141,7 +141,7 @@ class OrderGraph {
     return false;
   }
 
-  // What the task before sent by rendezvous has been accepted.
+  // All that the task before sent by rendezvous has been accepted.
   bool handed_over(const spec::Task& task, int engine) {
     for (const int edge : at(program_.lanes, task.lane).feeds) {
       const spec::Edge& e = at(program_.edges, edge);

@@ -26,7 +26,7 @@ struct Group {
   Value count;
 };
 
-// What is left of a stream: the first run's next item is the first of its lanes.
+// The rest of a stream: the first run's next item is the first of its lanes.
 struct Stream {
   std::vector<Group> runs;  // counts are not used
   std::vector<Value> left;  // per run: items

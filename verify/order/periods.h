@@ -33,14 +33,14 @@ struct PeriodicOrder {
   std::int64_t first = 0;                       // the least q for which it holds
   std::vector<std::vector<PeriodicRun>> ranks;  // per rank
   std::string problem;                          // why there is none
-  spec::Span span;                              // of the problem
-  std::int64_t factor = 1;  // of the problem: above 1, a period this much longer may do
+  spec::Span span;                              // where the problem is
+  std::int64_t factor = 1;  // with a problem: above 1, a period this much longer may do
 };
 
 [[nodiscard]] PeriodicOrder periodic_order(const spec::Program& program, const spec::Order& order,
                                            std::int64_t period, std::int64_t remainder);
 
-// Of each remainder, from 0 on, with the shortest period tried that works; or one with the problem.
+// One order per remainder, from 0 on, with the shortest period tried that works; or the problem.
 struct PeriodicFamily {
   std::int64_t period = 1;
   std::vector<PeriodicOrder> orders;  // by remainder; empty: there is a problem

@@ -15,18 +15,18 @@ namespace ripeline::verify {
 
 struct Repeat {
   Term count;
-  std::vector<int> lanes;  // of its steps; -1: there is no such lane
+  std::vector<int> lanes;  // per step; -1: there is no such lane
   std::vector<PlaceInTurn> places;
 };
 
 [[nodiscard]] Repeat repeat_of(Term count, std::vector<int> lanes);
 
-// What rank `rank` repeats. Errors: order-not-linear, with its place, if a count is not linear in
-// the microbatches, or a step's chunk depends on them.
+// The repeats of rank `rank`. Errors: order-not-linear, with its position, if a count is not linear
+// in the microbatches, or a step's chunk depends on them.
 [[nodiscard]] spec::Result<std::vector<Repeat>> read_repeats(const spec::Program& program,
                                                              const spec::Order& order, int rank,
                                                              Solver& solver, Term microbatches);
-// Of an order with streams, for the counts of one remainder: `turn` is how many periods they are.
+// The repeats of an order with streams, at one remainder: `turn` is how many periods a count has.
 [[nodiscard]] std::vector<Repeat> periodic_repeats(const PeriodicOrder& order, int rank,
                                                    Solver& solver, Term turn);
 

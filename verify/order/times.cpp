@@ -60,7 +60,7 @@ std::optional<std::vector<Pace>> paces_of(const Program& program, const AffineOr
   return paces;
 }
 
-// What has to be added to `before` to be past it: nothing of nothing, if the two never meet.
+// The least number to add to `before` to be past it; there is none if the two never meet.
 struct Weight {
   bool meets = false;
   std::optional<Wide> least;  // nothing: no weight suffices
@@ -141,7 +141,7 @@ class Edges {
 
   // Tasks number each * t + before + j of the consumer, and what they need of the producer.
   void add_needs(const LaneInRun& consumer, const LaneInRun& producer, const InTurn& needed) {
-    InTurn number;  // of what the task at places[0] needs, less the producer's before
+    InTurn number;  // the number that the task at places[0] needs, less the producer's before
     number.turn = has_one_turn(consumer) ? 0 : needed.turn * consumer.each();
     number.slope = needed.turn * consumer.before.slope + needed.slope - producer.before.slope;
     number.base = needed.turn * consumer.before.base + needed.base - producer.before.base;
@@ -198,7 +198,7 @@ class Edges {
     const Wide each = producer.each();
     const Line none{0, 0, 1};
     const Line all{turns.slope, Wide{turns.base} - 1, 1};
-    // Of u: 0 <= u and u <= produced - 1.
+    // The bounds of t from those of u: 0 <= u and u <= produced - 1.
     const Line begun{-difference.slope, -difference.base, difference.turn};
     const Line ended{each * produced.slope - difference.slope,
                      each * (produced.base - 1) - difference.base, difference.turn};

@@ -22,7 +22,7 @@ enum class WaitKind : std::uint8_t {
   step,  // the step before it in its turn
   turn,  // the turn before it
   run,   // the run before it
-  need,  // what it needs
+  need,  // a task that it needs
 };
 
 struct TimeEdge {
@@ -32,13 +32,13 @@ struct TimeEdge {
   std::int64_t weight = 0;
 };
 
-// The last task that a need of the consumer's task n is about, as turn * n + slope * q + base;
-// those before it are earlier in its rank's order. Read from Program::needed; nothing: the two
+// The last of the producer's tasks that the consumer's task n needs, as turn * n + slope * q +
+// base; the others are earlier in that rank's order. Read from Program::needed; nothing: the two
 // lanes number their microbatches differently.
 [[nodiscard]] std::optional<InTurn> last_needed(const spec::Program& program,
                                                 const AffineOrder& order, const spec::Edge& edge);
 
-// Of a run: the time of its places grows by `turn` with each turn, and by `slope` with q.
+// The pace of a run: the time of its places grows by `turn` with each turn, and by `slope` with q.
 struct Pace {
   Wide turn = 0;
   Wide slope = 0;

@@ -1,5 +1,5 @@
-// Which needs have no backlog where nothing may start, from what blocks to what is blocked;
-// backlogs.h says why.
+// Finds the needs that have no backlog where nothing may start, producers before their consumers;
+// backlogs.h says why that is sound.
 #include "verify/ready/backlogs.h"
 
 #include <algorithm>
@@ -103,13 +103,13 @@ class FewRanks {
 
  private:
   struct Fact {
-    std::vector<int> ranks;  // of its lanes
+    std::vector<int> ranks;  // per lane in it
     Term holds;
   };
 
   [[nodiscard]] int rank_of(int lane) const { return at(program_.lanes, lane).rank; }
 
-  // What is said of a message's arrival, which no lane counts, is about no rank.
+  // A fact about a message's arrival, which no lane counts, is about no rank and is left out.
   void know(const Linear& of, Term holds) {
     Fact fact{{}, holds};
     for (const auto& [counter, factor] : of.lanes) {

@@ -29,8 +29,8 @@
 
 namespace ripeline::verify {
 
-// Each is >= 0 where a need has a backlog, which is so in no stuck state that has the invariant. Of
-// needs `same` within one share; found within `steps` of a solver for each question, or fewer.
+// Each is >= 0 where a need has a backlog, which is so in no stuck state that has the invariant.
+// The needs are those `same` within one share; each question takes `steps` of a solver, or fewer.
 [[nodiscard]] std::vector<Linear> excluded_backlogs(const spec::Program& program,
                                                     const Counters& counters, std::uint64_t steps);
 

@@ -140,7 +140,7 @@ class Divided {
 
   const Program& from_;
   std::vector<Share> classes_;
-  std::vector<std::vector<int>> copies_;  // of each lane
+  std::vector<std::vector<int>> copies_;  // per lane
   ByClasses to_;
 };
 

@@ -24,7 +24,7 @@ namespace ripeline::verify {
 
 struct ByClasses {
   spec::Program program;     // readiness-first, without hints and orders
-  std::vector<int> lane_of;  // of each of its lanes, the one whose class it is
+  std::vector<int> lane_of;  // per lane of `program`, the original lane
 };
 
 // Null: no need crosses shares; or some lane starts its microbatches in order or needs the one

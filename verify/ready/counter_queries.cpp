@@ -147,8 +147,8 @@ Term CounterQueries::stuck() {
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
-// Of slots that edges share: so many of each edge's messages have arrived as timing gave it slots,
-// and slots are free only if all messages have.
+// As many messages of each edge that shares slots have arrived as timing gave it slots, and slots
+// are free only if all messages have.
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {
     std::vector<Term> arrived;
@@ -174,14 +174,14 @@ bool CounterQueries::may_run_beside(int lane, int other) const {
   return std::find(beside.begin(), beside.end(), other) != beside.end();
 }
 
-// What others on the rank may still hold while they run, though they count as ended: for each way
-// in which others run, how much. On another engine those are one lane or a pair, on its own its
-// pair.
+// The amounts that others on the rank may still hold while they run, though they count as ended:
+// one for each way in which others run. On another engine those are one lane or a pair, on its own
+// its pair.
 std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   const spec::Lane& l = at(program_.lanes, lane);
   std::vector<Term> sums = {solver_.number(0)};
   for (const spec::Engine engine : spec::kAllEngines) {
-    std::vector<int> others;  // that release something
+    std::vector<int> others;  // lanes that release something
     std::vector<Term> held;
     for (int other = program_.first_lane(l.rank); other < program_.first_lane(l.rank + 1);
          ++other) {
@@ -220,7 +220,7 @@ std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
     const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first is nothing
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
-      // What still is held was held when the task was admitted.
+      // Amounts that are still held were held when the task was admitted.
       if (room && i > 0) {
         facts.push_back(after + sums[i] <= solver_.number(room->most_held_after()));
       }
@@ -242,8 +242,8 @@ Term CounterQueries::holds_above(int pool, Term bound) {
   std::vector<Term> ways = {bound < term(at(counters_.held, pool))};
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     const spec::Lane& l = at(program_.lanes, lane);
-    // What a task acquires and releases itself is held only while it runs, and what another engine
-    // has not yet released only beside it.
+    // Room that a task acquires and releases itself is held only while it runs, and room that
+    // another engine has not yet released only beside it.
     const bool returns = std::any_of(l.releases.begin(), l.releases.end(),
                                      [pool](const auto& r) { return r.pool == pool; });
     const bool beside = held_elsewhere(lane, pool).size() > 1;

@@ -46,7 +46,7 @@ class CounterQueries {
   [[nodiscard]] Solver& solver() { return solver_; }
   [[nodiscard]] Term microbatches() const { return microbatches_; }
   [[nodiscard]] Term total() { return solver_.sum(done_); }
-  // Of the last answer `sat`.
+  // The lanes' counts in the last answer `sat`.
   [[nodiscard]] std::vector<std::int64_t> counts() const;
   [[nodiscard]] Term differs(const std::vector<std::int64_t>& counts);
 
@@ -65,7 +65,7 @@ class CounterQueries {
   Solver solver_;
   Term microbatches_;
   std::vector<Term> done_;     // per lane
-  std::vector<Term> arrived_;  // of shared slots
+  std::vector<Term> arrived_;  // the variables of shared slots
   std::size_t before_invariant_ = 0;
 };
 

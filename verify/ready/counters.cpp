@@ -1,4 +1,4 @@
-// What counts say of a program; counters.h says why.
+// The counters of a program; counters.h says why they suffice.
 #include "verify/ready/counters.h"
 
 #include <algorithm>

@@ -54,10 +54,10 @@
 
 namespace ripeline::verify {
 
-// Data: of the guards, whoever asks about them (verify/ready/counter_queries.h) reads besides only
-// what runs side by side, and the room that it leaves.
+// Plain data. Queries (verify/ready/counter_queries.h) read nothing else of the guards but what
+// runs side by side, and the room that it leaves.
 struct Counters {
-  int variables = 0;  // of Linear: a count for each lane, then those of `shared`
+  int variables = 0;  // in Linear: a count for each lane, then those of `shared`
   std::vector<SharedSlots> shared;
   std::vector<StartFacts> starts;  // per lane
   std::vector<Linear> held;        // per pool

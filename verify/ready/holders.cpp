@@ -32,11 +32,11 @@ std::vector<int> needed_at_stage(const Program& program, int lane) {
   return found;
 }
 
-// What a lane has acquired, and who gives it back, as far as that is known.
+// A lane's acquired amount, and who gives it back, as far as that is known.
 struct Acquired {
   int lane = 0;
   std::int64_t leaving = 0;
-  std::int64_t left = 0;  // that nobody gives back yet
+  std::int64_t left = 0;  // the amount that nobody gives back yet
   Holder holder;
 };
 
@@ -62,7 +62,7 @@ class StageHolders {
 
   // Nothing: some release gives back what no lane is known to have acquired before.
   std::optional<std::vector<Holder>> divided() {
-    // Who needs more comes later.
+    // A release whose lane needs more comes later.
     std::stable_sort(released_.begin(), released_.end(), [](const Released& a, const Released& b) {
       return a.needed.size() < b.needed.size();
     });
@@ -143,7 +143,7 @@ std::vector<Holder> holders_of(const Program& program, const std::vector<spec::G
   std::vector<Holder> holders;
   for (auto& [stage, of_stage] : stages) {
     auto divided = of_stage.divided();
-    // That what a stage holds is not less than nothing may not follow then.
+    // It may then not follow that each stage holds 0 or more.
     if (!divided) return whole_stages(program, guards, pool, held);
     std::move(divided->begin(), divided->end(), std::back_inserter(holders));
   }

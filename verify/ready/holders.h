@@ -22,7 +22,7 @@
 namespace ripeline::verify {
 
 struct HeldPart {
-  std::int64_t amount = 0;  // of each microbatch
+  std::int64_t amount = 0;  // per microbatch
   Linear held;
 };
 
@@ -31,12 +31,12 @@ struct HeldPart {
 // more; and so on.
 struct Holder {
   std::int64_t free_beside = 0;
-  std::vector<HeldPart> parts;  // what is given back earlier comes first
+  std::vector<HeldPart> parts;  // the earliest given back first
 };
 
-// Of a pool with a capacity; `held` is what it holds, as Counters::held. A holder for each lane
-// that acquires; or one for each stage, with one part, where counts do not say who gives back what
-// (lanes of different shares).
+// The holders of a pool with a capacity; `held` is what it holds, as Counters::held. There is one
+// for each lane that acquires; or one for each stage, with one part, where counts do not say who
+// gives back what (lanes of different shares).
 [[nodiscard]] std::vector<Holder> holders_of(const spec::Program& program,
                                              const std::vector<spec::Guards>& guards, int pool,
                                              const Linear& held);

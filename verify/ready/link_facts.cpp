@@ -119,7 +119,7 @@ Facts LinkFacts::others_whole(int e, const std::vector<Offer>& offers) const {
   if (at(arrived_, e) >= 0) {
     facts.push_back(some_arrived(e));
   } else {
-    // Of the microbatch before: the first, which takes none, has started, since it could.
+    // A need of the microbatch before: the first task, which takes none, has started, as it could.
     facts.push_back(is_ahead(edge(e).producer, edge(e).consumer));
   }
   const auto mine = offer_over(e, offers);

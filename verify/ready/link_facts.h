@@ -36,8 +36,8 @@ class LinkFacts {
  public:
   LinkFacts(const spec::Program& program, const Prefixes& prefixes, const NeedFacts& needs);
 
-  // A variable for each edge of a channel whose pending messages are counted exactly, after those
-  // of the lanes.
+  // The channel edges whose pending messages are counted exactly. Each has a variable, numbered
+  // after the lanes' variables.
   [[nodiscard]] const std::vector<SharedSlots>& shared() const { return shared_; }
   [[nodiscard]] int variables() const { return variables_; }
 

@@ -9,8 +9,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-// done[p], and one more where the first microbatch needs nothing. What the last one of a producer
-// that overtakes is needed for does not exist: so many there are without the first.
+// done[p], and one more where the first microbatch needs nothing; but not behind a producer that
+// overtakes, which may have ended its last microbatch, and no task needs that one.
 Offer NeedFacts::offer_of(int e) const {
   Offer offer{e, {}, prefixes_.is_prefix(edge(e).producer)};
   offer.size.add(edge(e).producer, 1);
@@ -50,7 +50,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
 
 NeedFacts::Needs NeedFacts::add(int lane, const std::vector<int>& edges, StartFacts& facts) const {
   std::vector<Offer> offers;
-  Facts whole;  // of all
+  Facts whole;  // for needs of all microbatches
   for (const int e : edges) {
     if (edge(e).of == spec::Of::all) {
       Linear ended;
@@ -78,7 +78,7 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
   }
   const bool overtaking =
       std::any_of(kept.begin(), kept.end(), [](const Offer& offer) { return !offer.prefix; });
-  // What overtakes may lack the last microbatch of its producer, which nobody needs.
+  // An overtaking producer may have ended its last microbatch, which nobody needs, before others.
   const bool shifted = std::any_of(kept.begin(), kept.end(), [&](const Offer& offer) {
     return !offer.prefix && edge(offer.edge).of == spec::Of::before;
   });

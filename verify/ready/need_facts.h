@@ -23,7 +23,7 @@
 
 namespace ripeline::verify {
 
-// What one need offers: a set of the consumer's microbatches, as large as `size` at least.
+// The offer of one need: a set of the consumer's microbatches, as large as `size` at least.
 struct Offer {
   int edge = -1;
   Linear size;
@@ -36,8 +36,8 @@ class NeedFacts {
       : program_(program), prefixes_(prefixes) {}
 
   struct Needs {
-    std::vector<Offer> offers;  // that hold no other one
-    bool exact = true;          // what is needed suffices as well
+    std::vector<Offer> offers;  // innermost: none holds another
+    bool exact = true;          // needed facts suffice as well
   };
   // Adds what these edges need to the facts of their consumer.
   Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;

@@ -36,7 +36,7 @@ class Prefixes {
 
   const spec::Program& program_;
   std::vector<bool> prefixes_;                         // per lane
-  mutable std::map<int, std::vector<int>> ancestors_;  // of lanes that were asked about
+  mutable std::map<int, std::vector<int>> ancestors_;  // per lane that was asked about
 };
 
 }  // namespace ripeline::verify

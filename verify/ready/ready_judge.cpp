@@ -149,7 +149,7 @@ Answer ReadyJudge::first_answer(const Question& question) {
   Solver& solver = queries_->solver();
   std::vector<Term> asked{question.bad};
   if (!question.known) return solver.check(question.query, asked);
-  // Of few ranks it takes fewer steps than what is known of their states.
+  // With few ranks the plain question takes fewer steps than finding what is known of their states.
   const Answer soon = solver.check_afresh(question.query, asked, few_steps_);
   if (soon != Answer::unknown) return soon;
   if (inductive_) {

@@ -38,7 +38,7 @@ class ReadyJudge final : public Judge {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
-    // What is so in all these states if the invariant is inductive; empty where nothing is known.
+    // Facts of all these states if the invariant is inductive; empty where nothing is known.
     std::function<std::vector<Term>()> known = {};
   };
   [[nodiscard]] bool is_inductive();

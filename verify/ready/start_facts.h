@@ -16,7 +16,7 @@ struct StartFacts {
   Facts may;                // a task may start only if all of them hold
   std::vector<Facts> must;  // ways: one may start if all of one of them hold
 
-  // What is both needed and, with all that was known, enough.
+  // Adds a fact that is both needed and, with all that was known, enough.
   void require(const Linear& fact);
   // All that sufficed before, and one of these as well.
   void suffices(const std::vector<Facts>& ways);

@@ -9,7 +9,7 @@ using spec::Share;
 
 namespace {
 
-// Of a period that both fit in, those m for which `has(m)`.
+// The share of those m for which `has(m)`, over a period that both shares fit in.
 template <class Has>
 Share chosen(const Share& a, const Share& b, const Has& has) {
   Share share{std::lcm(a.period, b.period), 0};

@@ -17,15 +17,15 @@ class Script {
   enum class Op : std::uint8_t {
     integer,     // a variable
     number,      // a literal
-    sum,         // of one or more
-    difference,  // of two
-    times,       // of a literal and an integer
+    sum,         // one or more arguments
+    difference,  // two arguments
+    times,       // a literal and an integer
     all_of,
     any_of,
     negation,
     at_most,
     less,
-    equal,      // of two integers
+    equal,      // two integers
     floor_div,  // by a literal above 0
     floor_mod,
     choice,    // if, then, else
@@ -50,7 +50,7 @@ class Script {
   };
   struct Use {
     int count = 0;           // how often it is written, if nothing is shared
-    std::uint32_t size = 0;  // of its tree, up to a limit
+    std::uint32_t size = 0;  // the tree's, up to a limit
   };
   [[nodiscard]] std::vector<Use> uses(const std::vector<Id>& asserted) const;
   [[nodiscard]] bool is_truth(Id id) const;

@@ -28,7 +28,7 @@ void refuse_want_of_memory(const z3::exception& error) {
 
 struct Solver::State {
   std::optional<Script>
-      script;  // of a solver that writes: then `ask` alone is used of what follows
+      script;  // for a solver that writes: then `ask` is all that is used of what follows
   SolverUse::Ask ask;
   z3::context context;
   std::vector<z3::expr> terms;
@@ -36,7 +36,7 @@ struct Solver::State {
   // Simple: the incremental core, without the tactics that a default solver may put in front of it.
   z3::solver solver{context, z3::solver::simple()};
   std::optional<z3::model> model;
-  std::uint64_t steps = 0;  // of each check; halved whenever one gives up, so that all end soon
+  std::uint64_t steps = 0;  // per check; halved whenever one gives up, so that all end soon
   bool has_functions = false;
   bool broken =
       false;  // an exception left the solver in a state that is not known: it answers no more

@@ -44,7 +44,7 @@ class Term {
 
 enum class Answer : std::uint8_t { sat, unsat, unknown };
 
-// What a solver is for.
+// The use of a solver: to solve, to write, or to write and leave each answer to `ask`.
 struct SolverUse {
   // To solve: `steps` is Z3's rlimit for each check, halved whenever one gives up; 0: no limit.
   SolverUse(std::uint64_t limit) : steps(limit) {}
@@ -92,11 +92,11 @@ class Solver {
   // solver's limit this once, and no other strategy is then tried.
   [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
                              std::uint64_t steps = 0);
-  // What check() answers, by a solver that has learnt nothing from the questions before, which can
+  // The answer of check(), by a solver that has learnt nothing from the questions before, which can
   // make a large one many times slower; nor does it leave anything to those after it.
   [[nodiscard]] Answer check_afresh(const std::string& query, const std::vector<Term>& extra,
                                     std::uint64_t steps = 0);
-  // Of the last check that answered sat.
+  // Values in the last check that answered sat.
   [[nodiscard]] std::int64_t value(Term integer) const;
   [[nodiscard]] bool truth(Term truth) const;
 
@@ -107,7 +107,7 @@ class Solver {
   // Every check so far, in order.
   [[nodiscard]] const std::vector<Query>& queries() const { return queries_; }
 
-  // Of a solver that writes: a whole SMT-LIB file that asks for the first `required` of the
+  // For a solver that writes: a whole SMT-LIB file that asks for the first `required` of the
   // required terms and the extra ones.
   [[nodiscard]] std::size_t required() const;
   [[nodiscard]] std::string script(const std::string& title, const std::vector<Term>& extra,

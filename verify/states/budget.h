@@ -26,7 +26,7 @@ struct Budget {
   }
 };
 
-// What one search may have of a budget, which pays in the end for what was spent.
+// The part of a budget that one search may have; the budget pays in the end for what was spent.
 class BudgetShare {
  public:
   BudgetShare(Budget& whole, std::uint64_t most)

@@ -1,4 +1,4 @@
-// What stuck runs and broken bounds look like in words.
+// Stuck runs and broken bounds in words.
 #include "verify/states/explain.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Explanation {
       if (!block) continue;
       found.push_back({lane, m, *block, machine_.describe(state_, lane, m, *block)});
     }
-    // What is full says most.
+    // A wait for room says most, so it comes first.
     std::stable_partition(found.begin(), found.end(),
                           [](const Wait& wait) { return wait.block.why == Block::Why::room; });
     return found;
@@ -259,7 +259,7 @@ class Explanation {
                               program_.task_name(held->taker.lane, held->taker.microbatch))};
   }
 
-  // What the task needs has ended, but its message does not arrive: its slots are taken, or its
+  // The task that is needed has ended, but its message does not arrive: its slots are taken, or its
   // rendezvous is not due.
   std::optional<Reason> undelivered(const Task& task, int edge) const {
     const spec::Edge& e = at(program_.edges, edge);

@@ -16,10 +16,10 @@ namespace ripeline::verify {
 // of each rank's next task only.
 [[nodiscard]] std::vector<Wait> waits_after(const spec::Machine& machine,
                                             const std::vector<spec::Event>& events);
-// Who waits for whom, in one or two sentences.
+// The tasks that wait and what each waits for, in one or two sentences.
 [[nodiscard]] std::string explain_stuck(const spec::Machine& machine,
                                         const std::vector<spec::Event>& events);
-// What the last start makes of its pool.
+// The excess that the last start causes in its pool, in a sentence.
 [[nodiscard]] std::string explain_excess(const spec::Machine& machine, const Goal& goal,
                                          const std::vector<spec::Event>& events);
 

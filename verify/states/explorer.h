@@ -37,18 +37,18 @@
 
 namespace ripeline::verify {
 
-// What a state comes to.
+// The result of a visit to a state.
 template <class Move>
 struct Visit {
-  bool found = false;             // what is looked for is here,
+  bool found = false;             // the goal is here,
   std::optional<Move> through{};  // or behind this move
   std::vector<Move> moves{};      // else: those to make from here, the first first
 };
 
 struct Limits {
-  std::uint64_t visit = 0;    // what each state costs of the budget
+  std::uint64_t visit = 0;    // the budget that each state costs
   std::uint64_t arrival = 0;  // and each time that a state is come to, new or not
-  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // that it may find
+  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // states that it may find
 };
 
 // How each state was found: the moves from a first state are walked back.
@@ -180,8 +180,8 @@ class Explorer {
   Space& space_;
   Budget& budget_;
   Limits limits_;
-  bool full_ = false;  // a state was left out, since there may be no more
-  std::unordered_map<std::string, std::size_t> numbers_;  // of the states found, by key
+  bool full_ = false;                                     // the limit on states left one out
+  std::unordered_map<std::string, std::size_t> numbers_;  // per state found, by its key
   Explored<Move> explored_;
 };
 

@@ -127,7 +127,7 @@ class GreedyRun {
     take({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
   }
 
-  // Of those that run, the task whose lane is wanted most: others give back what is to be held.
+  // Ends the running task whose lane is wanted most: others give back what is to be held.
   bool end_one() {
     if (running_.empty() || left_ == 0 || budget_.left == 0) return false;
     const auto place = [&](const Task& task) {
@@ -153,7 +153,7 @@ class GreedyRun {
   const Program& program_;
   const Wishes& wishes_;
   std::vector<std::optional<std::int64_t>> enough_;  // per pool: what is not held yet
-  std::ptrdiff_t left_ = 0;                          // of these
+  std::ptrdiff_t left_ = 0;                          // how many of these
   Budget& budget_;
   bool side_by_side_;
   Machine::State state_;

@@ -51,7 +51,7 @@ HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
   Search any(machine, Chooser::any, goal, counts_decide, budget);
   std::optional<std::vector<spec::Event>> others;
-  // What sticks by counts alone does so whichever microbatches are first.
+  // A state that sticks by counts alone does so whichever microbatches are first.
   std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
   if (!counts_decide) ways.push_back(Search::Microbatches::high);
   for (int i = 0; i < kTargets; ++i) {

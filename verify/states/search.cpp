@@ -67,7 +67,7 @@ class AtRest {
   Budget& budget_;
 };
 
-// Of these, those on the way to a target.
+// The states in which nothing runs, but only those on the way to a target.
 class TowardsTarget : public AtRest {
  public:
   TowardsTarget(const TaskMoves& moves, const Goal& goal, Budget& budget, const Target& target,

@@ -48,9 +48,9 @@ class Search {
   // at a join. For what the solver's states did not lead to.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
-  // Of a committed order, after whose run more messages wait for the inbox than it has slots. One
-  // of them is left out, as many of the others arrive as fit, and the run goes on as far as it can;
-  // so with one after the other left out, until the run sticks.
+  // Continues the run of a committed order after which more messages wait for the inbox than it has
+  // slots. One of them is left out, as many of the others arrive as fit, and the run goes on as far
+  // as it can; so with one after the other left out, until the run sticks.
   [[nodiscard]] std::optional<std::vector<spec::Event>> overfill(const Run& run, int inbox) const;
 
   // Every state that moves reach; the run found has the fewest tasks.

@@ -50,7 +50,7 @@ StateKey& StateKey::add_queues(const Machine::State& state) {
 }
 
 StateKey& StateKey::add_rounds(const Machine::State& state) {
-  for (const spec::HintPolicy::State& hint : state.hints) add(hint.round);
+  for (const int round : state.rounds) add(round);
   return *this;
 }
 

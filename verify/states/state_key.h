@@ -21,7 +21,7 @@ class StateKey {
   StateKey& add_ended(const spec::Machine::State& state);
   StateKey& add_tasks(const spec::Machine::State& state);
   StateKey& add_messages(const spec::Machine::State& state);
-  // What fifo edges have sent and not delivered, in order.
+  // The messages that fifo edges have sent and not delivered, in order.
   StateKey& add_queues(const spec::Machine::State& state);
   // Whose turn it is in each rank's hint.
   StateKey& add_rounds(const spec::Machine::State& state);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kTasksPerUnit = 64;
 
-// What starts next follows an order from a file, which lists microbatches in any order, or a
+// The next start follows an order from a file, which lists microbatches in any order, or a
 // priority, which may prefer any.
 bool binds_microbatches(const Program& program, Machine::Chooser chooser) {
   const spec::Dispatch& dispatch = program.dispatch;
@@ -88,7 +88,7 @@ std::optional<std::vector<Event>> TaskMoves::deliveries(const State& state,
                                                         const Task& task) const {
   std::vector<Event> events;
   State after = state;
-  // What its engine hands over must be accepted first.
+  // A message that its engine hands over must be accepted first.
   const spec::Lane& lane = at(program_.lanes, task.lane);
   for (const int edge : rendezvous_) {
     const spec::Edge& e = at(program_.edges, edge);
@@ -228,7 +228,7 @@ bool TaskMoves::fill(State& state, int first_edge, std::vector<Event>& arrivals,
 std::string TaskMoves::key(const State& state) const {
   StateKey key;
   key.add_ended(state);
-  // What a hint that follows an order remembers follows from the tasks.
+  // The position that a hint keeps in its order follows from the tasks.
   if (chooser_ == Machine::Chooser::dispatch) key.add_rounds(state);
   if (bounded_) key.add_queues(state);
   return key.take();

@@ -32,7 +32,7 @@ class TaskMoves {
 
   [[nodiscard]] const spec::Machine& machine() const { return machine_; }
   [[nodiscard]] spec::Machine::Chooser chooser() const { return chooser_; }
-  // What a state costs of a budget.
+  // The cost of a state, in units of a budget.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
   // All that such states differ in.
   [[nodiscard]] std::string key(const State& state) const;
@@ -77,7 +77,7 @@ class TaskMoves {
   std::vector<int> rendezvous_;  // edges
 };
 
-// What a state costs of a budget grows with its tasks, so that a budget is a measure of work.
+// The cost of a state grows with its tasks, so that a budget is a measure of work.
 [[nodiscard]] std::uint64_t cost_of_state(const spec::Machine& machine);
 
 }  // namespace ripeline::verify

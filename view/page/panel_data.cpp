@@ -154,7 +154,7 @@ class PanelData {
     return list;
   }
 
-  // Of the causes of idle_of(), the tint and its name.
+  // The tint and the name of each cause in idle_of().
   [[nodiscard]] Json causes() const {
     Json list = Json::array();
     for (const trace::Cause cause : causes_) {
@@ -242,7 +242,7 @@ class PanelData {
     Bytes bytes;
     Time time = timeline_.begin();
     for (const trace::IdleEvent& idle : timeline_.idle_of(row)) {
-      // What was idle before the first task, or beyond the last one, is no part of the picture.
+      // Idle time before the first task, or beyond the last one, is no part of the picture.
       const Time start = std::max(idle.start, time);
       const Time end = std::min(idle.end, timeline_.end());
       if (!is_tinted(idle.cause) || start >= end) continue;
@@ -286,7 +286,7 @@ class PanelData {
   const Timeline& timeline_;
   Reasons reasons_;
   std::int64_t tick_;
-  std::vector<trace::Cause> causes_;  // that have occurred
+  std::vector<trace::Cause> causes_;  // as they first occur in idle_of()
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class Carrier {
 
   // A message to the peer, whose data are complete.
   void send(const Envelope& envelope, Payload payload);
-  // What the peer's carrier says, and the envelope that came with it.
+  // Takes a word of the peer's carrier, and the envelope that came with it.
   virtual core::Status hear(CarrierWord word, const Envelope& envelope);
   // Lets everything go on that can, and appends what is to be delivered.
   core::Status progress(std::vector<Delivery>& deliveries);
@@ -83,16 +83,16 @@ class Carrier {
   // Enqueues what moves the message, and names the stream; null: it has to wait, and is asked about
   // again by the next progress(). Messages are asked about in the order in which they were queued.
   virtual core::Status launch(Message& message, cudaStream_t& stream) = 0;
-  // What was enqueued is over: tells the peer, or deliver()s the message.
+  // The enqueued move is over: tells the peer, or deliver()s the message.
   virtual core::Status landed(Message message) = 0;
   // Once for each progress(), after all that is queued has been asked about.
   virtual core::Status look_after() { return {}; }
 
-  // From the peer: a message that is queued, one that has landed.
+  // Messages from the peer: one that is queued, one that has landed.
   void expect(Delivery delivery);
   void deliver(Delivery delivery);
   core::Status say(const CarrierWord& word, const Envelope& envelope = {});
-  // Of what is not launched nothing will be.
+  // Drops the queued messages: none of them will be launched.
   void forget_queued() { queued_.clear(); }
   [[nodiscard]] Transport& control() { return control_; }
   [[nodiscard]] int peer() const { return peer_; }

@@ -23,7 +23,7 @@
 
 namespace ripeline::runtime {
 
-// What the environment's RIPELINE_CARRIER names; nothing if it is not set. Refuses any other text.
+// Reads RIPELINE_CARRIER from the environment; nothing if it is not set. Refuses any other text.
 core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
 // Equal in processes that can open each other's memory, as far as the system tells: which system is
@@ -32,12 +32,12 @@ core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
 class CarrierChoice {
  public:
-  // What this end was told, and may use.
+  // This end: the carrier that it must use, if any, and what it can use.
   struct End {
     std::optional<CarrierKind> carrier;
     std::string host;
     std::string why_no_nccl;  // empty: it is there
-    std::size_t granule = 0;  // of memory that others may open
+    std::size_t granule = 0;  // bytes of the sample that others open
   };
 
   // All but the end are borrowed.
@@ -75,8 +75,8 @@ class CarrierChoice {
   DeviceMemory memory_;
   const End end_;
   Stream stream_;
-  DeviceMemory::Own sample_;  // what others open
-  std::uint64_t token_ = 0;   // is there
+  DeviceMemory::Own sample_;  // opened by others
+  std::uint64_t token_ = 0;   // written there
   std::map<int, Peer> peers_;
 };
 

@@ -31,7 +31,7 @@ Status as_told(int from, const Status& why) {
   return {StatusCode::lost, rank_text(from) + " stopped: " + why.message()};
 }
 
-// Of a carrier that is there.
+// Whether the word is for a carrier, which must exist first.
 bool is_for_later(const CarrierWord& word) {
   return std::holds_alternative<PlacesAsked>(word) || std::holds_alternative<PlacesGiven>(word) ||
          std::holds_alternative<Landed>(word) || std::holds_alternative<Launched>(word) ||

@@ -33,8 +33,8 @@ DeviceTransport::DeviceTransport(Transport& inner, Place& pinned, const DeviceMe
 
 DeviceTransport::~DeviceTransport() {
   const LastWait last("messages that the GPU was given");
-  // What NCCL has on the device, which may wait for a peer that is gone, goes before anything waits
-  // for the device.
+  // NCCL's operations on the device, which may wait for a peer that is gone, end before anything
+  // waits for the device.
   for (auto& [process, peer] : peers_) peer.direct = nullptr;
   const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
                                    [](const auto& entry) { return entry.second.is_idle(); });
@@ -60,7 +60,7 @@ Status DeviceTransport::connect() {
   carriers_ = choice.text();
   if (!status.ok()) meeting.refuse(status);
   note(std::move(status));
-  // What came of those that were done sooner.
+  // Deliveries from processes that were connected sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));
   came_.clear();
   return failure_;
@@ -188,7 +188,7 @@ Status DeviceTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery
   progress();
   const bool is_waiting = failure_.ok() && (is_busy() || wait < kSleep);
   const bool at_once = is_waiting || !ready_.empty() || (!failure_.ok() && !had_failed);
-  // What others say of a run that fails is heard all the same.
+  // The transport inside is polled after a failure, too: others may report why the run fails.
   Status status = look(at_once ? std::chrono::nanoseconds(0) : wait);
   if (!came_.empty()) progress();
   if (is_waiting && ready_.empty()) give_way();

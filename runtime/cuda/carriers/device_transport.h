@@ -68,12 +68,12 @@ class DeviceTransport final : public Transport {
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
   [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override;
-  // Of what has left the device: a run that fails needs no other data.
+  // Flushes what has left the device: a run that fails needs no other data.
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
  private:
   struct Peer {
-    std::unique_ptr<StagedCarrier> staged;  // what no other carrier takes goes by this one
+    std::unique_ptr<StagedCarrier> staged;  // for what no other carrier takes
     std::unique_ptr<Carrier> direct;        // null: there is no other
     bool is_gone = false;
     std::optional<Delivery> loss;  // to be told after all that it has sent
@@ -109,8 +109,8 @@ class DeviceTransport final : public Transport {
   std::map<int, Peer> peers_;
   std::vector<Delivery> ready_;  // to be given by poll()
   std::vector<Delivery> came_;
-  core::Status failure_;     // of the device
-  core::Time ran_since_{0};  // it gave way last
+  core::Status failure_;     // the device's
+  core::Time ran_since_{0};  // when it last gave way
 };
 
 }  // namespace ripeline::runtime

@@ -72,7 +72,7 @@ class Exports::Pool {
       }
     }
     const std::lock_guard lock(mutex_);
-    // What it did not know of when it asked it will use in this order.
+    // The peer had not seen these buffers when it asked, and will use them in this order.
     std::multiset<std::uint64_t> coming;
     for (const auto& [id, buffer] : buffers_) {
       if (buffer.state == State::given && buffer.number > asked.seen) coming.insert(buffer.bytes);
@@ -135,7 +135,7 @@ class Exports::Pool {
     DeviceMemory::Own memory;
     std::size_t bytes = 0;
     State state = State::given;
-    std::uint64_t number = 0;  // of its last giving, from 1
+    std::uint64_t number = 0;  // the number of its last giving, from 1
     bool is_open = false;      // at the peer, or about to be
     Readers readers;           // as it came back
   };
@@ -167,7 +167,7 @@ class Exports::Pool {
     return {};
   }
 
-  // What is in use goes when it comes back.
+  // A buffer that is in use goes when it comes back.
   Status closed(std::uint32_t id, std::vector<Buffer>& gone) {
     const auto found = buffers_.find(id);
     if (found == buffers_.end() || !found->second.is_open) {

@@ -36,13 +36,13 @@ class Exports {
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Both append what the peer is to be told of. The first: what is seen to be free again.
+  // Both append what the peer is to be told of. The first: buffers that are free again.
   core::Status collect(PlacesGiven& given);
   core::Status answer(const PlacesAsked& asked, PlacesGiven& given);
   // The peer has written to it.
   core::Status landed(const Landed::Part& part, Bytes& bytes);
 
-  // What comes back is given to nobody any more.
+  // Buffers that come back are given to nobody any more.
   void stop();
 
   // Some are back, and may be free soon.
@@ -52,7 +52,7 @@ class Exports {
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;  // what is out keeps it
+  std::shared_ptr<Pool> pool_;  // buffers that are out keep it
 };
 
 }  // namespace ripeline::runtime

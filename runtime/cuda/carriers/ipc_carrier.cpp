@@ -44,7 +44,7 @@ IpcCarrier::~IpcCarrier() {
 Status IpcCarrier::launch(Message& message, cudaStream_t& stream) {
   const std::vector<Bytes>& parts = message.payload.parts;
   const std::size_t lacked = lacking_.size();
-  message.places.resize(parts.size(), kNoPlace);  // what was found stays
+  message.places.resize(parts.size(), kNoPlace);  // places that it has stay
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (message.places[i] != kNoPlace) continue;
     message.places[i] = imports_.take(parts[i].size).value_or(kNoPlace);
@@ -117,7 +117,7 @@ Status IpcCarrier::take(const PlacesGiven& given) {
   for (const PlacesGiven::Place& place : given.places) {
     if (!is_closing_) {
       if (Status s = imports_.add(place); !s.ok()) return s;
-    } else if (place.handle) {  // of any other the receiver is about to hear that it is closed
+    } else if (place.handle) {  // the receiver is about to hear that any other is closed
       word.closed.push_back(place.id);
     }
   }

@@ -39,7 +39,7 @@ NcclCarrier::NcclCarrier(Transport& control, int peer, const DeviceMemory& memor
       out_{.nccl = std::move(pair.out), .end = {}},
       in_{.nccl = std::move(pair.in), .end = {}} {}
 
-// What waits for a peer that is gone ends only when it is aborted.
+// Operations that wait for a peer that is gone end only when they are aborted.
 NcclCarrier::~NcclCarrier() {
   abort();
   if (is_idle()) return;
@@ -90,7 +90,7 @@ Status NcclCarrier::receive(Message& message) {
 
 Status NcclCarrier::landed(Message message) {
   if (Status s = (message.is_to_peer ? out_ : in_).end.ended(); !s.ok()) return s;
-  // Of one that is gone it may have been aborted.
+  // A message of a peer that is gone may have been aborted.
   if (message.is_to_peer || is_gone_) return {};
   deliver({.envelope = message.envelope, .payload = std::move(message.payload)});
   return {};

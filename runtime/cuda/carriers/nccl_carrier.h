@@ -79,7 +79,7 @@ class NcclCarrier final : public Carrier {
   Way in_;
   std::uint64_t announced_ = 0;              // messages from the peer, without a gap
   std::map<std::uint64_t, Delivery> ahead_;  // announced after a gap, by number
-  std::optional<std::uint64_t> all_;         // that the peer has launched
+  std::optional<std::uint64_t> all_;         // messages that the peer has launched in all
   bool has_closed_ = false;
   bool is_gone_ = false;
 };

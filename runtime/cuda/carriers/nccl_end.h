@@ -37,7 +37,7 @@ class NcclEnd {
   core::Status ended();
 
   [[nodiscard]] std::optional<std::uint64_t> under_way() const;
-  // Of messages. When nothing is under way the two ends of an edge must have the same.
+  // The number of messages; when nothing is under way the two ends of an edge must have the same.
   [[nodiscard]] std::uint64_t launched() const { return launched_; }
 
   bool operator==(const NcclEnd&) const = default;

@@ -31,7 +31,7 @@ constexpr auto kLook = 1ms;
 // For the thread to come back once it is no longer needed, as it does if the other end is gone.
 constexpr auto kGrace = 300ms;
 
-// Of two ranks, in the order in which directions are connected.
+// An edge's two ranks; place() is its position in the order in which directions are connected.
 struct Direction {
   int from = 0;
   int to = 0;
@@ -41,7 +41,7 @@ struct Direction {
   }
 };
 
-// What the thread and the one that started it have in common.
+// The state that the connecting thread and the one that started it share.
 struct Shared {
   struct Edge {
     Direction direction;
@@ -64,9 +64,9 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   // Guarded by the mutex.
-  std::map<int, NcclId> names;               // that peers gave
+  std::map<int, NcclId> names;               // given by peers
   std::vector<std::pair<int, NcclId>> made;  // to be said to peers
-  Direction at;                              // what it is connecting
+  Direction at;                              // the direction that is being connected
   bool is_given_up = false;
   bool is_over = false;
   Status status;
@@ -133,8 +133,8 @@ Status device_text(int device, std::string& text) {
   return status;
 }
 
-// What the environment says counts for NCCL, and more than what it is asked for. Some of it would
-// leave a rule out (runtime/cuda/carriers/nccl_carrier.h).
+// NCCL heeds the environment more than what it is asked for. Some settings would leave a rule out
+// (runtime/cuda/carriers/nccl_carrier.h).
 Status check_environment(int blocks) {
   const auto has = [](const char* name, long from, long to) {
     const char* const value = std::getenv(name);
@@ -324,7 +324,7 @@ class Start {
     const std::lock_guard lock(shared_->mutex);
     return {StatusCode::timeout, no_way(those() + " took too long to " + what + " by NCCL")};
   }
-  // That are at it; with the lock.
+  // The ranks that are being connected, else this one; with the lock.
   [[nodiscard]] std::string those() const {
     const bool is_at_one = shared_->at.from != shared_->at.to;
     return is_at_one ? pair_text(shared_->at) : rank_text(meeting_.self());

@@ -84,7 +84,7 @@ Status NcclGroup::wait() {
   for (;;) {
     bool reached = false;
     if (Status s = done_.query(reached); !s.ok()) return s;
-    // What an abort has ended is no sum.
+    // A reduction that was ended by an abort is no sum.
     const auto ask = [this] {
       const GuardedCall call("ncclCommGetAsyncError");
       return comm_->health();

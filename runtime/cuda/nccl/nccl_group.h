@@ -41,7 +41,7 @@ class NcclGroup {
   // How long close() waits for a thread that is inside a call.
   static constexpr std::chrono::seconds kClose{2};
 
-  // Of the device that is current.
+  // The communicator's device is the current one.
   explicit NcclGroup(std::unique_ptr<NcclComm> comm);
   // Aborts. What others of the group still have enqueued may then never end: come here after a
   // barrier, or because the run has failed.
@@ -67,7 +67,7 @@ class NcclGroup {
 
   std::unique_ptr<NcclComm> comm_;
   int device_ = 0;
-  // Of reduce(), from the first one on.
+  // For reduce(), made by its first call.
   Stream stream_;
   Event before_;
   Event done_;

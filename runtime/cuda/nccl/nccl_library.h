@@ -37,7 +37,7 @@ struct NcclPlace {
   int most_blocks = 0;
 };
 
-// Of what one operation moves; none is empty.
+// A part of what one operation moves; none is empty.
 struct NcclPart {
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -48,7 +48,7 @@ enum class NcclSum : std::uint8_t { sum, maximum };
 
 class NcclComm {
  public:
-  // Of one that was not finished: aborts it, and waits for its kernels to end.
+  // Aborts the communicator unless finish() has succeeded, and waits for its kernels to end.
   virtual ~NcclComm() = default;
 
   // To and from another rank; the first call with a rank waits until that makes its own.
@@ -59,7 +59,7 @@ class NcclComm {
                                   cudaStream_t stream) = 0;
   virtual core::Status receive_parts(std::span<const NcclPart> parts, int rank,
                                      cudaStream_t stream) = 0;
-  // Of `count` elements; may be in place. The first call waits for all ranks.
+  // Reduces `count` elements; may be in place. The first call waits for all ranks.
   virtual core::Status reduce(const void* from, void* onto, std::size_t count, NcclType type,
                               NcclSum sum, cudaStream_t stream) = 0;
   // Whether something has failed since; never blocks.

@@ -1,4 +1,4 @@
-// What the plug-in gives to whoever loads it, or links its code.
+// The plug-in's entry point, for whoever loads it, or links its code.
 #pragma once
 
 #include "runtime/cuda/nccl/nccl_library.h"

@@ -22,14 +22,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/order.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace by_rank {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -90,103 +88,61 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.in_order = true},
+    .one_engine = true,
 };
 
-// Order by_rank: calls `then(op, chunk)` for each of its places on rank r, in order.
-template <class Then>
-void order_by_rank(std::int64_t r, std::int64_t microbatches, const Then& then) {
+// Order by_rank: its places on rank r.
+inline void order_by_rank(std::int64_t r, std::int64_t microbatches, core::OrderWriter& order) {
   const std::int64_t all = microbatches;
   if (r == 0) {
-    for (std::int64_t place = 0; place < std::min<std::int64_t>(2, all); ++place) then(ops::kF, 0);
+    for (std::int64_t place = 0; place < std::min<std::int64_t>(2, all); ++place) {
+      order.add(ops::kF, 0);
+    }
     for (std::int64_t place = 0; place < std::max<std::int64_t>(0, all - 2); ++place) {
-      then(ops::kI, 0);
-      then(ops::kF, 0);
-      then(ops::kW, 0);
+      order.add(ops::kI, 0);
+      order.add(ops::kF, 0);
+      order.add(ops::kW, 0);
     }
   }
   if (r == 1) {
-    then(ops::kF, 0);
+    order.add(ops::kF, 0);
     for (std::int64_t place = 0; place < all - 1; ++place) {
-      then(ops::kF, 0);
-      then(ops::kI, 0);
-      then(ops::kW, 0);
+      order.add(ops::kF, 0);
+      order.add(ops::kI, 0);
+      order.add(ops::kW, 0);
     }
-    then(ops::kI, 0);
+    order.add(ops::kI, 0);
   }
   for (std::int64_t place = 0; place < (r == 2 ? all : std::int64_t{0}); ++place) {
-    then(ops::kF, 0);
-    then(ops::kI, 0);
+    order.add(ops::kF, 0);
+    order.add(ops::kI, 0);
   }
   if (r == 0) {
     for (std::int64_t place = 0; place < std::min<std::int64_t>(2, all); ++place) {
-      then(ops::kI, 0);
-      then(ops::kW, 0);
+      order.add(ops::kI, 0);
+      order.add(ops::kW, 0);
     }
   }
   if (r == 1) {
-    then(ops::kW, 0);
+    order.add(ops::kW, 0);
   }
   if (r == 2) {
-    for (std::int64_t place = 0; place < all; ++place) then(ops::kW, 0);
+    for (std::int64_t place = 0; place < all; ++place) order.add(ops::kW, 0);
   }
 }
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(by_rank::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return by_rank::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    order_by_rank(rows_.rank(), microbatches,
-                  [this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); });
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = by_rank::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return by_rank::facts; }
+  static core::Status write_order(int rank, int microbatches,
+                                  core::OrderWriter& order) {
+    order_by_rank(rank, microbatches, order);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    order_.started();
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
-  }
-
-  // The order's next task, or none.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    const core::Task next = order_.next();
-    if (engine != core::Engine::compute || !next_may_start()) return {};
-    if (allowed != nullptr && !allowed->contains(next)) return {};
-    return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-  };
-
-  [[nodiscard]] bool next_may_start() const {
-    return step_.idle && rows_.contains(order_.next());
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::CommittedOrder order_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -18,17 +18,16 @@
 //   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/order.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace file_hint {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -66,6 +65,8 @@ inline constexpr core::UseFacts kUses[] = {
     {2, 1, 1, 0}, {3, 1, 0, 1},
 };
 
+// Hint listed: follows order listed.
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "file_hint",
@@ -80,6 +81,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.binds = true, .rule = core::HintRule::order},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by stage.
@@ -89,28 +92,6 @@ inline constexpr int kPool_activation = 0;
 template <class Number>
 constexpr core::Truth<Number> admits_F(const Number& activation_held) {
   return activation_held + 1 <= 3;
-}
-
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.stage]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
 }
 
 // Order listed, from a file: each rank's tasks (lane, microbatch), in order.
@@ -124,81 +105,38 @@ inline constexpr int kBegin_listed[] = {
     0, 16, 32,
 };
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(file_hint::facts, rank) {}
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = file_hint::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return file_hint::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.stage]);
+  }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
+  }
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
+  }
 
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return file_hint::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    const int end = kBegin_listed[rows_.rank() + 1];
-    for (int place = kBegin_listed[rows_.rank()]; place < end; ++place) {
-      order_.add(kOrder_listed[place]);
-    }
+  static core::Status write_order(int rank, int /*microbatches*/,
+                                  core::OrderWriter& order) {
+    const int end = kBegin_listed[rank + 1];
+    for (int place = kBegin_listed[rank]; place < end; ++place) order.add(kOrder_listed[place]);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    order_.started(task);
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint listed: follows order listed.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    for (const core::Task task : order_.left()) {
-      if (!rows_.contains(task) || !has_room(task.lane, step_.held)) continue;
-      if (allowed != nullptr && !allowed->contains(task)) continue;
-      return {.kind = core::Choice::Kind::start, .task = task, .until = core::Time{0}};
-    }
-    // Tasks that the file does not list.
-    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-    return offer(ops::kB, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    return offer_lane(rows_.first_lane() + op, allowed);
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::FollowedTasks order_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -22,14 +22,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/order.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace interleaved {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -83,6 +81,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.in_order = true},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
@@ -98,35 +98,8 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 <= activation_capacity;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank], kCapacity_activation[lane.rank]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
-}
-
-// Order interleaved: calls `then(op, chunk)` for each of its places on rank r, in order.
-// `left(op, chunk)` says whether that lane has a microbatch left: a stream leaves out others.
-template <class Then, class Left>
-void order_interleaved(std::int64_t r,
-                       std::int64_t microbatches,
-                       const Then& then,
-                       const Left& left) {
+// Order interleaved: its places on rank r.
+inline void order_interleaved(std::int64_t r, std::int64_t microbatches, core::OrderWriter& order) {
   const std::int64_t warm = std::min<std::int64_t>(2 * (1 - r) + 2, microbatches * 2);
   core::OrderStream f;
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
@@ -136,76 +109,45 @@ void order_interleaved(std::int64_t r,
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
     for (std::int64_t c = 0; c < 2; ++c) b.add(ops::kB, 1 - c, 2);
   }
-  for (std::int64_t place = 0; place < warm; ++place) f.take(then, left);
+  for (std::int64_t place = 0; place < warm; ++place) f.take(order);
   for (std::int64_t place = 0; place < microbatches * 2 - warm; ++place) {
-    f.take(then, left);
-    b.take(then, left);
+    f.take(order);
+    b.take(order);
   }
-  for (std::int64_t place = 0; place < warm; ++place) b.take(then, left);
+  for (std::int64_t place = 0; place < warm; ++place) b.take(order);
 }
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(interleaved::facts, rank) {}
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = interleaved::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return interleaved::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank], kCapacity_activation[lane.rank]);
+  }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+  }
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
+  }
 
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return interleaved::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    order_interleaved(rows_.rank(), microbatches,
-                      [this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); },
-                      [this, microbatches](int op, std::int64_t chunk) {
-                        return order_.has_left(rows_.lane(op, chunk), microbatches);
-                      });
+  static core::Status write_order(int rank, int microbatches,
+                                  core::OrderWriter& order) {
+    order_interleaved(rank, microbatches, order);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    order_.started();
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
-  }
-
-  // The order's next task, or none.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    const core::Task next = order_.next();
-    if (engine != core::Engine::compute || !next_may_start()) return {};
-    if (allowed != nullptr && !allowed->contains(next)) return {};
-    return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  [[nodiscard]] bool next_may_start() const {
-    return step_.idle && rows_.contains(order_.next()) && has_room(order_.next().lane, step_.held);
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::CommittedOrder order_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

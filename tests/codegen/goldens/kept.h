@@ -22,16 +22,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/kept_order.h"
-#include "core/order.h"
-#include "core/patience.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace kept {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -71,6 +67,9 @@ inline constexpr core::UseFacts kUses[] = {
     {4, 1, 1, 0}, {5, 1, 0, 1}, {6, 1, 1, 0}, {7, 1, 0, 1},
 };
 
+// Hint rn: follows order interleaved.
+// Keeps room for order interleaved.
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "kept",
@@ -85,6 +84,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.keeps_room = true, .rule = core::HintRule::order, .patience = core::PatienceRules{.patience = 1.5, .yield = 0.9, .forecasts = false, .learns = false}},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
@@ -100,35 +101,8 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 <= activation_capacity;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank], kCapacity_activation[lane.rank]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
-}
-
-// Order interleaved: calls `then(op, chunk)` for each of its places on rank r, in order.
-// `left(op, chunk)` says whether that lane has a microbatch left: a stream leaves out others.
-template <class Then, class Left>
-void order_interleaved(std::int64_t r,
-                       std::int64_t microbatches,
-                       const Then& then,
-                       const Left& left) {
+// Order interleaved: its places on rank r.
+inline void order_interleaved(std::int64_t r, std::int64_t microbatches, core::OrderWriter& order) {
   const std::int64_t warm = std::min<std::int64_t>(2 * (1 - r) + 2, microbatches * 2);
   core::OrderStream f;
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
@@ -138,139 +112,45 @@ void order_interleaved(std::int64_t r,
   for (std::int64_t g = 0; g < core::ceil_div(microbatches, 2); ++g) {
     for (std::int64_t c = 0; c < 2; ++c) b.add(ops::kB, 1 - c, 2);
   }
-  for (std::int64_t place = 0; place < warm; ++place) f.take(then, left);
+  for (std::int64_t place = 0; place < warm; ++place) f.take(order);
   for (std::int64_t place = 0; place < microbatches * 2 - warm; ++place) {
-    f.take(then, left);
-    b.take(then, left);
+    f.take(order);
+    b.take(order);
   }
-  for (std::int64_t place = 0; place < warm; ++place) b.take(then, left);
+  for (std::int64_t place = 0; place < warm; ++place) b.take(order);
 }
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(kept::facts, rank),
-        kept_(kept::facts, rank),
-        patience_(kept::facts, rank, {.patience = 1.5, .yield = 0.9, .forecasts = false}, {}) {}
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = kept::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return kept::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank], kCapacity_activation[lane.rank]);
+  }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+  }
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
+  }
 
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return kept::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    order_interleaved(rows_.rank(), microbatches,
-                      [this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); },
-                      [this, microbatches](int op, std::int64_t chunk) {
-                        return order_.has_left(rows_.lane(op, chunk), microbatches);
-                      });
-    patience_.begin_step(microbatches, order_);
-    kept_.begin_step(microbatches, order_);
+  static core::Status write_order(int rank, int microbatches,
+                                  core::OrderWriter& order) {
+    order_interleaved(rank, microbatches, order);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time now) override {
-    rows_.arrived(message);
-    patience_.arrived(message, now);
-  }
-
-  void started(core::Task task, core::Time now) override {
-    rows_.started(task);
-    patience_.started(task, now);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    order_.started(task.lane);
-    kept_.started();
-  }
-
-  void on_finished(core::Task task, core::Time now) override {
-    rows_.finished(task);
-    patience_.finished(task, now);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (is_admitted(lane)) out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint rn: follows order interleaved. Keeps room for order interleaved.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time now) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    return patience_.choose(preferred(allowed), awaited(), now);
-  }
-
-  void expect(const core::Costs& costs) override { patience_.expect(costs); }
-  void on_notice(const core::Notice& notice, core::Time now) override {
-    patience_.noticed(notice, now);
-  }
-  void take_notices(core::Time now, std::vector<core::Notice>& out) override {
-    patience_.take_notices(now, out);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  // Whether there is room for a task of `lane`, and then for what order interleaved lists before it.
-  [[nodiscard]] bool is_admitted(core::LaneId lane) const {
-    return has_room(lane, step_.held) &&
-           kept_.admits(lane, [this](int pool) { return step_.held[pool]; });
-  }
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return is_admitted(lane) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.first_lane() + 2 * (up ? i : 1 - i) + op;
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  // What comes next in the order and has room: core/patience.h may wait for it.
-  [[nodiscard]] core::LaneId awaited() const {
-    const auto may = [&]([[maybe_unused]] core::LaneId lane) {
-      return has_room(lane, step_.held);
-    };
-    return order_.earliest(may);
-  }
-
-  [[nodiscard]] core::Choice preferred(const core::TaskSet* allowed) const {
-    core::Choice earliest;
-    int place = core::FollowedOrder::kNoPlace;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (order_.next_place(lane) >= place) continue;
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) {
-        earliest = c;
-        place = order_.next_place(lane);
-      }
-    }
-    if (earliest.starts()) return earliest;
-    // Lanes that the order does not list, or not so often.
-    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-    return offer(ops::kB, allowed);
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::FollowedOrder order_;
-  core::KeptOrder kept_;
-  core::Patience patience_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -21,13 +21,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace prefer {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -36,9 +35,9 @@ inline constexpr int kB = 1;
 inline constexpr int kV = 2;
 }  // namespace ops
 
-// Name, kind.
+// Name, kind, whether its tasks start one after another (if so).
 inline constexpr core::OpFacts kOps[] = {
-    {"F", core::OpKind::forward}, {"B", core::OpKind::backward}, {"V", core::OpKind::plain},
+    {"F", core::OpKind::forward, true}, {"B", core::OpKind::backward}, {"V", core::OpKind::plain},
 };
 
 // Op, stage, rank, chunk, engine.
@@ -70,6 +69,14 @@ inline constexpr core::UseFacts kUses[] = {
     {4, 1, 2, 0}, {4, 3, 1, 0}, {5, 1, 0, 2}, {5, 3, 0, 1},
 };
 
+// Hint eager: prefer B; fill V.
+inline constexpr core::PlaceFacts kPlaces[] = {
+    {ops::kB},
+};
+inline constexpr core::PlaceFacts kFill[] = {
+    {ops::kV},
+};
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "prefer",
@@ -84,6 +91,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.rule = core::HintRule::prefer, .places = kPlaces, .fill = kFill},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
@@ -95,13 +104,13 @@ inline constexpr std::int64_t kCapacity_activation[] = {8, 6};
 // The first pool of slot; the others follow, by stage.
 inline constexpr int kPool_slot = 2;
 
-// What F acquires of activation, by stage.
+// The amount of activation that F acquires, by stage.
 inline constexpr std::int64_t kAmount_F_activation[] = {3, 2, 1};
 
-// What F leaves of activation, by stage.
+// The room in activation that F leaves, by stage.
 inline constexpr std::int64_t kLeaving_F_activation[] = {2, 0, 0};
 
-// What B releases of activation, by stage.
+// The amount of activation that B releases, by stage.
 inline constexpr std::int64_t kRelease_B_activation[] = {3, 2, 1};
 
 // F may start when there is room for it in activation and in slot.
@@ -115,107 +124,41 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
          slot_held + 1 <= 4;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank],
-                  kAmount_F_activation[lane.stage],
-                  kLeaving_F_activation[lane.stage],
-                  kCapacity_activation[lane.rank],
-                  held[kPool_slot + lane.stage]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) {
-    held[kPool_activation + lane.rank] += kAmount_F_activation[lane.stage];
-    held[kPool_slot + lane.stage] += 1;
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = prefer::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return prefer::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank],
+                    kAmount_F_activation[lane.stage],
+                    kLeaving_F_activation[lane.stage],
+                    kCapacity_activation[lane.rank],
+                    held[kPool_slot + lane.stage]);
   }
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) {
-    held[kPool_activation + lane.rank] -= kRelease_B_activation[lane.stage];
-    held[kPool_slot + lane.stage] -= 1;
-  }
-}
-
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(prefer::facts, rank, {ops::kF}) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return prefer::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    return {};
-  }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) {
+      held[kPool_activation + lane.rank] += kAmount_F_activation[lane.stage];
+      held[kPool_slot + lane.stage] += 1;
     }
   }
-
-  // Hint eager: prefer B; fill V.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    if (const core::Choice c = offer(ops::kB, allowed); c.starts()) return c;
-    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-    return offer(ops::kV, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    std::int64_t held[5] = {};  // by pool
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return lane >= 0 && has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.lane(op, up ? i : 1 - i);
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) {
+      held[kPool_activation + lane.rank] -= kRelease_B_activation[lane.stage];
+      held[kPool_slot + lane.stage] -= 1;
     }
-    return {};
   }
-
-  core::ReadyRows rows_;
-  Step step_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -25,14 +25,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/engines.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace replicas {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -81,6 +79,11 @@ inline constexpr core::UseFacts kUses[] = {
 // Lanes on whose order the replicas agree.
 inline constexpr core::LaneId kReductions[] = {2, 4, 7};
 
+// Hint bf: rounds B, F.
+inline constexpr core::PlaceFacts kPlaces[] = {
+    {ops::kB}, {ops::kF},
+};
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "replicas",
@@ -97,6 +100,7 @@ inline constexpr core::ProgramFacts facts = {
     .uses = kUses,
     .replicas = 2,
     .reductions = kReductions,
+    .dispatch = {.rule = core::HintRule::rounds, .places = kPlaces},
 };
 
 // The first pool of activation; the others follow, by stage.
@@ -112,112 +116,31 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 <= activation_capacity;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.stage], kCapacity_activation[lane.stage]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
-}
-
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(replicas::facts, rank), engines_(replicas::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return replicas::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    engines_.begin_step(microbatches);
-    return {};
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = replicas::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return replicas::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.stage], kCapacity_activation[lane.stage]);
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    engines_.started(task);
-    acquire(task.lane, step_.held);
-    const core::LaneFacts& lane = kLanes[task.lane];
-    switch (lane.op) {
-      case ops::kF:
-        step_.round = 0;
-        break;
-      case ops::kB:
-        step_.round = 1;
-        break;
-      default:
-        break;
-    }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.stage] += 1;
   }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    engines_.finished(task);
-    release(task.lane, step_.held);
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.stage] -= 1;
   }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (!engines_.may_take(engine)) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (engines_.takes(engine, lane) && has_room(lane, step_.held))
-        out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint bf: rounds B, F.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (!engines_.may_take(engine)) return {};
-    switch (step_.round) {
-      case 0:  // B first
-        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
-        break;
-      default:  // F first
-        if (const core::Choice c = offer(ops::kF, engine, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kB, engine, allowed); c.starts()) return c;
-        break;
-    }
-    if (const core::Choice c = offer(ops::kG, engine, allowed); c.starts()) return c;
-    if (const core::Choice c = offer(ops::kU, engine, allowed); c.starts()) return c;
-    return offer(ops::kH, engine, allowed);
-  }
-
- private:
-  struct Step {
-    int round = 0;  // the entry of hint bf to try first
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  // The lowest microbatch of `op` that may start and is allowed.
-  [[nodiscard]] core::Choice offer(int op, core::Engine engine, const core::TaskSet* allowed) const {
-    const core::LaneId lane = rows_.lane(op, 0);
-    return lane >= 0 && engines_.takes(engine, lane) && has_room(lane, step_.held)
-               ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  core::ReadyRows rows_;
-  core::Engines engines_;
-  Step step_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -21,14 +21,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/ready_rows.h"
-#include "core/vocabulary/turn.h"
+#include "core/rule_arbiter.h"
 
 namespace turns {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -72,6 +70,22 @@ inline constexpr core::UseFacts kUses[] = {
     {6, 1, 1, 0, 1}, {7, 1, 0, 1}, {9, 1, 1, 0}, {10, 1, 0, 1},
 };
 
+// A chunk that the hint names, by rank.
+inline constexpr int kChunk_0[] = {
+    0, 1,
+};
+// A chunk that the hint names, by rank.
+inline constexpr int kChunk_1[] = {
+    1, 1,
+};
+// Hint turns: rounds I, I, F@0,1, F; fill W@1.
+inline constexpr core::PlaceFacts kPlaces[] = {
+    {ops::kI}, {ops::kI}, {ops::kF, kChunk_0}, {ops::kF},
+};
+inline constexpr core::PlaceFacts kFill[] = {
+    {ops::kW, kChunk_1},
+};
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "turns",
@@ -86,12 +100,14 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.rule = core::HintRule::rounds, .places = kPlaces, .fill = kFill},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
 inline constexpr int kPool_activation = 0;
 
-// What F leaves of activation, by stage.
+// The room in activation that F leaves, by stage.
 inline constexpr std::int64_t kLeaving_F_activation[] = {1, 1, 0, 0};
 
 // F may start when there is room for it in activation.
@@ -101,149 +117,31 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 + activation_leaving <= 4;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank], kLeaving_F_activation[lane.stage]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kI) held[kPool_activation + lane.rank] -= 1;
-}
-
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(turns::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return turns::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    return {};
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = turns::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return turns::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank], kLeaving_F_activation[lane.stage]);
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    const core::LaneFacts& lane = kLanes[task.lane];
-    switch (lane.op) {
-      case ops::kF:
-        step_.round = core::turn_after(step_.round, 4, [&lane](int place) { return (place == 2 && lane.chunk == kChunk_2[lane.rank]) || place == 3; });
-        break;
-      case ops::kI:
-        step_.round = core::turn_after(step_.round, 4, [](int place) { return place == 0 || place == 1; });
-        break;
-      case ops::kW:
-        if (lane.chunk == 1) step_.round = 0;
-        break;
-    }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
   }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kI) held[kPool_activation + lane.rank] -= 1;
   }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint turns: rounds I, I, F@kChunk_2, F; fill W@1.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    switch (step_.round) {
-      case 0:  // I first
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        break;
-      case 1:  // I first
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        break;
-      case 2:  // F@kChunk_2 first
-        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        break;
-      default:  // F first
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer_lane(rows_.first_lane() + 3 * (kChunk_2[rows_.rank()]) + ops::kF, allowed); c.starts()) return c;
-        break;
-    }
-    if (const core::Choice c = offer_unlisted(ops::kW, allowed); c.starts()) return c;
-    return offer_lane(rows_.first_lane() + 3 * (1) + ops::kW, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    int round = 0;  // the entry of hint turns to try first
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  // A chunk that the hint names, by rank.
-  static constexpr int kChunk_2[] = {
-      0, 1,
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.first_lane() + 3 * (up ? i : 1 - i) + op;
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  // As offer(), but not at the chunks that the hint fills with.
-  [[nodiscard]] core::Choice offer_unlisted(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId id = rows_.first_lane() + 3 * (up ? i : 1 - i) + op;
-      if (id < 0) continue;
-      const core::LaneFacts& lane = kLanes[id];
-      if ((op == ops::kW && (lane.chunk == 1))) continue;
-      if (const core::Choice c = offer_lane(id, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

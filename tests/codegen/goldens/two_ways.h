@@ -18,17 +18,16 @@
 //   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/order.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace two_ways {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -96,6 +95,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.in_order = true},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
@@ -107,32 +108,8 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held) {
   return activation_held + 1 <= 2;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
-}
-
-// Order two_ways: calls `then(op, chunk)` for each of its places on rank r, in order.
-// `left(op, chunk)` says whether that lane has a microbatch left: a stream leaves out others.
-template <class Then, class Left>
-void order_two_ways(std::int64_t r, std::int64_t microbatches, const Then& then, const Left& left) {
+// Order two_ways: its places on rank r.
+inline void order_two_ways(std::int64_t r, std::int64_t microbatches, core::OrderWriter& order) {
   const std::int64_t near = r;
   core::OrderStream all;
   all.add(ops::kF, near, 1);
@@ -142,74 +119,46 @@ void order_two_ways(std::int64_t r, std::int64_t microbatches, const Then& then,
     all.add(ops::kB, near, 1);
     all.add(ops::kF, near, 1);
   }
-  for (std::int64_t place = 0; place < 2 * microbatches; ++place) all.take(then, left);
-  for (std::int64_t place = 0; place < core::ceil_div(microbatches, 3); ++place) then(ops::kP, 0);
-  for (std::int64_t place = 0; place < core::ceil_div(microbatches, 3); ++place) then(ops::kP, 1);
+  for (std::int64_t place = 0; place < 2 * microbatches; ++place) all.take(order);
+  for (std::int64_t place = 0; place < core::ceil_div(microbatches, 3); ++place) {
+    order.add(ops::kP, 0);
+  }
+  for (std::int64_t place = 0; place < core::ceil_div(microbatches, 3); ++place) {
+    order.add(ops::kP, 1);
+  }
 }
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(two_ways::facts, rank) {}
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = two_ways::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return two_ways::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank]);
+  }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+  }
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
+  }
 
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return two_ways::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    order_two_ways(rows_.rank(), microbatches,
-                   [this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); },
-                   [this, microbatches](int op, std::int64_t chunk) {
-                     const core::LaneId lane = rows_.lane(op, chunk);
-                     return lane >= 0 && order_.has_left(lane, facts().tasks_of(lane, microbatches));
-                   });
+  static core::Status write_order(int rank, int microbatches,
+                                  core::OrderWriter& order) {
+    order_two_ways(rank, microbatches, order);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    order_.started();
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine == core::Engine::compute && next_may_start()) out.add(order_.next());
-  }
-
-  // The order's next task, or none.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    const core::Task next = order_.next();
-    if (engine != core::Engine::compute || !next_may_start()) return {};
-    if (allowed != nullptr && !allowed->contains(next)) return {};
-    return {.kind = core::Choice::Kind::start, .task = next, .until = core::Time{0}};
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  [[nodiscard]] bool next_may_start() const {
-    return step_.idle && rows_.contains(order_.next()) && has_room(order_.next().lane, step_.held);
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::CommittedOrder order_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -18,18 +18,17 @@
 //   Collectives of other groups (data-parallel, expert) are outside, or in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
 #include "core/fraction.h"
-#include "core/order.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace uneven {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -57,6 +56,8 @@ inline constexpr core::EdgeFacts kEdges[] = {
     {0, 4}, {4, 5}, {3, 5},
 };
 
+// Hint halves: follows order halves.
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "uneven",
@@ -71,107 +72,40 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = {},
     .uses = {},
+    .dispatch = {.rule = core::HintRule::order},
+    .one_engine = true,
 };
 
 // Stages, by rank.
 inline constexpr int kChunks[] = {2, 1};
 
-// Order halves: calls `then(op, chunk)` for each of its places on rank r, in order.
-template <class Then>
-void order_halves(core::Fraction r,
-                  core::Fraction chunks,
-                  core::Fraction microbatches,
-                  const Then& then) {
+// Order halves: its places on rank r.
+inline void order_halves(core::Fraction r,
+                         core::Fraction chunks,
+                         core::Fraction microbatches,
+                         core::OrderWriter& order) {
   const core::Fraction half = microbatches / 2;
-  for (std::int64_t place = 0; place < core::floor(half); ++place) then(ops::kF, 0);
+  for (std::int64_t place = 0; place < core::floor(half); ++place) order.add(ops::kF, 0);
   for (std::int64_t place = 0; place < core::floor(half); ++place) {
-    then(ops::kF, (chunks - 1).whole());
+    order.add(ops::kF, (chunks - 1).whole());
   }
   for (std::int64_t place = 0; place < (r == 0 ? microbatches : core::Fraction{1}); ++place) {
-    then(ops::kB, (chunks - 1).whole());
+    order.add(ops::kB, (chunks - 1).whole());
   }
-  for (std::int64_t place = 0; place < core::ceil(half); ++place) then(ops::kF, 0);
+  for (std::int64_t place = 0; place < core::ceil(half); ++place) order.add(ops::kF, 0);
 }
 
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(uneven::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return uneven::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    order_.reset(rows_.first_lane(), rows_.end_lane());
-    order_halves(rows_.rank(), kChunks[rows_.rank()], microbatches,
-                 [this](int op, std::int64_t chunk) { order_.add(rows_.lane(op, chunk)); });
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = uneven::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return uneven::facts; }
+  static core::Status write_order(int rank, int microbatches,
+                                  core::OrderWriter& order) {
+    order_halves(rank, kChunks[rank], microbatches, order);
     return {};
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    order_.started(task.lane);
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    out = rows_.tasks();
-  }
-
-  // Hint halves: follows order halves.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    core::Choice earliest;
-    int place = core::FollowedOrder::kNoPlace;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (order_.next_place(lane) >= place) continue;
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) {
-        earliest = c;
-        place = order_.next_place(lane);
-      }
-    }
-    if (earliest.starts()) return earliest;
-    // Lanes that the order does not list, or not so often.
-    if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-    return offer(ops::kB, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return rows_.offer(lane, allowed);
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.lane(op, up ? i : 1 - i);
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
-  core::FollowedOrder order_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

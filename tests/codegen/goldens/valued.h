@@ -22,15 +22,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/order.h"
-#include "core/priority.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace valued {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -71,6 +68,11 @@ inline constexpr core::UseFacts kUses[] = {
     {4, 1, 1, 0}, {5, 1, 0, 1},
 };
 
+// Hint valued: priority B = activation > chunks ? 1 : -m, F = -(m div 2) * chunks - chunk + min(2, (microbatches - m) div 4).
+inline constexpr core::PlaceFacts kPlaces[] = {
+    {ops::kB, {}, true}, {ops::kF, {}, true},
+};
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "valued",
@@ -85,6 +87,8 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.rule = core::HintRule::priority, .places = kPlaces},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
@@ -93,7 +97,7 @@ inline constexpr int kPool_activation = 0;
 // The capacity of activation, by rank.
 inline constexpr std::int64_t kCapacity_activation[] = {4, 2};
 
-// What F leaves of activation, by stage.
+// The room in activation that F leaves, by stage.
 inline constexpr std::int64_t kLeaving_F_activation[] = {1, 0, 0};
 
 // F may start when there is room for it in activation.
@@ -104,137 +108,55 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 + activation_leaving <= activation_capacity;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank],
-                  kLeaving_F_activation[lane.stage],
-                  kCapacity_activation[lane.rank]);
-}
+// Stages, by rank.
+inline constexpr int kChunksOfRank[] = {
+    2, 1,
+};
 
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
-}
-
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(valued::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return valued::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    step_.microbatches = microbatches;
-    return {};
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = valued::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return valued::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank],
+                    kLeaving_F_activation[lane.stage],
+                    kCapacity_activation[lane.rank]);
+  }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
+  }
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kB) held[kPool_activation + lane.rank] -= 1;
   }
 
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-  }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
-  }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint valued: priority B = activation > chunks ? 1 : -m, F = -(m div 2) * chunks - chunk + min(2, (microbatches - m) div 4).
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    core::Greatest greatest;
-    compare(ops::kB, allowed, greatest);
-    compare(ops::kF, allowed, greatest);
-    if (greatest.choice().starts()) return greatest.choice();
-    return offer(ops::kV, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    int microbatches = 0;
-    std::int64_t held[2] = {};  // by pool
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return lane >= 0 && has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.lane(op, up ? i : 1 - i);
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  // Stages, by rank.
-  static constexpr int kChunksOfRank[] = {
-      2, 1,
-  };
-
-  // What is greatest goes first.
-  [[nodiscard]] std::int64_t priority([[maybe_unused]] core::Task task) const {
+  // The value of a task, when so much of each pool is held: the greatest goes first.
+  static std::int64_t priority(core::Task task, [[maybe_unused]] const std::int64_t* held,
+                               [[maybe_unused]] std::int64_t microbatches) {
     const core::LaneFacts& lane = kLanes[task.lane];
     [[maybe_unused]] const std::int64_t chunk = lane.chunk;
     [[maybe_unused]] const std::int64_t chunks = kChunksOfRank[lane.rank];
-    [[maybe_unused]] const std::int64_t m = task.microbatch;
-    [[maybe_unused]] const std::int64_t microbatches = step_.microbatches;
+    [[maybe_unused]] const std::int64_t m = facts().microbatch_of(task);
     switch (lane.op) {
       case ops::kB:
-        return step_.held[kPool_activation + lane.rank] > chunks ? std::int64_t{1} : -m;
+        return held[kPool_activation + lane.rank] > chunks ? std::int64_t{1} : -m;
       case ops::kF:
         return -core::floor_div(m, 2) * chunks - chunk + std::min<std::int64_t>(2, core::floor_div(microbatches - m, 4));
       default:
         return 0;
     }
   }
-
-  // Compares the tasks of `op` that may start and are allowed with the greatest so far: of equal
-  // ones a forward at the lower chunk goes first, else one at the higher.
-  void compare(int op, const core::TaskSet* allowed, core::Greatest& greatest) const {
-    [[maybe_unused]] const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.lane(op, up ? i : 1 - i);
-      if (!(lane >= 0 && has_room(lane, step_.held))) continue;
-      greatest.compare(core::Greatest::Of::all, rows_, lane, allowed,
-                       [this](core::Task task) { return priority(task); });
-    }
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

@@ -21,13 +21,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/arbiter.h"
-#include "core/ready_rows.h"
+#include "core/rule_arbiter.h"
 
 namespace zbv {
 
 namespace core = ripeline::core;
-static_assert(core::kCoreVersion == 7,
+static_assert(core::kCoreVersion == 8,
               "this file is for another version of Ripeline: generate it again");
 
 namespace ops {
@@ -84,6 +83,14 @@ inline constexpr core::UseFacts kUses[] = {
     {18, 3, 1, 0, 1}, {20, 3, 0, 1}, {21, 3, 1, 0}, {23, 3, 0, 1},
 };
 
+// Hint bfw: rounds I, F; fill W.
+inline constexpr core::PlaceFacts kPlaces[] = {
+    {ops::kI}, {ops::kF},
+};
+inline constexpr core::PlaceFacts kFill[] = {
+    {ops::kW},
+};
+
 inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = "zbv",
@@ -98,12 +105,14 @@ inline constexpr core::ProgramFacts facts = {
     .edges = kEdges,
     .pools = kPools,
     .uses = kUses,
+    .dispatch = {.rule = core::HintRule::rounds, .places = kPlaces, .fill = kFill},
+    .one_engine = true,
 };
 
 // The first pool of activation; the others follow, by rank.
 inline constexpr int kPool_activation = 0;
 
-// What F leaves of activation, by stage.
+// The room in activation that F leaves, by stage.
 inline constexpr std::int64_t kLeaving_F_activation[] = {1, 1, 1, 1, 0, 0, 0, 0};
 
 // F may start when there is room for it in activation.
@@ -113,118 +122,31 @@ constexpr core::Truth<Number> admits_F(const Number& activation_held,
   return activation_held + 1 + activation_leaving <= 8;
 }
 
-// Whether a task of `id` finds what it acquires, when so much of each pool is held.
-template <class Number>
-constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  return lane.op != ops::kF ||
-         admits_F(held[kPool_activation + lane.rank], kLeaving_F_activation[lane.stage]);
-}
-
-// What a task of `id` acquires at its start.
-template <class Number>
-constexpr void acquire(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
-}
-
-// What it releases at its end.
-template <class Number>
-constexpr void release(core::LaneId id, Number* held) {
-  const core::LaneFacts& lane = kLanes[id];
-  if (lane.op == ops::kW) held[kPool_activation + lane.rank] -= 1;
-}
-
-class Arbiter final : public core::Arbiter {
- public:
-  explicit Arbiter(int rank) : rows_(zbv::facts, rank) {}
-
-  [[nodiscard]] const core::ProgramFacts& facts() const override { return zbv::facts; }
-  [[nodiscard]] int rank() const override { return rows_.rank(); }
-
-  [[nodiscard]] core::Status begin_step(std::int64_t /*step*/, int microbatches) override {
-    if (core::Status status = rows_.begin_step(microbatches); !status.ok()) return status;
-    step_ = {};
-    return {};
+// The program's rules, which core::RuleArbiter asks.
+struct Rules : core::FreeRules {
+  static constexpr bool kOneEngine = zbv::facts.one_engine;
+  static constexpr const core::ProgramFacts& facts() { return zbv::facts; }
+  // Whether a task of `id` finds what it acquires, when so much of each pool is held.
+  template <class Number>
+  static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    return lane.op != ops::kF ||
+           admits_F(held[kPool_activation + lane.rank], kLeaving_F_activation[lane.stage]);
   }
-
-  void on_arrived(core::Message message, core::Time /*now*/) override { rows_.arrived(message); }
-
-  void started(core::Task task, core::Time /*now*/) override {
-    rows_.started(task);
-    step_.idle = false;
-    acquire(task.lane, step_.held);
-    const core::LaneFacts& lane = kLanes[task.lane];
-    switch (lane.op) {
-      case ops::kF:
-        step_.round = 0;
-        break;
-      case ops::kI:
-        step_.round = 1;
-        break;
-      case ops::kW:
-        step_.round = 0;
-        break;
-    }
+  // Takes what a task of `id` acquires at its start.
+  template <class Number>
+  static constexpr void acquire(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kF) held[kPool_activation + lane.rank] += 1;
   }
-
-  void on_finished(core::Task task, core::Time /*now*/) override {
-    rows_.finished(task);
-    step_.idle = true;
-    release(task.lane, step_.held);
+  // Gives back what it releases at its end.
+  template <class Number>
+  static constexpr void release(core::LaneId id, Number* held) {
+    const core::LaneFacts& lane = kLanes[id];
+    if (lane.op == ops::kW) held[kPool_activation + lane.rank] -= 1;
   }
-
-  void ready(core::Engine engine, core::TaskSet& out) const override {
-    rows_.reset(out);
-    if (engine != core::Engine::compute || !step_.idle) return;
-    for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
-      if (has_room(lane, step_.held)) out.row(lane) = rows_.tasks().row(lane);
-    }
-  }
-
-  // Hint bfw: rounds I, F; fill W.
-  [[nodiscard]] core::Choice choose(core::Engine engine, const core::TaskSet* allowed,
-                                    core::Time /*now*/) const override {
-    if (engine != core::Engine::compute || !step_.idle) return {};
-    switch (step_.round) {
-      case 0:  // I first
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        break;
-      default:  // F first
-        if (const core::Choice c = offer(ops::kF, allowed); c.starts()) return c;
-        if (const core::Choice c = offer(ops::kI, allowed); c.starts()) return c;
-        break;
-    }
-    return offer(ops::kW, allowed);
-  }
-
- private:
-  struct Step {
-    bool idle = true;
-    int round = 0;  // the entry of hint bfw to try first
-    std::int64_t held[4] = {};  // by pool
-  };
-
-  // The lowest microbatch of `lane` that may start and is allowed.
-  [[nodiscard]] core::Choice offer_lane(core::LaneId lane, const core::TaskSet* allowed) const {
-    return has_room(lane, step_.held) ? rows_.offer(lane, allowed) : core::Choice{};
-  }
-
-  // The lowest microbatch of `op` that may start and is allowed: of a forward at the lower chunk,
-  // else at the higher.
-  [[nodiscard]] core::Choice offer(int op, const core::TaskSet* allowed) const {
-    const bool up = kOps[op].kind == core::OpKind::forward;
-    for (int i = 0; i < 2; ++i) {
-      const core::LaneId lane = rows_.first_lane() + 3 * (up ? i : 1 - i) + op;
-      if (const core::Choice c = offer_lane(lane, allowed); c.starts()) return c;
-    }
-    return {};
-  }
-
-  core::ReadyRows rows_;
-  Step step_;
 };
+using Arbiter = core::RuleArbiter<Rules>;
 
 inline std::unique_ptr<core::Arbiter> make_arbiter(int rank) {
   return std::make_unique<Arbiter>(rank);

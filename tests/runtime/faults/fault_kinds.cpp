@@ -310,7 +310,7 @@ const FaultKind kKinds[] = {
      .codes = {kInvalid},
      .said = "rank R failed: ",
      .has_culprit = true},
-    // Of what does no harm: it is dropped.
+    // Harmless messages: they are dropped.
     {.name = "flood_from_a_peer",
      .in_ranks = {"R:flood@s1"},
      .blows = {},

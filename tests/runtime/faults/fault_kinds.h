@@ -55,7 +55,7 @@ struct FaultKind {
   // A line that must be there; R and O are ranks. Empty: none.
   std::string said = {};
   World world = World::usual;
-  // Of the run; 0: it lasts until the fault ends it.
+  // The run's steps; 0: it lasts until the fault ends it.
   int steps = 0;
   // R alone is to blame: the other ranks must name it.
   bool has_culprit = false;

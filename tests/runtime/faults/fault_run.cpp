@@ -38,10 +38,10 @@ constexpr int kMostTasks = 60;       // a rank runs 16 in a step
 constexpr const char* kGrace = "5";  // seconds: enough to say why, on a machine that is busy
 constexpr const char* kFiles = "FILES";
 
-// What is drawn.
+// The values drawn for a run.
 struct Draw {
   int ranks = 0;
-  core::Layout layout;  // of as many processes
+  core::Layout layout;  // has `ranks` processes
   int rank = 0;
   int other = 0;
   int task = 0;
@@ -82,7 +82,7 @@ std::string why_not(const FaultKind& kind) {
   return is_full(kind.world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
 }
 
-// What is said of files and of other programs is said of ranks that are one process each.
+// Kinds with files, other programs or a special world are for ranks of one process each.
 bool may_be_of_groups(const FaultKind& kind) {
   return kind.world == World::usual && kind.old_files.empty() && !has(kind.in_ranks, "schedule");
 }
@@ -323,7 +323,7 @@ class FaultRun {
       }
     }
   }
-  // Of what a rank says when it ends.
+  // The first line in which a rank says why it ends, without its prefix; empty: none.
   static std::string first_line(const std::string& output) {
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {

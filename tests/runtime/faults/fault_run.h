@@ -10,16 +10,16 @@ namespace ripeline::faults {
 
 struct FaultReport {
   std::string skipped;  // why the system does not permit this kind; empty: it was injected
-  std::string problem;  // what did not hold, with all that was said; empty: nothing
+  std::string problem;  // the checks that failed, with all output; empty: none
   bool hung = false;
   bool left = false;   // something was left behind
   double seconds = 0;  // until the launcher had ended
-  // Where one rank is to blame. Survivors are all other ranks that had begun to run: those that
-  // said so, by `pid N`, with which a rank can say why it ends. Named it have those whose first
-  // line after that, other than on how far they are, names the rank. Who says nothing has not.
+  // Set where one rank is to blame. Survivors are all other ranks that had begun to run: they said
+  // `pid N`, after which a rank can say why it ends. A survivor has named the rank if its first
+  // line after that, other than on how far it is, mentions it; a silent survivor has not.
   int survivors = 0;
   int named = 0;
-  std::string unnamed;  // what the first lines of the others were
+  std::string unnamed;  // first lines of the other survivors
 };
 
 // Ranks, tasks and moments are drawn from `seed`. Needs the programs `ripeline` and toy_rank, and

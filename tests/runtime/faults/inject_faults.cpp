@@ -54,7 +54,7 @@ bool read(int argc, char** argv, Arguments& arguments) {
   return argc % 2 == 1;
 }
 
-// What was seen of one kind.
+// The results of one kind.
 struct Row {
   std::uint64_t runs = 0;
   std::uint64_t skipped = 0;
@@ -85,7 +85,7 @@ struct Row {
     survivors += other.survivors;
     named += other.named;
   }
-  // Of few survivors one may be the hundredth.
+  // One survivor in a hundred may fail to name the culprit, and one in any case.
   [[nodiscard]] bool passes() const {
     return wrong == 0 && survivors - named <= std::max(1, survivors / 100);
   }
@@ -146,7 +146,7 @@ class Injection {
   const Arguments& arguments_;
   const std::vector<const FaultKind*> kinds_;
   std::atomic<std::uint64_t> next_ = 0;
-  std::mutex mutex_;  // of the rows, and of what is printed meanwhile
+  std::mutex mutex_;  // guards the rows and the output meanwhile
   std::vector<Row> rows_;
 };
 

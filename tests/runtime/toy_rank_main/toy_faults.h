@@ -1,4 +1,4 @@
-// What goes wrong in toy_rank, and when, as its arguments say.
+// Faults of toy_rank, and when they happen, as its arguments say.
 //
 // A fault is `RANKS:WHAT@WHEN`. RANKS is a rank or `all`. WHEN is `start` (before the rank
 // connects), `step N` as `sN` (before that step), `N` (before the rank's Nth task, from 0) or `end`
@@ -53,7 +53,7 @@ class ToyFaults {
   };
   void meet(const std::string& when) const;
 
-  std::vector<Fault> faults_;  // of this rank
+  std::vector<Fault> faults_;  // this rank's
   ToyPlace place_;
   int tasks_ = 0;
 };

@@ -57,7 +57,7 @@ struct Arguments {
   std::vector<std::string_view> rest;  // faults, and settings of single ranks
 };
 
-// Of this rank.
+// This rank's settings.
 struct Settings {
   std::string schedule;
   int microbatches = 8;

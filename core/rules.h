@@ -1,0 +1,51 @@
+// Rules: what a program says that is no table, as an Arbiter asks it.
+//
+// An arbiter is RuleArbiter<Rules> (core/rule_arbiter.h), where Rules has what follows. A generated
+// header has functions of the user's program; simulate/table_arbiter.h evaluates an elaborated one.
+//
+//   facts()                                        the tables, which outlive the arbiter
+//   kOneEngine                                     facts().one_engine, where that is a constant
+//   has_room(lane, held)                           whether a task of the lane finds what it
+//                                                  acquires, where `held` is by pool
+//   acquire(lane, held), release(lane, held)       what it takes at its start, gives at its end
+//   write_order(rank, microbatches, OrderWriter&)  the order that the dispatch has, if it has one.
+//                                                  It may fail if this count has none
+//   priority(task, held, microbatches)             of a task that a place lists, if the hint goes
+//                                                  by priority: the greatest first
+//
+// FreeRules is what a program has that bounds nothing; Rules derive from it. Room is counted in any
+// number type, so that `ripeline validate` can run it on formulas.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "core/order.h"
+#include "core/status.h"
+#include "core/task.h"
+
+namespace ripeline::core {
+
+// The type of a comparison of numbers: bool, and of formulas a formula (validate/probe/probe.h).
+template <class Number>
+using Truth = decltype(std::declval<Number>() <= std::declval<Number>());
+
+struct FreeRules {
+  static constexpr bool kOneEngine = false;
+  template <class Number>
+  static constexpr Truth<Number> has_room(LaneId /*lane*/, const Number* /*held*/) {
+    return true;
+  }
+  template <class Number>
+  static constexpr void acquire(LaneId /*lane*/, Number* /*held*/) {}
+  template <class Number>
+  static constexpr void release(LaneId /*lane*/, Number* /*held*/) {}
+  static Status write_order(int /*rank*/, int /*microbatches*/, OrderWriter& /*order*/) {
+    return {};
+  }
+  static std::int64_t priority(Task /*task*/, const std::int64_t* /*held*/, int /*microbatches*/) {
+    return 0;
+  }
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,52 @@
+// shortest_cycle: the shortest way from a node of a graph back to it, by breadth-first search.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace ripeline::core {
+
+// A step of a cycle: from `node` over `arc` to the node of the step after it.
+template <class Node, class Arc>
+struct CycleStep {
+  Node node;
+  Arc arc;
+};
+
+// The steps of a shortest cycle through `start`, which come first, at most `most` of them; empty:
+// there is none. `arcs(node, visit)` calls visit(next, arc) for each arc out of the node. Of cycles
+// of one length it is the first that the arcs lead to. Nodes and arcs are numbers.
+template <class Node, class Arc, class Arcs>
+[[nodiscard]] std::vector<CycleStep<Node, Arc>> shortest_cycle(
+    Node start, const Arcs& arcs, std::size_t most = std::numeric_limits<std::size_t>::max()) {
+  using Step = CycleStep<Node, Arc>;
+  std::unordered_map<Node, Step> from;  // the step by which a node was reached
+  std::vector<Node> front{start};
+  bool is_back = false;
+  for (std::size_t length = 1; length <= most && !front.empty() && !is_back; ++length) {
+    std::vector<Node> after;
+    for (std::size_t i = 0; i < front.size() && !is_back; ++i) {
+      arcs(front[i], [&](Node next, Arc arc) {
+        if (is_back || !from.emplace(next, Step{front[i], arc}).second) return;
+        is_back = next == start;
+        after.push_back(next);
+      });
+    }
+    front = std::move(after);
+  }
+  if (!is_back) return {};
+  std::vector<Step> cycle;
+  Node node = start;
+  do {
+    cycle.push_back(from.at(node));
+    node = cycle.back().node;
+  } while (node != start);
+  std::reverse(cycle.begin(), cycle.end());
+  return cycle;
+}
+
+}  // namespace ripeline::core

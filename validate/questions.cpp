@@ -1,0 +1,164 @@
+#include "validate/questions.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/rules.h"
+#include "simulate/table_arbiter.h"
+#include "spec/priority.h"
+#include "validate/probe/probe.h"
+
+namespace ripeline::simulate {
+namespace {
+
+using spec::Program;
+
+constexpr std::int64_t kMostHeld = 256;  // combinations of what pools hold that are all asked
+
+bool is_acquired(const Program& program, int pool) {
+  return std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
+    return std::any_of(lane.acquires.begin(), lane.acquires.end(),
+                       [&](const spec::Acquire& a) { return a.pool == pool; });
+  });
+}
+
+// The pools that the value of a task of the lane reads, and that may hold anything.
+std::vector<int> pools_read(const Program& program, const spec::Lane& lane,
+                            const spec::Expr& value) {
+  const auto found = names_in(value);
+  const std::set<std::string> names(found.begin(), found.end());
+  std::vector<int> pools;
+  for (int r = 0; r < size_of(program.resources); ++r) {
+    if (!names.contains(at(program.resources, r).name)) continue;
+    const int pool = spec::pool_of(program, r, lane);
+    const bool counts = pool >= 0 && at(program.pools, pool).capacity && is_acquired(program, pool);
+    if (counts) pools.push_back(pool);
+  }
+  return pools;
+}
+
+// Every combination of what the pools hold; of large ones the ends and the middle.
+std::vector<std::vector<std::int64_t>> holdings(const Program& program,
+                                                const std::vector<int>& pools) {
+  std::int64_t all = 1;
+  for (const int pool : pools) {
+    all = std::min(all * (*at(program.pools, pool).capacity + 1), kMostHeld + 1);
+  }
+  std::vector<std::vector<std::int64_t>> found = {{}};
+  for (const int pool : pools) {
+    const std::int64_t capacity = *at(program.pools, pool).capacity;
+    std::set<std::int64_t> amounts = {0, 1, capacity / 2, capacity - 1, capacity};
+    for (std::int64_t amount = 0; all <= kMostHeld && amount <= capacity; ++amount) {
+      amounts.insert(amount);
+    }
+    std::vector<std::vector<std::int64_t>> longer;
+    for (const std::vector<std::int64_t>& held : found) {
+      for (const std::int64_t amount : amounts) {
+        longer.push_back(held);
+        longer.back().push_back(amount);
+      }
+    }
+    found = std::move(longer);
+  }
+  return found;
+}
+
+class Writer {
+ public:
+  Writer(const Program& program, const core::ProgramFacts& facts, const QuestionLimits& limits)
+      : program_(program), facts_(facts), limits_(limits) {}
+
+  Questions write() {
+    out_.first = program_.microbatches.min;
+    out_.last = out_.first + limits_.counts - 1;
+    if (program_.microbatches.max) out_.last = std::min(out_.last, *program_.microbatches.max);
+    for (int rank = 0; rank < program_.ranks; ++rank) {
+      const ProgramRules rules(program_, facts_, rank);
+      for (int m = out_.first; m <= out_.last; ++m) {
+        if (facts_.dispatch.has_order()) ask_order(rules, rank, m);
+        if (facts_.dispatch.rule == core::HintRule::priority) ask_values(rules, rank, m);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void ask(const std::string& question, const std::string& answer) {
+    out_.text += question + "\n";
+    out_.expected += question + " = " + answer + "\n";
+  }
+
+  void ask_order(const ProgramRules& rules, int rank, int microbatches) {
+    if (out_.places >= limits_.places) {
+      out_.complete = false;
+      return;
+    }
+    core::OrderWriter order(facts_, rank, microbatches);
+    const core::Status status = rules.write_order(rank, microbatches, order);
+    ask(fmt::format("order {} {}", rank, microbatches), core::order_text(status, order));
+    out_.places += size_of(order.tasks());
+  }
+
+  void ask_lane(const ProgramRules& rules, core::LaneId lane, int microbatches,
+                const std::vector<int>& pools, const std::vector<std::int64_t>& held) {
+    for (int task = 0; task < program_.tasks_of(lane, microbatches); ++task) {
+      ask_value(rules, {lane, task}, microbatches, pools, held);
+    }
+  }
+
+  void ask_values(const ProgramRules& rules, int rank, int microbatches) {
+    // Once with all pools held, each differently: a value must not read another one.
+    std::vector<int> all;
+    std::vector<std::int64_t> of_all;
+    for (int pool = 0; pool < size_of(program_.pools); ++pool) {
+      if (!at(program_.pools, pool).capacity || !is_acquired(program_, pool)) continue;
+      all.push_back(pool);
+      of_all.push_back(1 + pool);
+    }
+    for (const spec::HintPlace& place : program_.dispatch.hint.places) {
+      for (int l = program_.first_lane(rank); l < program_.first_lane(rank + 1); ++l) {
+        const spec::Lane& lane = at(program_.lanes, l);
+        if (!place.lists(lane)) continue;
+        const std::vector<int> pools = pools_read(program_, lane, *place.priority);
+        for (const std::vector<std::int64_t>& held : holdings(program_, pools)) {
+          ask_lane(rules, l, microbatches, pools, held);
+        }
+        ask_lane(rules, l, microbatches, all, of_all);
+      }
+    }
+  }
+
+  void ask_value(const ProgramRules& rules, core::Task task, int microbatches,
+                 const std::vector<int>& pools, const std::vector<std::int64_t>& amounts) {
+    if (out_.values == limits_.values) {
+      out_.complete = false;
+      return;
+    }
+    ++out_.values;
+    std::vector<std::int64_t> held(facts_.pools.size(), 0);
+    std::string question = fmt::format("value {} {} {}", task.lane, task.microbatch, microbatches);
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      held[static_cast<std::size_t>(pools[i])] = amounts[i];
+      question += fmt::format(" {}:{}", pools[i], amounts[i]);
+    }
+    ask(question, std::to_string(rules.priority(task, held.data(), microbatches)));
+  }
+
+  const Program& program_;
+  const core::ProgramFacts& facts_;
+  QuestionLimits limits_;
+  Questions out_;
+};
+
+}  // namespace
+
+Questions questions_of(const Program& program, const core::ProgramFacts& facts,
+                       const QuestionLimits& limits) {
+  return Writer(program, facts, limits).write();
+}
+
+}  // namespace ripeline::simulate
