@@ -3,8 +3,8 @@
 // ReadyRows say which tasks have their needs met, Engines what is idle, the Rules where there is
 // room, an order whose turn it is, a KeptOrder what must remain, the Hint which goes first, and
 // Patience whether to wait for another. `Rules` is as core/rules.h has it. Where facts() is a
-// constant, what the program does not use is not compiled. Its memory is the rank's tasks', and a
-// number for each pool of the program.
+// constant, what the program does not use is not compiled. Its memory is that of the rank's tasks
+// and of the numbers that the Rules count.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class RuleArbiter : public Arbiter {
       : rules_(std::move(rules)),
         rows_(rules_.facts(), rank),
         engines_(rules_.facts(), rank),
-        held_(rules_.facts().pools.size(), 0) {
+        held_(rules_.counted(rules_.facts()), 0) {
     const ProgramFacts& facts = rules_.facts();
     const DispatchFacts& dispatch = facts.dispatch;
     if (!dispatch.in_order) {
@@ -133,8 +133,8 @@ class RuleArbiter : public Arbiter {
     if (waits()) patience_->take_notices(now, out);
   }
 
-  // How much of the pool this rank's tasks hold.
-  [[nodiscard]] std::int64_t held(int pool) const { return held_[static_cast<std::size_t>(pool)]; }
+  // How much of one of the rank's pools its tasks hold.
+  [[nodiscard]] std::int64_t held(int pool) const { return held_[rules_.place_of(pool)]; }
 
  private:
   using Busy = std::conditional_t<Rules::kOneEngine, OneEngine, Engines>;
@@ -216,7 +216,7 @@ class RuleArbiter : public Arbiter {
   [[no_unique_address]] Rules rules_;
   ReadyRows rows_;
   Busy engines_;
-  std::vector<std::int64_t> held_;  // by pool
+  std::vector<std::int64_t> held_;  // by place of the pool
   int round_ = 0;                   // the place of `rounds` to try first
   int microbatches_ = 0;
   Hint hint_;

@@ -8,6 +8,7 @@
 //   has_room(lane, held)                           whether a task of the lane finds what it
 //                                                  acquires, where `held` is by pool
 //   acquire(lane, held), release(lane, held)       what it takes at its start, gives at its end
+//   counted(facts), place_of(pool)                 the size of `held`, and where it has a pool
 //   write_order(rank, microbatches, OrderWriter&)  the order that the dispatch has, if it has one.
 //                                                  It may fail if this count has none
 //   priority(task, held, microbatches)             of a task that a place lists, if the hint goes
@@ -17,6 +18,7 @@
 // number type, so that `ripeline validate` can run it on formulas.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -40,6 +42,8 @@ struct FreeRules {
   static constexpr void acquire(LaneId /*lane*/, Number* /*held*/) {}
   template <class Number>
   static constexpr void release(LaneId /*lane*/, Number* /*held*/) {}
+  static std::size_t counted(const ProgramFacts& facts) { return facts.pools.size(); }
+  static std::size_t place_of(int pool) { return static_cast<std::size_t>(pool); }
   static Status write_order(int /*rank*/, int /*microbatches*/, OrderWriter& /*order*/) {
     return {};
   }

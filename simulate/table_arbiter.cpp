@@ -12,12 +12,15 @@ ProgramRules::ProgramRules(const spec::Program& program, const core::ProgramFact
       facts_(&facts),
       first_lane_(facts.lanes_of(rank).first),
       priorities_(program, rank) {
+  for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
+    if (facts.pools[pool].rank == rank) pools_.push_back(static_cast<int>(pool));
+  }
   for (core::LaneId lane = first_lane_; lane < facts.lanes_of(rank).end; ++lane) {
     first_use_.push_back(uses_.size());
     for (const core::UseFacts& use : facts.uses_of(lane)) {
       const std::optional<core::Room> room = facts.room(use);
       uses_.push_back(
-          {.pool = use.pool,
+          {.pool = static_cast<int>(place_of(use.pool)),
            .acquires = use.acquires,
            .releases = use.releases,
            .most = room ? room->most_held() : std::numeric_limits<std::int64_t>::max()});

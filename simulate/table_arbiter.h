@@ -4,6 +4,7 @@
 // orders by spec's expansion, values of priorities by its expressions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,16 +35,24 @@ class ProgramRules : public core::FreeRules {
   void release(core::LaneId lane, std::int64_t* held) const {
     for (const Use& use : uses_of(lane)) held[use.pool] -= use.releases;
   }
+  // The rank's pools alone: there may be ten thousand ranks.
+  [[nodiscard]] std::size_t counted(const core::ProgramFacts& /*facts*/) const {
+    return pools_.size();
+  }
+  [[nodiscard]] std::size_t place_of(int pool) const {
+    return static_cast<std::size_t>(std::lower_bound(pools_.begin(), pools_.end(), pool) -
+                                    pools_.begin());
+  }
   [[nodiscard]] core::Status write_order(int rank, int microbatches,
                                          core::OrderWriter& order) const;
   [[nodiscard]] std::int64_t priority(core::Task task, const std::int64_t* held,
                                       int microbatches) const {
-    return priorities_.value(task, microbatches, [held](int pool) { return held[pool]; });
+    return priorities_.value(task, microbatches, [&](int pool) { return held[place_of(pool)]; });
   }
 
  private:
   struct Use {
-    int pool;
+    int pool;  // place
     std::int64_t acquires;
     std::int64_t releases;
     std::int64_t most;  // may be held before a start
@@ -56,6 +65,7 @@ class ProgramRules : public core::FreeRules {
   const spec::Program* program_;
   const core::ProgramFacts* facts_;
   core::LaneId first_lane_;
+  std::vector<int> pools_;              // the rank's, in order
   std::vector<std::size_t> first_use_;  // per lane of the rank, and the end
   std::vector<Use> uses_;
   spec::Priorities priorities_;

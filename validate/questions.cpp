@@ -78,9 +78,10 @@ class Writer {
     if (program_.microbatches.max) out_.last = std::min(out_.last, *program_.microbatches.max);
     for (int rank = 0; rank < program_.ranks; ++rank) {
       const ProgramRules rules(program_, facts_, rank);
+      const spec::Priorities values(program_, rank);
       for (int m = out_.first; m <= out_.last; ++m) {
         if (facts_.dispatch.has_order()) ask_order(rules, rank, m);
-        if (facts_.dispatch.rule == core::HintRule::priority) ask_values(rules, rank, m);
+        if (facts_.dispatch.rule == core::HintRule::priority) ask_values(values, rank, m);
       }
     }
     return std::move(out_);
@@ -103,14 +104,14 @@ class Writer {
     out_.places += size_of(order.tasks());
   }
 
-  void ask_lane(const ProgramRules& rules, core::LaneId lane, int microbatches,
+  void ask_lane(const spec::Priorities& values, core::LaneId lane, int microbatches,
                 const std::vector<int>& pools, const std::vector<std::int64_t>& held) {
     for (int task = 0; task < program_.tasks_of(lane, microbatches); ++task) {
-      ask_value(rules, {lane, task}, microbatches, pools, held);
+      ask_value(values, {lane, task}, microbatches, pools, held);
     }
   }
 
-  void ask_values(const ProgramRules& rules, int rank, int microbatches) {
+  void ask_values(const spec::Priorities& values, int rank, int microbatches) {
     // Once with all pools held, each differently: a value must not read another one.
     std::vector<int> all;
     std::vector<std::int64_t> of_all;
@@ -125,14 +126,14 @@ class Writer {
         if (!place.lists(lane)) continue;
         const std::vector<int> pools = pools_read(program_, lane, *place.priority);
         for (const std::vector<std::int64_t>& held : holdings(program_, pools)) {
-          ask_lane(rules, l, microbatches, pools, held);
+          ask_lane(values, l, microbatches, pools, held);
         }
-        ask_lane(rules, l, microbatches, all, of_all);
+        ask_lane(values, l, microbatches, all, of_all);
       }
     }
   }
 
-  void ask_value(const ProgramRules& rules, core::Task task, int microbatches,
+  void ask_value(const spec::Priorities& values, core::Task task, int microbatches,
                  const std::vector<int>& pools, const std::vector<std::int64_t>& amounts) {
     if (out_.values == limits_.values) {
       out_.complete = false;
@@ -145,7 +146,9 @@ class Writer {
       held[static_cast<std::size_t>(pools[i])] = amounts[i];
       question += fmt::format(" {}:{}", pools[i], amounts[i]);
     }
-    ask(question, std::to_string(rules.priority(task, held.data(), microbatches)));
+    ask(question, std::to_string(values.value(task, microbatches, [&](int pool) {
+          return held[static_cast<std::size_t>(pool)];
+        })));
   }
 
   const Program& program_;
