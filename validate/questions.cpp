@@ -19,29 +19,22 @@ using spec::Program;
 
 constexpr std::int64_t kMostHeld = 256;  // combinations of what pools hold that are all asked
 
-bool is_acquired(const Program& program, int pool) {
-  return std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
-    return std::any_of(lane.acquires.begin(), lane.acquires.end(),
-                       [&](const spec::Acquire& a) { return a.pool == pool; });
-  });
-}
-
 // The pools that the value of a task of the lane reads, and that may hold anything.
-std::vector<int> pools_read(const Program& program, const spec::Lane& lane,
-                            const spec::Expr& value) {
+std::vector<int> pools_read(const Program& program, const std::vector<int>& counted,
+                            const spec::Lane& lane, const spec::Expr& value) {
   const auto found = names_in(value);
   const std::set<std::string> names(found.begin(), found.end());
   std::vector<int> pools;
   for (int r = 0; r < size_of(program.resources); ++r) {
     if (!names.contains(at(program.resources, r).name)) continue;
     const int pool = spec::pool_of(program, r, lane);
-    const bool counts = pool >= 0 && at(program.pools, pool).capacity && is_acquired(program, pool);
-    if (counts) pools.push_back(pool);
+    if (std::binary_search(counted.begin(), counted.end(), pool)) pools.push_back(pool);
   }
   return pools;
 }
 
-// Every combination of what the pools hold; of large ones the ends and the middle.
+// Every combination of what the pools hold; of large ones the ends and the middle; of more than a
+// few pools the later ones all they can.
 std::vector<std::vector<std::int64_t>> holdings(const Program& program,
                                                 const std::vector<int>& pools) {
   std::int64_t all = 1;
@@ -55,6 +48,7 @@ std::vector<std::vector<std::int64_t>> holdings(const Program& program,
     for (std::int64_t amount = 0; all <= kMostHeld && amount <= capacity; ++amount) {
       amounts.insert(amount);
     }
+    if (static_cast<std::int64_t>(found.size()) > kMostHeld) amounts = {capacity};
     std::vector<std::vector<std::int64_t>> longer;
     for (const std::vector<std::int64_t>& held : found) {
       for (const std::int64_t amount : amounts) {
@@ -70,7 +64,11 @@ std::vector<std::vector<std::int64_t>> holdings(const Program& program,
 class Writer {
  public:
   Writer(const Program& program, const core::ProgramFacts& facts, const QuestionLimits& limits)
-      : program_(program), facts_(facts), limits_(limits) {}
+      : program_(program),
+        facts_(facts),
+        limits_(limits),
+        counted_(core::counted_pools(facts)),
+        each_(core::each_differently(facts)) {}
 
   Questions write() {
     out_.first = program_.microbatches.min;
@@ -104,56 +102,48 @@ class Writer {
     out_.places += size_of(order.tasks());
   }
 
-  void ask_lane(const spec::Priorities& values, core::LaneId lane, int microbatches,
-                const std::vector<int>& pools, const std::vector<std::int64_t>& held) {
-    for (int task = 0; task < program_.tasks_of(lane, microbatches); ++task) {
-      ask_value(values, {lane, task}, microbatches, pools, held);
-    }
-  }
-
   void ask_values(const spec::Priorities& values, int rank, int microbatches) {
-    // Once with all pools held, each differently: a value must not read another one.
-    std::vector<int> all;
-    std::vector<std::int64_t> of_all;
-    for (int pool = 0; pool < size_of(program_.pools); ++pool) {
-      if (!at(program_.pools, pool).capacity || !is_acquired(program_, pool)) continue;
-      all.push_back(pool);
-      of_all.push_back(1 + pool);
-    }
     for (const spec::HintPlace& place : program_.dispatch.hint.places) {
       for (int l = program_.first_lane(rank); l < program_.first_lane(rank + 1); ++l) {
         const spec::Lane& lane = at(program_.lanes, l);
         if (!place.lists(lane)) continue;
-        const std::vector<int> pools = pools_read(program_, lane, *place.priority);
-        for (const std::vector<std::int64_t>& held : holdings(program_, pools)) {
-          ask_lane(values, l, microbatches, pools, held);
+        const std::vector<int> pools = pools_read(program_, counted_, lane, *place.priority);
+        const std::vector<std::vector<std::int64_t>> combinations = holdings(program_, pools);
+        for (int task = 0; task < program_.tasks_of(l, microbatches); ++task) {
+          for (const std::vector<std::int64_t>& amounts : combinations) {
+            std::string text;
+            std::vector<std::int64_t> held(facts_.pools.size(), 0);
+            for (std::size_t i = 0; i < pools.size(); ++i) {
+              held[static_cast<std::size_t>(pools[i])] = amounts[i];
+              text += fmt::format(" {}:{}", pools[i], amounts[i]);
+            }
+            ask_value(values, {l, task}, microbatches, held, text);
+          }
+          // A value must not read another pool.
+          ask_value(values, {l, task}, microbatches, each_, " each");
         }
-        ask_lane(values, l, microbatches, all, of_all);
       }
     }
   }
 
   void ask_value(const spec::Priorities& values, core::Task task, int microbatches,
-                 const std::vector<int>& pools, const std::vector<std::int64_t>& amounts) {
+                 const std::vector<std::int64_t>& held, const std::string& text) {
     if (out_.values == limits_.values) {
       out_.complete = false;
       return;
     }
     ++out_.values;
-    std::vector<std::int64_t> held(facts_.pools.size(), 0);
-    std::string question = fmt::format("value {} {} {}", task.lane, task.microbatch, microbatches);
-    for (std::size_t i = 0; i < pools.size(); ++i) {
-      held[static_cast<std::size_t>(pools[i])] = amounts[i];
-      question += fmt::format(" {}:{}", pools[i], amounts[i]);
-    }
-    ask(question, std::to_string(values.value(task, microbatches, [&](int pool) {
-          return held[static_cast<std::size_t>(pool)];
-        })));
+    const std::int64_t value = values.value(
+        task, microbatches, [&](int pool) { return held[static_cast<std::size_t>(pool)]; });
+    ask(fmt::format("value {} {} {}{}", task.lane, task.microbatch, microbatches, text),
+        std::to_string(value));
   }
 
   const Program& program_;
   const core::ProgramFacts& facts_;
   QuestionLimits limits_;
+  std::vector<int> counted_;        // pools that may hold something
+  std::vector<std::int64_t> each_;  // by pool, each differently
   Questions out_;
 };
 

@@ -1,5 +1,6 @@
 #include "validate/probe/probe.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstdint>
@@ -73,6 +74,7 @@ std::optional<std::string> value(const Probe& probe, std::string_view text) {
   if (!number(text, microbatches) || task.lane < 0) return std::nullopt;
   if (index(task.lane) >= probe.facts.lanes.size()) return std::nullopt;
   std::vector<std::int64_t> held(probe.facts.pools.size(), 0);
+  if (text == " each") held = each_differently(probe.facts);
   for (int pool = 0; number(text, pool);) {
     std::int64_t amount = 0;
     if (pool < 0 || index(pool) >= held.size() || !text.starts_with(':')) return std::nullopt;
@@ -151,6 +153,22 @@ std::string facts_text(const ProgramFacts& facts) {
   for (const LaneId lane : facts.reductions) text += line("reductions", lane);
   if (facts.one_engine) text += "one engine\n";
   return text + dispatch_text(facts.dispatch);
+}
+
+std::vector<int> counted_pools(const ProgramFacts& facts) {
+  std::vector<int> pools;
+  for (const UseFacts& use : facts.uses) {
+    if (facts.room(use)) pools.push_back(use.pool);
+  }
+  std::sort(pools.begin(), pools.end());
+  pools.erase(std::unique(pools.begin(), pools.end()), pools.end());
+  return pools;
+}
+
+std::vector<std::int64_t> each_differently(const ProgramFacts& facts) {
+  std::vector<std::int64_t> held(facts.pools.size(), 0);
+  for (const int pool : counted_pools(facts)) held[index(pool)] = pool + 1;
+  return held;
 }
 
 std::string order_text(const Status& status, const OrderWriter& order) {

@@ -8,15 +8,18 @@
 // then each line of the questions, with its answer behind ` = `:
 //   order RANK MICROBATCHES       the tasks of the rank's order, as LANE/TASK, or `refused`
 //   value LANE TASK MICROBATCHES POOL:HELD …    the value of a task, when so much of pools is held
+//   value LANE TASK MICROBATCHES each           the same, as each_differently() has them
 // Formulas come from the header's own templates, which are the same text that its arbiter runs on
 // integers. Pure functions; values.
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <vector>
 
 #include "core/rule_arbiter.h"
 
@@ -94,6 +97,10 @@ template <class Rules>
 
 // The facts but for what a proof added (proved, bounds): one line each, nothing left out.
 [[nodiscard]] std::string facts_text(const ProgramFacts& facts);
+// The pools with a capacity from which some task acquires, in order: those that an arbiter counts.
+[[nodiscard]] std::vector<int> counted_pools(const ProgramFacts& facts);
+// By pool: each of these holds one more than its number, the others nothing.
+[[nodiscard]] std::vector<std::int64_t> each_differently(const ProgramFacts& facts);
 // The answer to `order`.
 [[nodiscard]] std::string order_text(const Status& status, const OrderWriter& order);
 
