@@ -9,7 +9,7 @@ usage: bench/gpu.sh [BUILD [REPORT]]
 Trains and measures for some minutes, three on an H100: correctness against the unpipelined model, what calls and copies cost, steps of one process beside
 those of four, schedules under late tasks, what is left of a run whose rank is killed, and compute-sanitizer's memcheck. Processes share GPUs where there are fewer than four.
 Exit codes: 0 all parts passed, 1 some failed, 2 bad input, 77 there is no GPU.
-Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, SCHEDULES, and CALLS, WIDTH, CONTEXT, STEPS (sizes).
+Its own test sets DEVICE, GPT, COSTS, IDLE, NCCL, THREADS (programs for another device), CARRIERS, SCHEDULES, and CALLS, WIDTH, CONTEXT, STEPS, TRAINS (sizes; seconds before a kill).
 TEXT
 }
 case "${1:-}" in
@@ -113,7 +113,7 @@ killed() {
   before=$(used)
   # shellcheck disable=SC2016
   timeout -k 10 120 "$launch" -n 4 --grace 20 -- bash -c '
-    if [ "$RANK" = 2 ]; then (sleep 12; kill -KILL $$) & fi
+    if [ "$RANK" = 2 ]; then (sleep "${TRAINS:-12}"; kill -KILL $$) & fi
     exec "$@"' gpt "$gpt" "${small[@]}" --schedule "$1" --heads 2 --steps 1000000 >"$log" 2>&1
   sleep 1
   after=$(used)

@@ -15,7 +15,7 @@ namespace ripeline::verify {
 namespace {
 
 // Seeds of forgeries with questions for cvc5, which take the most time.
-constexpr std::uint64_t kAsked = 40;
+constexpr std::uint64_t kAsked = 15;
 
 testing_support::RandomProgramOptions small() {
   return {.max_ranks = 3,

@@ -1,11 +1,28 @@
-# cmake -P outside.cmake: configures and builds the project SOURCE in the empty folder BINARY with OPTIONS, then runs its PROGRAM with
-# ARGUMENTS, as RANKS ranks under the launcher in PREFIX if RANKS is not empty. Any failure ends the script.
+# cmake -P outside.cmake: configures the project SOURCE in the empty folder BINARY with OPTIONS; then builds it and runs its PROGRAM with
+# ARGUMENTS, as RANKS ranks under the launcher in PREFIX if RANKS is not empty. Without a PROGRAM, each header of the package that SOURCE
+# includes must be in PREFIX, and nothing is compiled. Any failure ends the script.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE "${BINARY}")
 run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" ${OPTIONS})
+if(NOT PROGRAM)
+  file(GLOB sources "${SOURCE}/*.cpp" "${SOURCE}/*.h")
+  set(included 0)
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" lines REGEX "^#include \"[a-z_]+/")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "#include \"(.*)\".*" "\\1" header "${line}")
+      if(NOT EXISTS "${PREFIX}/include/ripeline/${header}")
+        message(FATAL_ERROR "${source}: ${header} is not in the installed package")
+      endif()
+      math(EXPR included "${included} + 1")
+    endforeach()
+  endforeach()
+  message("${included} includes are of installed headers")
+  return()
+endif()
 run("${CMAKE_COMMAND}" --build "${BINARY}")
 if(RANKS)
   run("${PREFIX}/bin/ripeline-launch" -n ${RANKS} -- "${BINARY}/${PROGRAM}" ${ARGUMENTS})

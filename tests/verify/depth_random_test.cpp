@@ -19,7 +19,7 @@ namespace {
 
 using testing_support::find;
 
-constexpr std::uint64_t kPrograms = 150;
+constexpr std::uint64_t kPrograms = 75;
 constexpr std::uint64_t kShards = 3;  // each a test of its own; of the seeds each takes every third
 constexpr int kMostRanks = 6;
 constexpr std::uint64_t kSteps = 4'000'000;
