@@ -2,7 +2,7 @@
 
 namespace ripeline::core {
 
-Engines::Engines(const ProgramFacts& facts, int rank) : facts_(facts) {
+Engines::Engines(const ProgramFacts& facts, int rank) : facts_(facts), has_one_(facts.one_engine) {
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
     if (!e.rendezvous) continue;
@@ -16,11 +16,10 @@ Engines::Engines(const ProgramFacts& facts, int rank) : facts_(facts) {
 void Engines::begin_step(int microbatches) {
   microbatches_ = microbatches;
   busy_ = {};
+  one_.begin_step(microbatches);
 }
 
-void Engines::started(Task task) { of(task.lane).running.start(task.lane); }
-
-void Engines::finished(Task task) {
+void Engines::finished_beside(Task task) {
   Busy& busy = of(task.lane);
   busy.running.end(task.lane);
   for (const EdgeId edge : rendezvous_) {

@@ -25,11 +25,38 @@
 
 namespace ripeline::core {
 
+// The parts of an arbiter that a program's dispatch needs.
+struct DispatchParts {
+  bool in_order = false;       // a committed order
+  bool binds = false;          // an order of tasks, not of lanes
+  bool has_order = false;      // an order to write at the start of a step
+  bool follows_lanes = false;  // somebody reads the order lane by lane: hint, kept room, patience
+  bool keeps_room = false;
+  bool waits = false;  // patience
+  HintRule rule = HintRule::none;
+
+  constexpr explicit DispatchParts(const DispatchFacts& dispatch)
+      : in_order(dispatch.in_order),
+        binds(dispatch.binds && dispatch.follows_order()),
+        has_order(dispatch.has_order()),
+        follows_lanes(!in_order && (dispatch.keeps_room || dispatch.patience.has_value() ||
+                                    (has_order && !binds))),
+        keeps_room(dispatch.keeps_room),
+        waits(dispatch.patience.has_value()),
+        rule(dispatch.rule) {}
+};
+// Generated rules, whose tables the compiler sees.
+template <class Rules>
+concept HasConstantFacts = requires {
+  typename std::integral_constant<bool, Rules::facts().one_engine>;
+};
+
 template <class Rules>
 class RuleArbiter : public Arbiter {
  public:
   explicit RuleArbiter(int rank, Rules rules = {})
       : rules_(std::move(rules)),
+        parts_(rules_.facts().dispatch),
         rows_(rules_.facts(), rank),
         engines_(rules_.facts(), rank),
         held_(rules_.counted(rules_.facts()), 0) {
@@ -57,22 +84,22 @@ class RuleArbiter : public Arbiter {
     held_.assign(held_.size(), 0);
     round_ = 0;
     microbatches_ = microbatches;
-    if (!dispatch().has_order()) return {};
+    if (!parts().has_order) return {};
     OrderWriter order(facts(), rank(), microbatches);
     if (Status status = rules_.write_order(rank(), microbatches, order); !status.ok()) {
       return status;
     }
-    if (dispatch().in_order) committed_.reset(facts(), order.tasks());
-    if (binds()) bound_.reset(order.tasks());
-    if (follows_lanes()) followed_.reset(rows_.lanes(), order.tasks());
-    if (dispatch().keeps_room) kept_->begin_step(microbatches, followed_);
-    if (waits()) patience_->begin_step(microbatches, followed_);
+    if (parts().in_order) committed_.reset(facts(), order.tasks());
+    if (parts().binds) bound_.reset(order.tasks());
+    if (parts().follows_lanes) followed_.reset(rows_.lanes(), order.tasks());
+    if (parts().keeps_room) kept_->begin_step(microbatches, followed_);
+    if (parts().waits) patience_->begin_step(microbatches, followed_);
     return {};
   }
 
   void on_arrived(Message message, Time now) override {
     rows_.arrived(message);
-    if (waits()) patience_->arrived(message, now);
+    if (parts().waits) patience_->arrived(message, now);
   }
   void on_taken(Message message, Time /*now*/) override { engines_.taken(message); }
 
@@ -80,11 +107,11 @@ class RuleArbiter : public Arbiter {
     rows_.started(task);
     engines_.started(task);
     rules_.acquire(task.lane, held_.data());
-    if (dispatch().in_order) return committed_.started(engine_of(task.lane));
-    if (binds()) bound_.started(task);
-    if (follows_lanes()) followed_.started(task.lane);
-    if (dispatch().keeps_room) kept_->started();
-    if (waits()) patience_->started(task, now);
+    if (parts().in_order) return committed_.started(engine_of(task.lane));
+    if (parts().binds) bound_.started(task);
+    if (parts().follows_lanes) followed_.started(task.lane);
+    if (parts().keeps_room) kept_->started();
+    if (parts().waits) patience_->started(task, now);
     round_ = hint_.next_round(round_, task.lane);
   }
 
@@ -92,13 +119,13 @@ class RuleArbiter : public Arbiter {
     rows_.finished(task);
     engines_.finished(task);
     rules_.release(task.lane, held_.data());
-    if (waits()) patience_->finished(task, now);
+    if (parts().waits) patience_->finished(task, now);
   }
 
   void ready(Engine engine, TaskSet& out) const override {
     rows_.reset(out);
     if (!engines_.may_take(engine)) return;
-    if (dispatch().in_order) {
+    if (parts().in_order) {
       const Task next = committed_.next(engine);
       if (may_start(next, engine, nullptr)) out.add(next);
       return;
@@ -111,26 +138,26 @@ class RuleArbiter : public Arbiter {
 
   [[nodiscard]] Choice choose(Engine engine, const TaskSet* allowed, Time now) const override {
     if (!engines_.may_take(engine)) return {};
-    if (dispatch().in_order) {
+    if (parts().in_order) {
       const Task next = committed_.next(engine);
       return may_start(next, engine, allowed) ? start_of(next) : Choice{};
     }
-    if (waits()) return patience_->choose(preferred(engine, allowed), awaited(engine), now);
+    if (parts().waits) return patience_->choose(preferred(engine, allowed), awaited(engine), now);
     return preferred(engine, allowed);
   }
 
   [[nodiscard]] Task next_in_order(Engine engine) const override {
-    return dispatch().in_order ? committed_.next(engine) : Task{};
+    return parts().in_order ? committed_.next(engine) : Task{};
   }
 
   void expect(const Costs& costs) override {
-    if (waits()) patience_->expect(costs);
+    if (parts().waits) patience_->expect(costs);
   }
   void on_notice(const Notice& notice, Time now) override {
-    if (waits()) patience_->noticed(notice, now);
+    if (parts().waits) patience_->noticed(notice, now);
   }
   void take_notices(Time now, std::vector<Notice>& out) override {
-    if (waits()) patience_->take_notices(now, out);
+    if (parts().waits) patience_->take_notices(now, out);
   }
 
   // How much of one of the rank's pools its tasks hold.
@@ -139,14 +166,15 @@ class RuleArbiter : public Arbiter {
  private:
   using Busy = std::conditional_t<Rules::kOneEngine, OneEngine, Engines>;
 
-  [[nodiscard]] const DispatchFacts& dispatch() const { return rules_.facts().dispatch; }
-  [[nodiscard]] bool waits() const { return dispatch().patience.has_value(); }
-  [[nodiscard]] bool binds() const { return dispatch().binds && dispatch().follows_order(); }
-  // Whether somebody reads the order lane by lane: the hint, room that is kept, patience.
-  [[nodiscard]] bool follows_lanes() const {
-    return !dispatch().in_order &&
-           (dispatch().keeps_room || waits() || (dispatch().has_order() && !binds()));
+  [[nodiscard]] const DispatchParts& parts() const {
+    if constexpr (HasConstantFacts<Rules>) {
+      static constexpr DispatchParts kParts(Rules::facts().dispatch);
+      return kParts;
+    } else {
+      return parts_;
+    }
   }
+
   [[nodiscard]] Engine engine_of(LaneId lane) const {
     return rules_.facts().lanes[static_cast<std::size_t>(lane)].engine;
   }
@@ -161,7 +189,7 @@ class RuleArbiter : public Arbiter {
   }
   [[nodiscard]] bool has_room(LaneId lane) const {
     if (!rules_.has_room(lane, held_.data())) return false;
-    return !dispatch().keeps_room || kept_->admits(lane, [this](int pool) { return held(pool); });
+    return !parts().keeps_room || kept_->admits(lane, [this](int pool) { return held(pool); });
   }
   [[nodiscard]] bool may_start(Task task, Engine engine, const TaskSet* allowed) const {
     return task.lane >= 0 && rows_.contains(task) && takes(engine, task.lane) &&
@@ -174,11 +202,11 @@ class RuleArbiter : public Arbiter {
 
   // The hint's choice, without its patience.
   [[nodiscard]] Choice preferred(Engine engine, const TaskSet* allowed) const {
-    if (binds()) {
+    if (parts().binds) {
       for (const Task task : bound_.left()) {
         if (may_start(task, engine, allowed)) return start_of(task);
       }
-    } else if (dispatch().rule == HintRule::order) {
+    } else if (parts().rule == HintRule::order) {
       int microbatch = -1;
       const auto place = [this](LaneId lane) { return followed_.next_place(lane); };
       const LaneId lane = hint_.followed(place, [&](LaneId asked) {
@@ -187,7 +215,7 @@ class RuleArbiter : public Arbiter {
         return m >= 0;
       });
       return lane >= 0 ? start_of({lane, microbatch}) : Choice{};
-    } else if (dispatch().rule == HintRule::priority) {
+    } else if (parts().rule == HintRule::priority) {
       Greatest greatest;
       for (const Hint::Valued& valued : hint_.valued()) {
         if (!takes(engine, valued.lane)) continue;
@@ -214,6 +242,7 @@ class RuleArbiter : public Arbiter {
   }
 
   [[no_unique_address]] Rules rules_;
+  DispatchParts parts_;
   ReadyRows rows_;
   Busy engines_;
   std::vector<std::int64_t> held_;  // by place of the pool

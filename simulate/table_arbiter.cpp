@@ -16,7 +16,7 @@ ProgramRules::ProgramRules(const spec::Program& program, const core::ProgramFact
     if (facts.pools[pool].rank == rank) pools_.push_back(static_cast<int>(pool));
   }
   for (core::LaneId lane = first_lane_; lane < facts.lanes_of(rank).end; ++lane) {
-    first_use_.push_back(uses_.size());
+    const auto first = static_cast<std::uint32_t>(uses_.size());
     for (const core::UseFacts& use : facts.uses_of(lane)) {
       const std::optional<core::Room> room = facts.room(use);
       uses_.push_back(
@@ -25,8 +25,8 @@ ProgramRules::ProgramRules(const spec::Program& program, const core::ProgramFact
            .releases = use.releases,
            .most = room ? room->most_held() : std::numeric_limits<std::int64_t>::max()});
     }
+    of_lane_.push_back({first, static_cast<std::uint32_t>(uses_.size())});
   }
-  first_use_.push_back(uses_.size());
 }
 
 core::Status ProgramRules::write_order(int rank, int microbatches, core::OrderWriter& order) const {

@@ -57,16 +57,20 @@ class ProgramRules : public core::FreeRules {
     std::int64_t releases;
     std::int64_t most;  // may be held before a start
   };
+  struct Uses {
+    std::uint32_t first;
+    std::uint32_t end;
+  };
   [[nodiscard]] std::span<const Use> uses_of(core::LaneId lane) const {
-    const auto own = static_cast<std::size_t>(lane - first_lane_);
-    return std::span(uses_).subspan(first_use_[own], first_use_[own + 1] - first_use_[own]);
+    const Uses own = of_lane_[static_cast<std::size_t>(lane - first_lane_)];
+    return {uses_.data() + own.first, uses_.data() + own.end};
   }
 
   const spec::Program* program_;
   const core::ProgramFacts* facts_;
   core::LaneId first_lane_;
-  std::vector<int> pools_;              // the rank's, in order
-  std::vector<std::size_t> first_use_;  // per lane of the rank, and the end
+  std::vector<int> pools_;     // the rank's, in order
+  std::vector<Uses> of_lane_;  // per lane of the rank: where uses_ has its own
   std::vector<Use> uses_;
   spec::Priorities priorities_;
 };
