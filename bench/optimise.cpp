@@ -146,7 +146,7 @@ void add_steps(const EvenCosts& costs, const Options& options, std::vector<Line>
     const bool differs = steps.pytorch && *steps.pytorch != steps.simulated;
     const bool is_late = steps.emulated > kLate * steps.simulated;
     fmt::print("{:>7}  {:<24} {:<10} {:>9} {:>9} {:>9.1f}{}{}\n", memory_text(line.allowed),
-               line.method, spec::name_of(line.order.placement),
+               line.method, pytorch::name_of(line.order.placement),
                steps.pytorch ? std::to_string(*steps.pytorch) : "", steps.simulated, steps.emulated,
                differs ? "  PYTORCH COUNTS OTHERWISE" : "", is_late ? "  the host was late" : "");
     std::fflush(stdout);

@@ -47,7 +47,7 @@ struct Racer {
 }
 
 struct Result {
-  simulate::Gain gain;
+  optimise::Gain gain;
   double worst = 1;    // in a single run
   double fixed = 0;    // the fixed order's time, as geometric mean
   double notices = 0;  // for each task
@@ -59,7 +59,7 @@ struct Result {
 // A generated arbiter for a class's fixed order (an empty dispatch) or hint; facts null: none.
 struct Generated {
   const core::ProgramFacts* facts = nullptr;
-  simulate::Contestant::MakeArbiter make;
+  optimise::Contestant::MakeArbiter make;
 };
 using FindGenerated = std::function<Generated(Memory, const std::string& dispatch, const Size&)>;
 
@@ -80,8 +80,8 @@ class Field {
   }
 
   Result race(const Racer& racer, const std::string& jitter, int seeds) {
-    const std::vector<simulate::Outcome>& fixed = fixed_runs(racer.memory, jitter, seeds);
-    simulate::Contestant& hint = contestant(
+    const std::vector<optimise::Outcome>& fixed = fixed_runs(racer.memory, jitter, seeds);
+    optimise::Contestant& hint = contestant(
         std::string(class_of(racer.memory).name) + racer.dispatch + (racer.learns ? "" : " fixed") +
             (racer.pyramid ? " pyramid " : " ") + racer.variant + " " + jitter,
         [&] { return racing_program(racer, size_); }, generated_for(racer));
@@ -92,10 +92,10 @@ class Field {
     std::int64_t tasks = 0;
     for (int i = 0; i < seeds; ++i) {
       const int seed = first_ + i;
-      const simulate::Outcome& a = fixed[static_cast<std::size_t>(i)];
-      const simulate::Outcome b = run(hint, jitter, seed);
+      const optimise::Outcome& a = fixed[static_cast<std::size_t>(i)];
+      const optimise::Outcome b = run(hint, jitter, seed);
       if (i == 0 && generated_for(racer).facts != nullptr) {
-        simulate::Contestant table(racing_program(racer, size_), size_.microbatches);
+        optimise::Contestant table(racing_program(racer, size_), size_.microbatches);
         if (run(table, jitter, seed).makespan != b.makespan) {
           throw std::runtime_error(racer.name + ": generated and made at run time, they differ");
         }
@@ -110,7 +110,7 @@ class Field {
       notices += b.notices;
       tasks += b.tasks;
     }
-    result.gain = simulate::gain_of(logs);
+    result.gain = optimise::gain_of(logs);
     result.fixed = std::exp(fixed_logs / seeds);
     result.notices = static_cast<double>(notices) / static_cast<double>(tasks);
     return result;
@@ -124,25 +124,25 @@ class Field {
   }
 
   template <class Make>
-  simulate::Contestant& contestant(const std::string& name, const Make& make,
+  optimise::Contestant& contestant(const std::string& name, const Make& make,
                                    const Generated& generated) {
-    std::unique_ptr<simulate::Contestant>& slot = contestants_[name];
+    std::unique_ptr<optimise::Contestant>& slot = contestants_[name];
     if (slot) return *slot;
     slot = generated.facts == nullptr
-               ? std::make_unique<simulate::Contestant>(make(), size_.microbatches)
-               : std::make_unique<simulate::Contestant>(make(), size_.microbatches,
+               ? std::make_unique<optimise::Contestant>(make(), size_.microbatches)
+               : std::make_unique<optimise::Contestant>(make(), size_.microbatches,
                                                         *generated.facts, generated.make);
     return *slot;
   }
 
-  const std::vector<simulate::Outcome>& fixed_runs(Memory memory, const std::string& jitter,
+  const std::vector<optimise::Outcome>& fixed_runs(Memory memory, const std::string& jitter,
                                                    int seeds) {
     const char* name = class_of(memory).fixed;
-    std::vector<simulate::Outcome>& runs = fixed_runs_[{name, jitter}];
+    std::vector<optimise::Outcome>& runs = fixed_runs_[{name, jitter}];
     const auto of =
         std::find_if(std::begin(kClasses), std::end(kClasses),
                      [&](const MemoryClass& c) { return std::string(c.fixed) == name; });
-    simulate::Contestant& fixed = contestant(
+    optimise::Contestant& fixed = contestant(
         name, [&] { return fixed_program(memory, size_); },
         find_ ? find_(of->memory, "", size_) : Generated{});
     for (int i = static_cast<int>(runs.size()); i < seeds; ++i) {
@@ -151,12 +151,12 @@ class Field {
     return runs;
   }
 
-  simulate::Outcome run(simulate::Contestant& who, const std::string& jitter, int seed) {
+  optimise::Outcome run(optimise::Contestant& who, const std::string& jitter, int seed) {
     simulate::TimingOptions options = options_;
     if (const core::Status s = simulate::Jitter::parse(jitter, options.jitter); !s.ok()) {
       throw std::runtime_error(s.message());
     }
-    simulate::Outcome outcome = who.run(options, static_cast<std::uint64_t>(seed));
+    optimise::Outcome outcome = who.run(options, static_cast<std::uint64_t>(seed));
     if (!outcome.failure.empty()) throw std::runtime_error(outcome.failure);
     return outcome;
   }
@@ -183,8 +183,8 @@ class Field {
   FindGenerated find_;
   int first_ = 1;
   simulate::TimingOptions options_;
-  std::map<std::string, std::unique_ptr<simulate::Contestant>> contestants_;
-  std::map<std::pair<std::string, std::string>, std::vector<simulate::Outcome>> fixed_runs_;
+  std::map<std::string, std::unique_ptr<optimise::Contestant>> contestants_;
+  std::map<std::pair<std::string, std::string>, std::vector<optimise::Outcome>> fixed_runs_;
 };
 
 }  // namespace ripeline::bench

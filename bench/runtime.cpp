@@ -36,9 +36,9 @@
 #include "bf_2.h"
 #include "bf_4.h"
 #include "lower/facts.h"
-#include "runtime/place.h"
-#include "runtime/transport/local.h"
-#include "runtime/transport/socket.h"
+#include "runtime/network/local.h"
+#include "runtime/network/place.h"
+#include "runtime/network/socket.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -84,7 +84,7 @@ class EmptyWork final : public runtime::Work {
   }
 
  private:
-  runtime::HostPlace place_;
+  runtime::network::HostPlace place_;
   std::size_t bytes_;
   std::chrono::nanoseconds time_;
   runtime::Bytes buffer_;
@@ -128,7 +128,7 @@ std::vector<double> run_rank(core::Arbiter& arbiter, runtime::Transport& transpo
   std::vector<double> result;
   std::vector<runtime::Blob> all;
   for (int step = 0; step < kWarmUp + steps; ++step) {
-    runtime::StepReport report;
+    runtime::process::StepReport report;
     require(run.gather("the next step", {}, all));
     require(worker.step(step, kMicrobatches, report));
     const std::chrono::duration<double, std::micro> time = report.duration;
@@ -171,12 +171,12 @@ std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) 
   for (int rank = 0; rank < ranks; ++rank) {
     pids.push_back(in_process([&] {
       const auto arbiter = make(rank);
-      runtime::SocketOptions options;
+      runtime::network::SocketOptions options;
       options.rank = rank;
       options.ranks = ranks;
       options.program_hash = arbiter->facts().hash;
       std::unique_ptr<runtime::Transport> transport;
-      require(runtime::connect_in_folder(options, folder, transport));
+      require(runtime::network::connect_in_folder(options, folder, transport));
       std::vector<double> result = run_rank(*arbiter, *transport, steps);
       if (rank == 0) transfer(ends[1], result.data(), result.size() * sizeof(double), true);
     }));
@@ -191,7 +191,7 @@ std::vector<double> over_sockets(int ranks, const MakeArbiter& make, int steps) 
 }
 
 std::vector<double> over_threads(int ranks, const MakeArbiter& make, int steps) {
-  auto group = runtime::make_local_group(ranks);
+  auto group = runtime::network::make_local_group(ranks);
   std::vector<double> result;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -274,13 +274,13 @@ double step_of(const Load& load, const Way& way) {
   for (int rank = 0; rank < kLoadRanks; ++rank) {
     pids.push_back(in_process([&] {
       const auto arbiter = loaded(load, rank);
-      runtime::SocketOptions options;
+      runtime::network::SocketOptions options;
       options.rank = rank;
       options.ranks = kLoadRanks;
       options.program_hash = arbiter->facts().hash;
       options.kernel_bytes = way.kernel_bytes;
       std::unique_ptr<runtime::Transport> transport;
-      require(runtime::connect_in_folder(options, folder, transport));
+      require(runtime::network::connect_in_folder(options, folder, transport));
       EmptyWork work(load.bytes, load.task);
       runtime::Run run(*transport);
       std::unique_ptr<runtime::TaskEngine> engine;
@@ -295,7 +295,7 @@ double step_of(const Load& load, const Way& way) {
       for (int step = 0; step < 2; ++step) {
         require(run.gather("the next step", {}, all));
         const Clock::time_point begin = Clock::now();
-        runtime::StepReport report;
+        runtime::process::StepReport report;
         require(worker.step(step, kLoadMicrobatches, report));
         require(run.gather("its end", {}, all));
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "bench/awake.h"
-#include "runtime/folder_store.h"
-#include "runtime/transport/socket.h"
-#include "runtime/transport/ucx.h"
+#include "runtime/network/folder_store.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/ucx.h"
 
 namespace ripeline {
 namespace {
@@ -62,22 +62,22 @@ void require(const core::Status& status) {
 }
 
 std::unique_ptr<runtime::Transport> connect(const Way& way, const std::string& folder, int rank) {
-  runtime::SocketOptions options;
+  runtime::network::SocketOptions options;
   options.rank = rank;
   options.ranks = 2;
   std::unique_ptr<runtime::Transport> transport;
   if (way.address == nullptr) {
-    require(runtime::connect_in_folder(options, folder, transport));
+    require(runtime::network::connect_in_folder(options, folder, transport));
   } else {
     options.address = way.address;
-    std::unique_ptr<runtime::FolderStore> store;
-    require(runtime::FolderStore::open(folder, store));
-    require(runtime::connect_sockets(options, std::move(store), transport));
+    std::unique_ptr<runtime::network::FolderStore> store;
+    require(runtime::network::FolderStore::open(folder, store));
+    require(runtime::network::connect_sockets(options, std::move(store), transport));
   }
   if (way.transports == nullptr) return transport;
   setenv("UCX_TLS", way.transports, 1);
   setenv("UCX_NET_DEVICES", way.devices, 1);
-  require(runtime::connect_ucx({}, transport));
+  require(runtime::network::connect_ucx({}, transport));
   return transport;
 }
 
@@ -184,7 +184,7 @@ Times measure(const Way& way) {
 Times measure_raw() {
   std::array<int, 2> sockets{};
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) fail("cannot make sockets");
-  const int bytes = runtime::SocketOptions{}.kernel_bytes;
+  const int bytes = runtime::network::SocketOptions{}.kernel_bytes;
   for (const int socket : sockets) {
     if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
       setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -210,7 +210,7 @@ void run() {
   for (int round = 0; round < kRounds; ++round) {
     raw.push_back(measure_raw());
     for (std::size_t way = 0; way < kWays.size(); ++way) {
-      if (kWays[way].transports != nullptr && !runtime::has_ucx()) continue;
+      if (kWays[way].transports != nullptr && !runtime::network::has_ucx()) continue;
       rounds[way].push_back(measure(kWays[way]));
     }
   }

@@ -85,10 +85,10 @@ void interleaved_64_2(benchmark::State& state) { verdict(state, interleaved(64, 
 
 void wire_graph(benchmark::State& state) {
   const spec::Program program = compiled(with_count(library("1f1b"), "512"), 128);
-  const verify::WireProgram wire = verify::wire_program(program, 512, verify::WireStreams::apart);
+  const wire::WireProgram wire = wire::wire_program(program, 512, wire::WireStreams::apart);
   for (auto _ : state) {
-    const verify::WireVerdict said = verify::judge_wire(wire);
-    if (said.kind != verify::WireVerdict::Kind::safe) state.SkipWithError("not safe");
+    const wire::WireVerdict said = wire::judge_wire(wire);
+    if (said.kind != wire::WireVerdict::Kind::safe) state.SkipWithError("not safe");
   }
 }
 

@@ -14,10 +14,11 @@
 #include "verify/solver/solver.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using Json = nlohmann::json;
 using spec::Program;
+using verify::Outcome;
 
 namespace {
 
@@ -51,7 +52,7 @@ Json claim_json(const Program& program, const Claim& claim) {
 
 // A refutation of `once` needs no run: the order itself shows it.
 bool has_run(const Claim& claim) {
-  return claim.outcome == Outcome::refuted && claim.obligation != ObligationKind::once;
+  return claim.outcome == Outcome::refuted && claim.obligation != verify::ObligationKind::once;
 }
 
 std::string slug(const std::string& name) {
@@ -69,10 +70,9 @@ std::string slug(const std::string& name) {
 
 // Adds what the program is made from: its tree, and the one file that is read among those that its
 // orders name.
-void add_sources(const spec::Source& source, const spec::ElaborateOptions& options,
+void add_sources(const spec::ast::Pipeline& tree, const spec::ElaborateOptions& options,
                  const Program& program, Files& files) {
-  const auto tree = spec::parse(source);
-  files[kProgramFile] = spec::print(tree.value());
+  files[kProgramFile] = spec::print(spec::narrowed(tree, options));
   for (const spec::Order& order : program.orders) {
     if (order.rows.empty()) continue;
     const auto read = options.read_file(*order.file);
@@ -80,9 +80,10 @@ void add_sources(const spec::Source& source, const spec::ElaborateOptions& optio
   }
 }
 
-void add_manifest(Json manifest, const Verdict& verdict, const std::string& tool, Files& files) {
+void add_manifest(Json manifest, const verify::Verdict& verdict, const std::string& tool,
+                  Files& files) {
   Json reasons = Json::object();
-  for (const Obligation& o : verdict.obligations) {
+  for (const verify::Obligation& o : verdict.obligations) {
     if (!o.reason.empty()) reasons[name_of(o.kind)] = o.reason;
   }
   manifest["unchecked"] = {
@@ -121,7 +122,9 @@ std::string query_path(const Evidence& evidence, std::size_t question) {
 std::string graph_path(int microbatches) {
   return fmt::format("graphs/microbatches-{}.txt", microbatches);
 }
-std::string run_path(ObligationKind obligation) { return "runs/" + name_of(obligation) + ".json"; }
+std::string run_path(verify::ObligationKind obligation) {
+  return "runs/" + name_of(obligation) + ".json";
+}
 
 std::vector<std::string> source_paths(const Program& program) {
   std::vector<std::string> paths = {kProgramFile};
@@ -203,7 +206,8 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
             {"microbatches", range_text(program.microbatches)}}},
           {"verdict", name_of(worst_of(statement.claims))},
           {"obligations", std::move(obligations)},
-          {"assumptions", statement.depth ? statement.depth->assumptions : assumptions_of(program)},
+          {"assumptions",
+           statement.depth ? statement.depth->assumptions : verify::assumptions_of(program)},
           {"queries", std::move(queries)},
           {"graphs", std::move(graphs)},
           {"states", std::move(states)},
@@ -213,17 +217,18 @@ Json manifest_of(const Statement& statement, const Program& program, const Evide
 }
 
 Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& options,
-                     const Program& program, const Verdict& verdict, const std::string& tool) {
+                     const Program& program, const verify::Verdict& verdict,
+                     const std::string& tool) {
   const Statement statement{options, claims_of(program, verdict)};
   const Evidence evidence = evidence_for(program, statement.claims);
   Files files = derived_files(statement.claims, evidence);
-  add_sources(source, options, program, files);
+  add_sources(spec::parse(source).value(), options, program, files);
   for (const GraphEvidence& g : evidence.graphs) {
     files[graph_path(g.microbatches)] += graph_witness(program, g.microbatches);
   }
   const Json report = report_json(program, source, verdict);
-  for (std::size_t i = 0; i < kObligationKinds.size(); ++i) {
-    const std::string path = run_path(kObligationKinds[i]);
+  for (std::size_t i = 0; i < verify::kObligationKinds.size(); ++i) {
+    const std::string path = run_path(verify::kObligationKinds[i]);
     if (files.count(path) > 0) files[path] = run_file(program, report.at("obligations").at(i));
   }
   add_manifest(manifest_of(statement, program, evidence, files), verdict, tool, files);
@@ -231,20 +236,20 @@ Files certificate_of(const spec::Source& source, const spec::ElaborateOptions& o
 }
 
 Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
-                     const spec::ElaborateOptions& options, const DepthVerdict& depth,
+                     const spec::ElaborateOptions& options, const verify::DepthVerdict& depth,
                      const std::string& tool, std::uint64_t solver_steps) {
   Statement statement{options, claims_of(depth.sample, depth.verdict)};
   const auto evidence =
       depth_evidence(tree, source, options, [&](std::size_t, const std::string& smtlib) {
-        return solve(smtlib, solver_steps) == Answer::unsat;
+        return verify::solve(smtlib, solver_steps) == verify::Answer::unsat;
       });
   statement.depth = {depth.verdict.every_rank_from.value_or(1), evidence.value().answers,
                      depth.verdict.assumptions};
   const Evidence found = evidence_for(evidence.value(), statement.claims);
   Files files = derived_files(statement.claims, found);
-  add_sources(source, options, depth.sample, files);
+  add_sources(tree, options, depth.sample, files);
   add_manifest(manifest_of(statement, depth.sample, found, files), depth.verdict, tool, files);
   return files;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

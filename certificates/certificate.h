@@ -1,11 +1,11 @@
-// Certificate: a verdict with what others need to check it, as files.
+// Certificate: a verdict, as files with all that others need to check it.
 //
 //   certificate.json       the manifest: program, claims, what they rest on, a hash of each file
 //   program.ripe           the program in the canonical layout
 //   order.csv              the bytes of the file that its order or its hint is read from
-//   invariant.txt, .smt2   of proofs by counters: what each state that is reached satisfies
+//   invariant.txt, .smt2   for proofs by counters: the facts that every reachable state satisfies
 //   queries/*.smt2         each question of a proof, for any solver
-//   graphs/*.txt           of committed orders, count by count: every edge and a topological order,
+//   graphs/*.txt           for committed orders, one per count: every edge and a topological order,
 //                          or a cycle
 //   runs/*.json            the run of each refutation
 // docs/certificates.md says what each field means. No dates and no paths: the same verdict gives
@@ -29,24 +29,25 @@
 #include "verify/every_depth.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
-// Path in the certificate's folder, with `/`, to content.
+// Maps a path in the certificate's folder, with `/`, to the file's content.
 using Files = std::map<std::string, std::string>;
 
 inline constexpr const char* kManifest = "certificate.json";
 inline constexpr const char* kProgramFile = "program.ripe";
 inline constexpr const char* kOrderFile = "order.csv";
 
-// `source` and `options` are what `program` was compiled from, `tool` is this program's version.
+// `program` was compiled from `source` and `options`; `tool` is the version of this tool.
 [[nodiscard]] Files certificate_of(const spec::Source& source,
                                    const spec::ElaborateOptions& options,
-                                   const spec::Program& program, const Verdict& verdict,
+                                   const spec::Program& program, const verify::Verdict& verdict,
                                    const std::string& tool);
-// For every number of ranks. Asks Z3 the questions once more, as they are written.
+// A certificate for every number of ranks. Asks Z3 each written question once more.
 [[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
-                                   const spec::ElaborateOptions& options, const DepthVerdict& depth,
-                                   const std::string& tool, std::uint64_t solver_steps);
+                                   const spec::ElaborateOptions& options,
+                                   const verify::DepthVerdict& depth, const std::string& tool,
+                                   std::uint64_t solver_steps);
 
 // --- what recheck shares ---
 
@@ -57,24 +58,24 @@ struct EveryDepth {
   std::vector<std::string> assumptions{};  // about the program with a few more ranks
 };
 
-// The part of a manifest that cannot be derived.
+// The fields of a manifest that cannot be derived from the others.
 struct Statement {
   spec::ElaborateOptions options;
   std::vector<Claim> claims;
   std::optional<EveryDepth> depth = {};
 };
 
-// The files that follow from program and claims: all but the manifest and what the program is made
-// from. Graphs lack their witness, and runs are empty.
+// The files that follow from program and claims: all except the manifest and the program's sources.
+// Graphs lack their witness, and runs are empty.
 [[nodiscard]] Files derived_files(const std::vector<Claim>& claims, const Evidence& evidence);
-// program.ripe, and order.csv if it reads a file.
+// The paths of the program's sources: program.ripe, and order.csv if the program reads a file.
 [[nodiscard]] std::vector<std::string> source_paths(const spec::Program& program);
-// The manifest that goes with these files, but for its field `unchecked`.
+// The manifest that goes with these files, without its field `unchecked`.
 [[nodiscard]] nlohmann::json manifest_of(const Statement& statement, const spec::Program& program,
                                          const Evidence& evidence, const Files& files);
-[[nodiscard]] Outcome worst_of(const std::vector<Claim>& claims);
+[[nodiscard]] verify::Outcome worst_of(const std::vector<Claim>& claims);
 [[nodiscard]] std::string query_path(const Evidence& evidence, std::size_t question);
 [[nodiscard]] std::string graph_path(int microbatches);
-[[nodiscard]] std::string run_path(ObligationKind obligation);
+[[nodiscard]] std::string run_path(verify::ObligationKind obligation);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

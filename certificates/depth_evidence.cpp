@@ -10,7 +10,7 @@
 #include "verify/solver/solver.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 spec::Result<DepthEvidence> depth_evidence(
     const spec::ast::Pipeline& pipeline, const spec::Source& source,
@@ -18,16 +18,17 @@ spec::Result<DepthEvidence> depth_evidence(
     const std::function<bool(std::size_t number, const std::string& smtlib)>& has_no_model) {
   DepthEvidence found;
   std::set<std::string> known;
-  const auto use = SolverUse::asking(
-      [&](const std::string& query, const Solver& solver, const std::vector<Term>& extra) {
+  const auto use =
+      verify::SolverUse::asking([&](const std::string& query, const verify::Solver& solver,
+                                    const std::vector<verify::Term>& extra) {
         Question question = question_of(query, solver, extra, solver.required(), false);
         if (!has_no_model(found.answers.size(), question.smtlib)) {
           found.answers += 'o';
-          return Answer::unknown;
+          return verify::Answer::unknown;
         }
         found.answers += 'u';
         if (known.insert(question.smtlib).second) found.questions.push_back(std::move(question));
-        return Answer::unsat;
+        return verify::Answer::unsat;
       });
   auto derived = judge_every_depth(pipeline, source, options, use);
   if (!derived.ok()) return derived.errors();
@@ -40,10 +41,12 @@ Evidence evidence_for(const DepthEvidence& depth, const std::vector<Claim>& clai
   evidence.questions = depth.questions;
   for (const Claim& claim : claims) {
     const auto& all = depth.derived.verdict.obligations;
-    const bool follows = std::any_of(all.begin(), all.end(), [&](const Obligation& o) {
-      return o.kind == claim.obligation && o.outcome == Outcome::proved && o.method == claim.method;
+    const bool follows = std::any_of(all.begin(), all.end(), [&](const verify::Obligation& o) {
+      return o.kind == claim.obligation && o.outcome == verify::Outcome::proved &&
+             o.method == claim.method;
     });
-    if (claim.outcome == Outcome::unknown || (claim.outcome == Outcome::proved && follows))
+    if (claim.outcome == verify::Outcome::unknown ||
+        (claim.outcome == verify::Outcome::proved && follows))
       continue;
     evidence.gaps.push_back(
         fmt::format("`{}` does not follow for every number of ranks.", name_of(claim.obligation)));
@@ -51,4 +54,4 @@ Evidence evidence_for(const DepthEvidence& depth, const std::vector<Claim>& clai
   return evidence;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

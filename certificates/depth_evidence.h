@@ -1,8 +1,8 @@
-// DepthEvidence: what a proof for every number of ranks rests on.
+// DepthEvidence: the evidence for a proof for every number of ranks.
 //
-// The encoder of verify/depth/ is run with answers instead of a solver: which of its questions has
-// no model, in the order in which it asks. All that it concludes it concludes from those, so they
-// are the evidence. Nothing is solved here. Pure; never throws but for want of memory.
+// The encoder of verify/depth/ is run with answers in place of a solver: which of its questions
+// have no model, in the order in which it asks. It draws all conclusions from these answers, so
+// they are the evidence. Nothing is solved here. Pure; throws only for want of memory.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,20 @@
 #include "spec/elaborate.h"
 #include "verify/every_depth.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 struct DepthEvidence {
-  DepthVerdict derived;
-  std::string answers;              // a letter for each question: u, it has no model; o, left open
-  std::vector<Question> questions;  // those without a model, each once
+  verify::DepthVerdict derived;
+  std::string answers;              // a letter per question: u if it has no model, o if left open
+  std::vector<Question> questions;  // the questions without a model, each once
 };
-// `has_no_model` is told the number of the question, from 0, and its text.
+// `has_no_model` answers for the question with this number, from 0, and this text.
 [[nodiscard]] spec::Result<DepthEvidence> depth_evidence(
     const spec::ast::Pipeline& pipeline, const spec::Source& source,
     const spec::ElaborateOptions& options,
     const std::function<bool(std::size_t number, const std::string& smtlib)>& has_no_model);
 
-// The questions, and a gap for each claim that they do not lead to.
+// The questions, and a gap for each claim that does not follow from them.
 [[nodiscard]] Evidence evidence_for(const DepthEvidence& depth, const std::vector<Claim>& claims);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -16,13 +16,17 @@
 #include "verify/solver/solver.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using spec::Program;
+using verify::Method;
+using verify::ObligationKind;
+using verify::Outcome;
+using verify::Term;
 
 namespace {
 
-std::string linear_text(const Program& program, const Linear& linear) {
+std::string linear_text(const Program& program, const verify::Linear& linear) {
   std::string text;
   const auto add = [&](std::int64_t factor, const std::string& name) {
     if (factor == 0) return;
@@ -105,7 +109,7 @@ class EvidenceBuilder {
       return gap(
           fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", name_of(what)));
     }
-    // An order's other proofs hold of orders that have each task once.
+    // Other proofs about an order hold only for orders that have each task once.
     if (in_order && what != ObligationKind::once && what != ObligationKind::collectives &&
         !once_is_proved()) {
       return gap(fmt::format("`{}` rests on `once`, which is not proved.", name_of(what)));
@@ -113,13 +117,13 @@ class EvidenceBuilder {
     if (what == ObligationKind::deadlock && !of_all_replicas()) return;
     if (what == ObligationKind::collectives && replicas_agree()) {
       ask_whether_two_part(spec::Agree::intersection, "replicas");
-      // Members that issue none have nothing to add.
+      // Members that issue no collectives have nothing to add.
       if (how == Method::induction && (!group() || !conditions_.has_collectives())) return;
     }
     if (group() && what == ObligationKind::collectives) return agreement(how);
     if (group() && what == ObligationKind::deadlock && !of_all_members(claim)) return;
     if (how == Method::structure) {
-      // By how programs are made: see Judge in verify/judge/judge.h.
+      // These obligations hold by construction: see Judge in verify/judge/judge.h.
       const bool holds = what == ObligationKind::collectives ||
                          (what == ObligationKind::messages && once_is_proved()) ||
                          (what == ObligationKind::once && !in_order) ||
@@ -141,7 +145,7 @@ class EvidenceBuilder {
 
   bool group() const { return program_.tensor_parallel.members > 1; }
 
-  // Why the members of a group issue the same collectives: see verify/group/group_judge.h.
+  // Evidence that a group's members issue the same collectives: see verify/group/group_judge.h.
   void agreement(Method how) {
     const bool none = !conditions_.has_collectives() || program_.dispatch.in_order;
     if (how == Method::structure && none) return;
@@ -156,8 +160,8 @@ class EvidenceBuilder {
   }
 
   void ask_whether_two_part(spec::Agree agree, const char* who) {
-    Solver solver(SolverUse::writing());
-    const Protocol protocol = right_protocol(agree);
+    verify::Solver solver(verify::SolverUse::writing());
+    const verify::Protocol protocol = verify::right_protocol(agree);
     const Term part = two_members_part(protocol, solver);
     agreement_.push_back(
         question_of(fmt::format("collectives: {}, two {} part", protocol.name, who), solver, {part},
@@ -166,7 +170,7 @@ class EvidenceBuilder {
 
   bool replicas_agree() const { return reductions_.any() && !reductions_.in_order(); }
 
-  // Whether the proof for one replica is one for all: see verify/group/replica_judge.h.
+  // True if the proof for one replica holds for all: see verify/group/replica_judge.h.
   bool of_all_replicas() {
     if (!reductions_.any()) return true;
     const Claim* collectives = claim_of(ObligationKind::collectives);
@@ -181,7 +185,7 @@ class EvidenceBuilder {
     return true;
   }
 
-  // False: nothing more is to be said of one member.
+  // False if no evidence about one member is needed in addition.
   bool of_all_members(const Claim& claim) {
     if (!conditions_.has_collectives()) return true;
     const Claim* collectives = claim_of(ObligationKind::collectives);
@@ -234,7 +238,7 @@ class EvidenceBuilder {
     return rest;
   }
 
-  // Guards keep to the capacities; nothing else is claimed.
+  // True if only capacities are claimed, which the guards enforce.
   bool only_capacities(const Claim& claim) const {
     return program_.dispatch.in_order && program_.assertions.empty() &&
            peaks_are_capacities(program_, claim);
@@ -257,15 +261,15 @@ class EvidenceBuilder {
 
   // --- readiness-first dispatch ---
 
-  CounterQueries& counters() {
+  verify::CounterQueries& counters() {
     if (!counters_) {
-      classes_ = by_classes(program_);
-      counters_.emplace(classes_ ? classes_->program : program_, SolverUse::writing());
+      classes_ = verify::by_classes(program_);
+      counters_.emplace(classes_ ? classes_->program : program_, verify::SolverUse::writing());
     }
     return *counters_;
   }
 
-  // For all counts by counters, but for those whose states were all visited.
+  // Asks about all counts by counters, except counts whose states were all visited.
   void ready(const Claim& claim, Term bad, const std::string& name) {
     std::vector<Term> terms = {bad};
     if (claim.method == Method::states) {
@@ -292,16 +296,16 @@ class EvidenceBuilder {
         beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
       }
       const auto& peak = at(claim.peaks, p);
-      // Only with method `states` do guards keep to the capacities: Machine does so itself (below).
+      // With method `states` Machine enforces the capacities (below): guards need not be shown to.
       const bool guarded = claim.method == Method::states && peak == capacity;
       if (peak && !guarded) {
         above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
       }
     }
-    for (const AssertedBound& b : asserted.value()) {
+    for (const verify::AssertedBound& b : asserted.value()) {
       broken.push_back(counters().start_above(b.pool, b.bound));
     }
-    // Machine, which the states are visited with, keeps to the capacities itself.
+    // Machine, by which the states are visited, enforces the capacities itself.
     if (claim.method == Method::counters && !beyond.empty()) {
       ask("memory: a capacity exceeded", {counters().solver().any_of(beyond)});
     }
@@ -312,14 +316,14 @@ class EvidenceBuilder {
   }
 
   void ask(const std::string& name, std::vector<Term> terms) {
-    if (const auto beyond = beyond_counters(counters().program())) {
+    if (const auto beyond = verify::beyond_counters(counters().program())) {
       return gap("Counts cannot follow the program: " + *beyond + ".");
     }
     counters_needed_ = true;
     asked_.push_back({name, std::move(terms)});
   }
 
-  // First in the certificate: all else rests on it.
+  // The questions of the induction come first in the certificate, since all others rest on it.
   void add_induction() {
     std::vector<AskedTerms> first;
     first.push_back({"invariant: broken at the start",
@@ -333,7 +337,7 @@ class EvidenceBuilder {
           {"invariant: broken by " + counted.lane_name(lane), {counters().broken_by_start(lane)}});
     }
     asked_.insert(asked_.begin(), first.begin(), first.end());
-    for (const Linear& fact : counters().counters().invariant) {
+    for (const verify::Linear& fact : counters().counters().invariant) {
       found_.invariant.push_back("0 <= " + linear_text(counted, fact));
     }
     found_.invariant_smtlib =
@@ -344,24 +348,24 @@ class EvidenceBuilder {
   const Program& program_;
   const std::vector<Claim>& claims_;
   Evidence found_;
-  std::unique_ptr<const ByClasses> classes_;
-  std::optional<CounterQueries> counters_;  // over classes_, if there are any
-  std::vector<AskedTerms> asked_;           // in terms of counters_
+  std::unique_ptr<const verify::ByClasses> classes_;
+  std::optional<verify::CounterQueries> counters_;  // over the program of classes_, if any
+  std::vector<AskedTerms> asked_;                   // in terms of counters_
   bool counters_needed_ = false;
   std::vector<Question> agreement_;  // among members of a group
-  GroupConditions conditions_;
-  Reductions reductions_;
+  verify::GroupConditions conditions_;
+  verify::Reductions reductions_;
   OrderEvidence order_;
 };
 
 }  // namespace
 
-std::vector<Claim> claims_of(const Program& program, const Verdict& verdict) {
+std::vector<Claim> claims_of(const Program& program, const verify::Verdict& verdict) {
   std::vector<Claim> claims;
-  for (const Obligation& o : verdict.obligations) {
+  for (const verify::Obligation& o : verdict.obligations) {
     Claim claim{.obligation = o.kind, .outcome = o.outcome, .method = o.method};
     if (o.outcome == Outcome::proved) claim.counts = o.counts;
-    // Said of every number of ranks, no peaks are claimed.
+    // A claim about every number of ranks has no peaks.
     if (o.kind == ObligationKind::memory && o.outcome == Outcome::proved &&
         !verdict.every_rank_from) {
       std::map<int, std::size_t> next;
@@ -393,4 +397,4 @@ Evidence evidence_for(const Program& program, const std::vector<Claim>& claims) 
   return EvidenceBuilder(program, claims).run();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -1,9 +1,9 @@
-// Evidence: what a verdict rests on, derived from the program and the verdict's claims alone.
+// Evidence: the facts that a verdict rests on, derived from the program and the claims alone.
 //
 // Nothing is solved or searched here, and Z3 is not used: the encoder writes down every question,
-// with the answer that the claim needs. So whoever has the program can derive the same questions
-// again and compare. What a claim rests on and no question can carry is a gap; a claim with a gap
-// is not established by a certificate. Pure; never throws.
+// with the answer that the claim needs. So anyone with the program can derive the same questions
+// again and compare. A claim has a gap if it rests on something that no question can express; a
+// certificate does not establish a claim with a gap. Pure; never throws.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +14,48 @@
 #include "spec/program.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 // One line of a verdict, as far as others can check it.
 struct Claim {
-  ObligationKind obligation = ObligationKind::deadlock;
-  Outcome outcome = Outcome::unknown;
-  Method method = Method::none;
+  verify::ObligationKind obligation = verify::ObligationKind::deadlock;
+  verify::Outcome outcome = verify::Outcome::unknown;
+  verify::Method method = verify::Method::none;
   std::vector<int> counts{};  // for method states, see Obligation
-  // Per pool, of memory proved: never exceeded. Nothing: no bound is claimed.
+  // For proved memory: per pool the amount never exceeded; nothing if no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
-  std::vector<bool> by_states{};  // per pool: states show its peak, and not the method
-  int microbatches = 0;           // if refuted: its run's
+  std::vector<bool> by_states{};  // per pool: its peak is shown by states, not by the method
+  int microbatches = 0;           // if refuted: the count of its run
 };
-[[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program, const Verdict& verdict);
-// The peaks that the claim's method shows: capacities in place of those that states show.
+[[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program,
+                                           const verify::Verdict& verdict);
+// The peaks that the claim's method shows: where states show a peak, the capacity stands instead.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_method(const spec::Program& program,
                                                                        const Claim& claim);
 
-// To be asked of a solver.
+// A question for a solver.
 struct Question {
   std::string name;
   std::string smtlib;
   bool satisfiable = false;  // the answer that the claims need
 };
 
-// A committed order with one microbatch count: every task and what comes strictly before it.
+// A committed order with one microbatch count: every task, and the tasks strictly before it.
 struct GraphEvidence {
   int microbatches = 0;
   std::string text;    // `tasks`, `rank` and `need` lines; see recheck_graph.h
   bool once = false;   // claimed: the ranks' orders have each task once
   bool order = false;  // claimed: its edges have a topological order
-  bool cycle = false;  // claimed: they have a cycle
-  bool run = false;    // claimed: a run in that order keeps to what memory claims
+  bool cycle = false;  // claimed: its edges have a cycle
+  bool run = false;    // claimed: a run in that order respects the memory claim
 };
 
-// All states of one microbatch count, for a claim of method `states` or `members`, or for peaks.
+// A visit of all states with one count, for a claim by `states` or `members`, or for peaks.
 struct Exploration {
-  ObligationKind obligation = ObligationKind::deadlock;
+  verify::ObligationKind obligation = verify::ObligationKind::deadlock;
   int microbatches = 0;
   int members = 1;                                   // per rank; for method `members` the program's
-  std::vector<std::optional<std::int64_t>> peaks{};  // per pool, of memory: never exceeded
+  std::vector<std::optional<std::int64_t>> peaks{};  // per pool, for memory: never exceeded
 };
 
 struct Evidence {
@@ -67,4 +68,4 @@ struct Evidence {
 };
 [[nodiscard]] Evidence evidence_for(const spec::Program& program, const std::vector<Claim>& claims);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -8,25 +8,27 @@
 #include "verify/order/order_run.h"
 #include "verify/solver/solver.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using spec::Program;
+using verify::ObligationKind;
+using verify::Term;
 
 namespace {
 
-// Beyond this a certificate would list more tasks than anyone wants to read.
+// With more tasks a certificate would be longer than anyone wants to read.
 constexpr std::int64_t kMostTasks = 4'000'000;
-// Counts whose states are visited.
+// The most counts whose states are visited.
 constexpr std::int64_t kMostCounts = 64;
 // The most counts that questions state: at each position of an order, one per lane of its rank.
 constexpr std::int64_t kMostPlaceCounts = 2'000'000;
 
-bool too_many_places(const Program& program, const PeriodicFamily& family) {
+bool too_many_places(const Program& program, const verify::PeriodicFamily& family) {
   std::int64_t counts = 0;
-  for (const PeriodicOrder& order : family.orders) {
+  for (const verify::PeriodicOrder& order : family.orders) {
     for (int rank = 0; rank < program.ranks; ++rank) {
       std::int64_t places = 1;
-      for (const PeriodicRun& run : at(order.ranks, rank)) places += size_of(run.lanes);
+      for (const verify::PeriodicRun& run : at(order.ranks, rank)) places += size_of(run.lanes);
       counts += places * (program.first_lane(rank + 1) - program.first_lane(rank));
       if (counts > kMostPlaceCounts) return true;
     }
@@ -36,8 +38,8 @@ bool too_many_places(const Program& program, const PeriodicFamily& family) {
 
 }  // namespace
 
-Question question_of(const std::string& name, const Solver& solver, const std::vector<Term>& terms,
-                     std::size_t required, bool satisfiable) {
+Question question_of(const std::string& name, const verify::Solver& solver,
+                     const std::vector<Term>& terms, std::size_t required, bool satisfiable) {
   const std::string title =
       fmt::format("{}\n; {} when the claim is right", name, satisfiable ? "sat" : "unsat");
   return {name, solver.script(title, terms, required), satisfiable};
@@ -75,20 +77,23 @@ bool peaks_are_capacities(const Program& program, const Claim& claim) {
   return true;
 }
 
-OrderEvidence::Cuts::Cuts(const Program& program) : queries(program, SolverUse::writing()) {}
-OrderEvidence::Cuts::Cuts(const Program& program, const PeriodicFamily& family,
+OrderEvidence::Cuts::Cuts(const Program& program)
+    : queries(program, verify::SolverUse::writing()) {}
+OrderEvidence::Cuts::Cuts(const Program& program, const verify::PeriodicFamily& family,
                           std::int64_t remainder)
-    : queries(program, SolverUse::writing(), family, remainder),
+    : queries(program, verify::SolverUse::writing(), family, remainder),
       which(fmt::format(", remainder {} of {}", remainder, family.period)) {}
 
 bool OrderEvidence::proved(const Claim& claim) {
   const bool asked =
       claim.obligation == ObligationKind::deadlock || claim.obligation == ObligationKind::memory;
-  if (claim.method == Method::states && asked) {
+  if (claim.method == verify::Method::states && asked) {
     by_states(claim);
-  } else if (claim.method == Method::cuts && (asked || claim.obligation == ObligationKind::once)) {
+  } else if (claim.method == verify::Method::cuts &&
+             (asked || claim.obligation == ObligationKind::once)) {
     by_cuts(claim);
-  } else if (claim.method == Method::graph && (asked || claim.obligation == ObligationKind::once)) {
+  } else if (claim.method == verify::Method::graph &&
+             (asked || claim.obligation == ObligationKind::once)) {
     by_graph(claim);
   } else {
     return false;
@@ -100,10 +105,10 @@ void OrderEvidence::refuted(const Claim& claim) {
   if (has_cycle(program_, claim.microbatches)) graphs_[claim.microbatches].cycle = true;
 }
 
-// Whether there is something to ask; a gap otherwise.
+// True if there are queries for the solver; otherwise records a gap in the evidence.
 bool OrderEvidence::make_cuts() {
   if (!cuts_.empty()) return true;
-  if (const auto why = beyond_cuts(program_)) {
+  if (const auto why = verify::beyond_cuts(program_)) {
     gap("Cuts cannot follow the program: " + why->message + ".");
     return false;
   }
@@ -115,9 +120,9 @@ bool OrderEvidence::make_cuts() {
       cuts_.front().asked.push_back({"places: some cut", {}, true});
       return true;
     }
-    cuts_.clear();  // but they may be linear for each remainder
+    cuts_.clear();  // perhaps they are linear for each remainder
   }
-  const PeriodicFamily family = periodic_family(program_, order);
+  const verify::PeriodicFamily family = verify::periodic_family(program_, order);
   if (!family.problem.empty()) {
     gap("The order has no period: " + family.problem + ".");
     return false;
@@ -136,7 +141,7 @@ bool OrderEvidence::make_cuts() {
 void OrderEvidence::by_cuts(const Claim& claim) {
   if (!make_cuts()) return;
   for (Cuts& cuts : cuts_) ask_cuts(claim, cuts);
-  // With streams, each count below first_by_cuts_ is judged by itself, by its graph.
+  // With streams, each count below first_by_cuts_ is judged by its own graph.
   if (first_by_cuts_ > program_.microbatches.min) by_graph_until(claim, first_by_cuts_);
 }
 
@@ -153,12 +158,12 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
     ask("deadlock: a stuck cut", cuts.queries.stuck_cut());
     if (!program_.inboxes.empty()) ask("deadlock: an inbox overfull", cuts.queries.overfull());
   } else if (claim.obligation == ObligationKind::memory) {
-    Solver& solver = cuts.queries.solver();
+    verify::Solver& solver = cuts.queries.solver();
     const auto asserted = asserted_bounds(program_, solver, cuts.queries.microbatches());
     if (!asserted.ok()) return gap("An asserted bound is not linear.");
     std::vector<Term> broken;
     std::vector<Term> above;
-    for (const AssertedBound& b : asserted.value()) {
+    for (const verify::AssertedBound& b : asserted.value()) {
       broken.push_back(cuts.queries.above(b.pool, b.bound));
     }
     for (int p = 0; p < size_of(program_.pools); ++p) {
@@ -170,7 +175,7 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
   }
 }
 
-// Every state of every count: what Machine does under the order, whatever the timing.
+// Visits every state of every count: all that Machine does under the order, whatever the timing.
 void OrderEvidence::by_states(const Claim& claim) {
   const std::vector<int> counts = counts_in_range(program_);
   if (counts.empty()) return gap("Too many states would have to be visited.");
@@ -185,14 +190,15 @@ void OrderEvidence::by_graph(const Claim& claim) {
   by_graph_until(claim, std::int64_t{*range.max} + 1);
 }
 
-// A graph's one run is all there is: of memory where ranks run one task at a time, of deadlock
-// where no timing changes what runs.
+// A graph shows one run. That suffices for memory where ranks run one task at a time, and for
+// deadlock where no timing changes what runs; otherwise names the thing that it does not show.
 std::optional<std::string> OrderEvidence::beyond_graphs(const Claim& claim) const {
   if (claim.obligation == ObligationKind::memory && has_other_engines(program_)) {
     return "what several engines of a rank hold side by side";
   }
   if (claim.obligation != ObligationKind::deadlock) return std::nullopt;
-  if (const auto timing = depends_on_timing(program_)) return *timing + " on two engines, which";
+  if (const auto timing = verify::depends_on_timing(program_))
+    return *timing + " on two engines, which";
   if (!program_.inboxes.empty() && room_comes_from_elsewhere()) {
     return "how far a rank runs ahead over bounded links when another engine frees its room";
   }
@@ -239,7 +245,7 @@ void OrderEvidence::by_graph_until(const Claim& claim, std::int64_t end) {
 
 void OrderEvidence::finish() {
   for (Cuts& cuts : cuts_) {
-    Solver& solver = cuts.queries.solver();
+    verify::Solver& solver = cuts.queries.solver();
     for (const AskedTerms& a : cuts.asked) {
       const std::vector<Term> terms = a.satisfiable ? std::vector<Term>() : std::vector{a.bad};
       found_.questions.push_back(
@@ -258,4 +264,4 @@ void OrderEvidence::finish() {
   }
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -1,9 +1,9 @@
-// OrderEvidence: what claims about a committed order rest on.
+// OrderEvidence: the evidence for claims about a committed order.
 //
-// Of method `cuts` questions for all counts at once, or for each remainder of an order with
-// streams, and graphs for the counts below; of `graph` a graph for each count; of `states` a visit
-// of each count. Part of evidence.cpp, with what both parts use. Pure; the program and the evidence
-// must outlive it.
+// A claim by `cuts` has questions for all counts at once, or for each remainder of an order with
+// streams, and graphs for smaller counts; a claim by `graph` a graph for each count; a claim by
+// `states` a visit of each count. A part of evidence.cpp, with the functions that both parts use.
+// Pure; the program and the evidence must outlive it.
 #pragma once
 
 #include <list>
@@ -15,47 +15,48 @@
 #include "verify/order/cuts.h"
 #include "verify/solver/solver.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
-// --- of both dispatches ---
+// --- for both dispatches ---
 
-// `required`: how many of the solver's required terms are asked with these.
-[[nodiscard]] Question question_of(const std::string& name, const Solver& solver,
-                                   const std::vector<Term>& terms, std::size_t required,
+// `required`: how many of the solver's required terms the question includes.
+[[nodiscard]] Question question_of(const std::string& name, const verify::Solver& solver,
+                                   const std::vector<verify::Term>& terms, std::size_t required,
                                    bool satisfiable);
 [[nodiscard]] bool covers_range(const spec::Program& program, const std::vector<int>& counts);
-// Beyond what a certificate can list.
+// True if there are more tasks than a certificate can list.
 [[nodiscard]] bool too_many_tasks(const spec::Program& program, const std::vector<int>& counts);
-// All in range, if there are few; else none.
+// All counts in range, if there are few; none if there are many.
 [[nodiscard]] std::vector<int> counts_in_range(const spec::Program& program);
 [[nodiscard]] bool peaks_are_capacities(const spec::Program& program, const Claim& claim);
 
-// --- of a committed order ---
+// --- for a committed order ---
 
 class OrderEvidence {
  public:
   OrderEvidence(const spec::Program& program, Evidence& found) : program_(program), found_(found) {}
 
-  // False: the claim's method is none of these.
+  // Adds the evidence for a proved claim; false if the claim's method is none of these.
   [[nodiscard]] bool proved(const Claim& claim);
-  // For a refuted deadlock: adds the graph of its count if that has a cycle, beside the run.
+  // Adds, for a refuted deadlock, the graph of its count beside the run, if the graph has a cycle.
   void refuted(const Claim& claim);
-  // Writes the questions and the graphs. Once, after all claims.
+  // Writes the questions and the graphs. Call once, after all claims.
   void finish();
 
  private:
   struct AskedTerms {
     std::string name;
-    Term bad;
+    verify::Term bad;
     bool satisfiable = false;
   };
-  // One for all counts, or one for each remainder of an order with streams.
+  // The queries for all counts, or for one remainder of an order with streams.
   struct Cuts {
     explicit Cuts(const spec::Program& program);
-    Cuts(const spec::Program& program, const PeriodicFamily& family, std::int64_t remainder);
+    Cuts(const spec::Program& program, const verify::PeriodicFamily& family,
+         std::int64_t remainder);
 
-    CutQueries queries;
-    std::string which;  // ends a question's name
+    verify::CutQueries queries;
+    std::string which;  // the end of a question's name
     std::vector<AskedTerms> asked;
   };
 
@@ -72,8 +73,8 @@ class OrderEvidence {
   const spec::Program& program_;
   Evidence& found_;
   std::list<Cuts> cuts_;
-  std::int64_t first_by_cuts_ = 0;  // the fewest microbatches that cuts_ are for
+  std::int64_t first_by_cuts_ = 0;  // the fewest microbatches that cuts_ cover
   std::map<int, GraphEvidence> graphs_;
 };
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -7,20 +7,22 @@
 #include "verify/order/order_run.h"
 #include "verify/states/run.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using spec::Program;
+using spec::Task;
+using verify::Run;
 
 namespace {
 
-// A run of a committed order ends where a rank's next task waits for one that another rank, or the
-// same one, would do only later: from that task on, each before the next, and around.
+// A run of a committed order ends where each rank's next task waits for a task that comes later on
+// some rank. From that task back to the front of its rank, and around the ranks, this is a cycle.
 class CycleSearch {
  public:
   CycleSearch(const Program& program, int microbatches)
       : program_(program),
         microbatches_(microbatches),
-        result_(run_order(program, microbatches, Slots::unbounded)) {
+        result_(run_order(program, microbatches, verify::Slots::unbounded)) {
     if (result_.invalid || result_.finished || has_other_engines(program)) return;
     const spec::Order& order = at(program.orders, program.dispatch.order);
     done_.assign(program.lanes.size(), 0);
@@ -39,9 +41,9 @@ class CycleSearch {
     }
   }
 
-  [[nodiscard]] const OrderRunResult& result() const { return result_; }
+  [[nodiscard]] const verify::OrderRunResult& result() const { return result_; }
 
-  // Empty: there is none, so the run ends for want of room or of a task that the order lacks.
+  // The cycle; empty if there is none: the run then ends for want of room or of a task not listed.
   [[nodiscard]] std::vector<Task> find() const {
     for (int first = 0; first < size_of(rest_); ++first) {
       std::vector<int> chain;       // ranks; each waits for a task of the next
@@ -62,12 +64,12 @@ class CycleSearch {
   [[nodiscard]] std::pair<int, std::size_t> waits_for(int rank) const {
     if (at(rest_, rank).empty()) return {-1, 0};
     const Task task = at(rest_, rank).front();
-    // Beyond the last: it never starts.
+    // A task beyond the last microbatch never starts.
     if (task.microbatch >= program_.tasks_of(task.lane, microbatches_)) return {-1, 0};
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const spec::Edge& e = at(program_.edges, edge);
       const int producer = e.producer;
-      // Cycles by way of other microbatches and engines are not looked for.
+      // The search looks for no cycles through other microbatches or engines.
       if (e.of != spec::Of::same) continue;
       const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
       if (first == last || at(done_, producer) > first) continue;
@@ -83,8 +85,8 @@ class CycleSearch {
                                         const std::vector<std::size_t>& to,
                                         std::ptrdiff_t start) const {
     std::vector<Task> tasks;
-    // Against the waits: what is waited for comes before who waits. A rank whose first task is
-    // waited for adds that task alone.
+    // In the reverse order of the waits: a task comes before the task that waits for it. If a task
+    // is the first left of its rank, the rank adds that task alone.
     for (std::size_t i = chain.size(); i-- > static_cast<std::size_t>(start);) {
       const std::size_t next = i + 1 == chain.size() ? static_cast<std::size_t>(start) : i + 1;
       const auto& rest = at(rest_, chain[next]);
@@ -96,9 +98,9 @@ class CycleSearch {
 
   const Program& program_;
   int microbatches_;
-  OrderRunResult result_;
+  verify::OrderRunResult result_;
   std::vector<int> done_;                // per lane
-  std::vector<std::vector<Task>> rest_;  // per rank: what has not run, in its order
+  std::vector<std::vector<Task>> rest_;  // per rank: the tasks that have not run, in its order
 };
 
 std::string task_list(const Program& program, const std::string& word, const Run& run) {
@@ -107,8 +109,8 @@ std::string task_list(const Program& program, const std::string& word, const Run
   return line + "\n";
 }
 
-// A rendezvous: what its sender's engine does next comes after what its receiver's engine does
-// before the task that takes the message.
+// The needs from rendezvous: the sender's engine runs its next task only after the task that comes
+// before the taker on the receiver's engine.
 std::string handover_text(const Program& program, const std::vector<Run>& orders,
                           int microbatches) {
   std::string text;
@@ -134,16 +136,16 @@ std::string handover_text(const Program& program, const std::vector<Run>& orders
   return text;
 }
 
-// A message of a bounded link: who sends it, and whose start frees its slot.
+// A message of a bounded link: its sender and the task whose start frees its slot.
 struct Sent {
   Task sender;
   Task taker;
 };
 
-// Bounded links. Nothing ever waits for the slots of a `fifo` of its own whose messages are taken
-// one by one in the order in which they are sent: whoever waits for one has taken all before it.
-// If they are taken in another order, those that arrive before a message must leave it a slot. Of
-// others, no more may wait than there are slots.
+// Bounded links. If a `fifo` has slots of its own and its messages are taken one by one in the
+// order in which they are sent, nothing ever waits for a slot: a task that waits for a message has
+// all earlier ones taken. If a fifo's messages are taken in another order, those that arrive before
+// a message must leave it a slot. On other links, no more messages may wait than there are slots.
 class Links {
  public:
   Links(const Program& program, const std::vector<Run>& orders, int microbatches)
@@ -260,4 +262,4 @@ bool has_cycle(const Program& program, int microbatches) {
   return !CycleSearch(program, microbatches).find().empty();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

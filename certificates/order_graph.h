@@ -1,8 +1,8 @@
-// A committed order with one microbatch count, as a certificate's graph (recheck_graph.h has the
-// form).
+// A committed order with one microbatch count, as a certificate's graph (recheck_graph.h describes
+// the form).
 //
-// What the writer and recheck() derive alike is graph_text(); graph_witness() is what the writer
-// alone adds and check_graph() judges. Pure; throw only for want of memory.
+// The writer and recheck() both derive graph_text(); graph_witness() is added by the writer alone,
+// and check_graph() judges it. Pure; throws only for want of memory.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 #include "spec/program.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
-// Tasks, orders, needs and bounded links. Nothing: the order has no meaning for this count.
+// The tasks, orders, needs and bounded links; nothing if the order has no meaning for this count.
 [[nodiscard]] std::optional<std::string> graph_text(const spec::Program& program, int microbatches);
 
-// An `order` line, or the longest run there is, and a `cycle` line if there is a cycle.
+// The `order` line, cut short where the longest run ends, and a `cycle` line if there is a cycle.
 [[nodiscard]] std::string graph_witness(const spec::Program& program, int microbatches);
 
-// Whether the run that graph_witness() gives ends at a cycle.
+// True if the run that graph_witness() writes ends at a cycle.
 [[nodiscard]] bool has_cycle(const spec::Program& program, int microbatches);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

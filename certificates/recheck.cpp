@@ -18,10 +18,12 @@
 #include "verify/solver/solver.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using Json = nlohmann::json;
 using spec::Program;
+using verify::Answer;
+using verify::Outcome;
 
 namespace {
 
@@ -36,7 +38,7 @@ const char* word(Answer answer) {
   return answer == Answer::sat ? "sat" : answer == Answer::unsat ? "unsat" : "unknown";
 }
 
-// "/queries/3/expected" to "queries 3 expected", so that a person can find it.
+// Turns "/queries/3/expected" into "queries 3 expected", so that a person can find it.
 std::string first_difference(const Json& given, const Json& derived) {
   const Json patch = Json::diff(given, derived);
   if (patch.empty()) return {};
@@ -45,8 +47,8 @@ std::string first_difference(const Json& given, const Json& derived) {
   return path.substr(1);
 }
 
-// Where it stands among the obligations.
-constexpr auto kMemory = static_cast<std::size_t>(ObligationKind::memory);
+// The index of memory among the obligations.
+constexpr auto kMemory = static_cast<std::size_t>(verify::ObligationKind::memory);
 
 class Recheck {
  public:
@@ -117,23 +119,23 @@ class Recheck {
       statement_.options.defines[name] = value.get<std::int64_t>();
     }
     const Json& obligations = given_.at("obligations");
-    if (obligations.size() != kObligationKinds.size()) {
+    if (obligations.size() != verify::kObligationKinds.size()) {
       return reject(kManifest, "it does not list the five obligations");
     }
     for (std::size_t i = 0; i < obligations.size(); ++i) {
       const Json& o = obligations.at(i);
       const auto outcome = outcome_of(o.at("verdict").get<std::string>());
-      if (o.at("name") != name_of(kObligationKinds[i]) || !outcome) {
+      if (o.at("name") != name_of(verify::kObligationKinds[i]) || !outcome) {
         return reject(kManifest, "it does not list the five obligations");
       }
-      Claim claim{.obligation = kObligationKinds[i], .outcome = *outcome};
+      Claim claim{.obligation = verify::kObligationKinds[i], .outcome = *outcome};
       const auto name = o.at("method").get<std::string>();
-      const auto method = method_named(name);
+      const auto method = verify::method_named(name);
       if (!method) {
         unknown_method_ = fmt::format("`{}` by `{}`, and no method has this name",
                                       name_of(claim.obligation), name);
       }
-      claim.method = method.value_or(Method::none);
+      claim.method = method.value_or(verify::Method::none);
       if (o.contains("counts")) claim.counts = o.at("counts").get<std::vector<int>>();
       if (*outcome == Outcome::refuted) claim.microbatches = o.at("microbatches").get<int>();
       statement_.claims.push_back(std::move(claim));
@@ -179,10 +181,7 @@ class Recheck {
     statement_.options.read_file = [this](const std::string&) -> spec::Result<std::string> {
       const auto order = files_.find(kOrderFile);
       if (order != files_.end()) return order->second;
-      return spec::Diagnostic{.id = "input",
-                              .message = fmt::format("{} is missing", kOrderFile),
-                              .hint = {},
-                              .span = {}};
+      return spec::failure(fmt::format("{} is missing", kOrderFile));
     };
     const auto compiled = statement_.depth
                               ? derive_depth(tree.value(), source)
@@ -199,8 +198,8 @@ class Recheck {
     checked("hash " + hash);
   }
 
-  // Derives what holds for every number of ranks if each answer is as the certificate says; the
-  // last step asks the questions whose answers matter.
+  // Derives the claims for every number of ranks under the assumption that each answer is as the
+  // certificate has it; the last step asks the questions whose answers matter.
   spec::Result<Program> derive_depth(const spec::ast::Pipeline& tree, const spec::Source& source) {
     EveryDepth& given = *statement_.depth;
     auto depth = depth_evidence(
@@ -209,7 +208,7 @@ class Recheck {
         });
     if (!depth.ok()) return depth.errors();
     depth_ = std::move(depth).value();
-    const Verdict& derived = depth_->derived.verdict;
+    const verify::Verdict& derived = depth_->derived.verdict;
     given = {derived.every_rank_from.value_or(1), depth_->answers, derived.assumptions};
     return depth_->derived.sample;
   }
@@ -243,7 +242,7 @@ class Recheck {
     return true;
   }
 
-  // A graph is derived but for its witness, a run not at all: steps of their own judge these.
+  // Graphs are derived except for their witness, runs not at all: other steps judge these.
   static bool is_derived(const std::string& path, const std::string& file,
                          const std::string& content) {
     if (path.starts_with("runs/")) return true;
@@ -300,10 +299,10 @@ class Recheck {
       const std::string path = run_path(claim.obligation);
       const auto file = files_.find(path);
       std::optional<std::string> problem;
-      if (claim.obligation == ObligationKind::once) {
+      if (claim.obligation == verify::ObligationKind::once) {
         problem = confirm_not_once(*program_, claim.microbatches);
       } else if (file == files_.end()) {
-        continue;  // a gap, which the step before has named
+        continue;  // a gap, already named by the step before
       } else {
         const auto run = read_run_file(file->second, claim.obligation);
         if (!run.ok()) return reject(path, run.errors().front().message);
@@ -321,15 +320,15 @@ class Recheck {
     checked(plural(confirmed, "run") + " replayed");
   }
 
-  spec::Result<RecordedRun> read_run_file(const std::string& text,
-                                          ObligationKind obligation) const {
+  spec::Result<verify::RecordedRun> read_run_file(const std::string& text,
+                                                  verify::ObligationKind obligation) const {
     const Json file = Json::parse(text, nullptr, false);
     const spec::Diagnostic wrong{"replay-form", "it is not a run of this claim", {}, {}};
     try {
       const Json& only = file.at("obligations").at(0);
       const bool fits = file.at("obligations").size() == 1 &&
                         only.at("name") == name_of(obligation) && file.at("hash") == report_.hash;
-      return fits ? read_counterexample(*program_, only.at("counterexample")) : wrong;
+      return fits ? verify::read_counterexample(*program_, only.at("counterexample")) : wrong;
     } catch (const Json::exception&) {
       return wrong;
     }
@@ -337,8 +336,9 @@ class Recheck {
 
   void graphs() {
     const Claim& memory = statement_.claims[kMemory];
-    const bool by_graph = memory.outcome == Outcome::proved &&
-                          (memory.method == Method::graph || memory.method == Method::cuts);
+    const bool by_graph =
+        memory.outcome == Outcome::proved &&
+        (memory.method == verify::Method::graph || memory.method == verify::Method::cuts);
     const auto peaks = peaks_by_method(*program_, memory);
     for (const GraphEvidence& graph : evidence_.graphs) {
       const std::string path = graph_path(graph.microbatches);
@@ -420,4 +420,4 @@ RecheckReport recheck(const Files& files, const AskAll& ask, const RecheckLimits
   return Recheck(files, ask, limits).run();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -23,14 +23,14 @@ struct Graph {
   std::vector<Words> ranks;
   std::vector<Link> links;
   std::vector<std::pair<std::string, std::string>> edges;
-  Words listed;  // by the ranks
+  Words listed;  // the tasks of all rank lines
   Words order;
   Words cycle;
   int orders = 0;
   int cycles = 0;
 };
 
-// The number of a `slots` or `queue` line and its messages, or those of a `fifo` line.
+// Reads the slots of a `slots` or `queue` line and its messages, or the messages of a `fifo` line.
 bool read_link(const std::string& kind, const Words& rest, Graph& graph) {
   const std::size_t first = kind == "fifo" ? 0 : 1;
   if (rest.size() < first || (rest.size() - first) % 2 != 0) return false;
@@ -79,7 +79,7 @@ std::optional<std::string> read(std::string_view text, Graph& graph) {
   return std::nullopt;
 }
 
-// Where each task stands in the list. Wrong: a task twice, one that is none, or one missing.
+// The index of each task in the list; an error for a task listed twice, unknown or missing.
 std::optional<std::string> places(const Graph& graph, const Words& list, const std::string& name,
                                   std::unordered_map<std::string, std::size_t>& place) {
   for (const std::string& task : list) {
@@ -92,7 +92,7 @@ std::optional<std::string> places(const Graph& graph, const Words& list, const s
   return std::nullopt;
 }
 
-// The rank line that has all of these in this order, or none.
+// The rank line that has all of these tasks in this order, or null.
 const Words* line_with(const Graph& graph, const Words& tasks) {
   for (const Words& rank : graph.ranks) {
     std::size_t next = 0;
@@ -102,7 +102,7 @@ const Words* line_with(const Graph& graph, const Words& tasks) {
   return nullptr;
 }
 
-// Runs all that can, while one rank's tasks wait to be released one by one.
+// Runs every task that can run, while the tasks of one rank line are released one by one.
 class HeldBack {
  public:
   explicit HeldBack(const Graph& graph) : graph_(graph), after_(graph.tasks.size()) {
@@ -114,10 +114,10 @@ class HeldBack {
     }
   }
 
-  // The task before which more messages may wait than there are slots, or nothing. All tasks of
-  // the link are tasks, and no other rank takes from it.
+  // The task before which more messages may wait than there are slots, or nothing. Every sender and
+  // taker of the link must be a task, and all takers must be on the rank line `line`.
   std::string overfull(const Link& link, const Words& line) const {
-    std::vector<std::int64_t> adds(graph_.tasks.size());  // messages that wait, once the task runs
+    std::vector<std::int64_t> adds(graph_.tasks.size());  // messages that it adds to those waiting
     std::vector<bool> held(graph_.tasks.size());
     for (const std::string& task : line) held[number_.at(task)] = true;
     for (const auto& [sender, taker] : link.messages) {
@@ -152,11 +152,11 @@ class HeldBack {
   const Graph& graph_;
   std::unordered_map<std::string, std::size_t> number_;
   std::vector<std::vector<std::size_t>> after_;
-  std::vector<std::size_t> missing_;  // how many are before it
+  std::vector<std::size_t> missing_;  // per task: how many come before it
 };
 
-// The task that never gets its message, since those that arrive before it have all slots, or
-// nothing. All takers stand on the line.
+// The task that never gets its message, since messages that arrive before it have all slots;
+// nothing if there is none. All takers must be on the rank line.
 std::string without_slot(const Link& link, const Words& line) {
   std::unordered_map<std::string, std::vector<std::size_t>> taken_by;
   for (std::size_t i = 0; i < link.messages.size(); ++i) {
@@ -173,7 +173,7 @@ std::string without_slot(const Link& link, const Words& line) {
   return {};
 }
 
-// Each link: that its slots never make a message wait for ever.
+// Checks for each link that its slots never make a message wait for ever.
 std::optional<std::string> waiting_message(const Graph& graph) {
   const HeldBack tasks(graph);
   for (const Link& link : graph.links) {
@@ -258,4 +258,4 @@ GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle)
   return check;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

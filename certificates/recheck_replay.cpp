@@ -11,7 +11,7 @@
 #include "spec/group.h"
 #include "verify/judge/bounds.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 using spec::Event;
 using spec::GroupMachine;
@@ -21,7 +21,7 @@ using spec::Task;
 
 namespace {
 
-// Whether the order has a meaning for this count, so that a Machine can be made.
+// True if the order has a meaning for this count, so that a Machine can be made.
 bool has_meaning(const Program& program, int microbatches) {
   if (microbatches < 1 || !program.microbatches.contains(microbatches)) return false;
   if (program.dispatch.binding() < 0) return true;
@@ -53,7 +53,7 @@ class OrderReplay {
     }
   }
 
-  // Runs the task: false if it may not start.
+  // Runs the task; false if it may not start.
   bool start(const std::string& name) {
     const auto it = tasks_.find(name);
     if (it == tasks_.end()) return false;
@@ -71,9 +71,9 @@ class OrderReplay {
     newest_ = lane;
     return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
   }
-  // After a start: what each pool holds that its task acquires, with what may not be released yet
-  // by a lane that runs beside it, since it is a pair with it and has begun. The others hold no
-  // more than before.
+  // The amounts in the pools just after a start. For a pool that the started task acquires, this
+  // has in addition the most that a lane which pairs with it and has begun may not have released
+  // yet, since both may run side by side. Other pools hold no more than before.
   [[nodiscard]] std::vector<std::int64_t> most_held() const {
     std::vector<std::int64_t> most = state_.held;
     for (const spec::Acquire& a : at(program_.lanes, newest_).acquires) {
@@ -94,7 +94,7 @@ class OrderReplay {
     const auto [lane, m] = tasks_.at(name);
     take({.what = Event::Do::end, .lane = lane, .microbatch = m});
   }
-  // Nothing can happen any more.
+  // Lets everything happen except starts; true if no start is possible.
   bool over() {
     for (bool more = true; more;) {
       more = false;
@@ -108,7 +108,7 @@ class OrderReplay {
   [[nodiscard]] bool done() const { return machine_.done(state_); }
 
  private:
-  // Rendezvous that are due free the engines of their senders.
+  // Accepts messages by rendezvous that are due, which frees the engines of their senders.
   void hand_over() {
     for (int edge = 0; edge < size_of(program_.edges); ++edge) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -136,7 +136,7 @@ class OrderReplay {
   std::unordered_map<std::string, Task> tasks_;
 };
 
-// Slots only keep ranks from going on, and what a rank holds depends on how far it has gone.
+// Slots can only delay a rank, whose memory depends on its progress alone: they may be left out.
 Program without_bounded_links(Program program) {
   for (spec::Edge& edge : program.edges) {
     edge.inbox = -1;
@@ -146,7 +146,7 @@ Program without_bounded_links(Program program) {
   return program;
 }
 
-// The key by which states of a member differ: all else follows from it when any choice is open.
+// The parts in which a member's states differ: the rest follows if any choice is open.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());
@@ -159,8 +159,8 @@ std::string key_of(const Machine::State& state) {
   return key;
 }
 
-// The key of a group also has what was agreed on and not started everywhere, and the turns of
-// hints, which members vote by. Members are interchangeable, but for a leader.
+// The key of a group also has the agreed tasks not yet started by all members, and the turns of
+// hints, by which members vote. Members are interchangeable, except for a leader.
 std::string key_of(const Program& program, const GroupMachine::State& state) {
   std::vector<std::string> members;
   for (const Machine::State& own : state.members) {
@@ -175,7 +175,7 @@ std::string key_of(const Program& program, const GroupMachine::State& state) {
   for (const std::string& member : members) key += member + '|';
   for (std::size_t engine = 0; engine < state.agreed.size(); ++engine) {
     const std::vector<spec::Task>& log = state.agreed[engine];
-    std::size_t everywhere = log.size();  // so many have been started
+    std::size_t everywhere = log.size();  // how many all members have started
     for (const Machine::State& own : state.members) {
       everywhere = std::min(everywhere, static_cast<std::size_t>(own.position[engine]));
     }
@@ -187,7 +187,7 @@ std::string key_of(const Program& program, const GroupMachine::State& state) {
   return key;
 }
 
-// Two members have started different tasks with collectives as the n-th of an engine.
+// True if two members have started different tasks with collectives as the n-th on an engine.
 bool members_part(const Program& program, const std::vector<Event>& events) {
   std::map<std::pair<std::size_t, int>, std::vector<Task>> issued;  // by engine and member
   for (const Event& event : events) {
@@ -218,7 +218,7 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
   }
-  // The run is one replica's, and all make it at once.
+  // The run is that of one replica, and all replicas make it at once.
   const GroupMachine machine(program, microbatches, program.tensor_parallel.members,
                              program.data_parallel.replicas);
   const std::vector<Event> events = machine.by_all_replicas(of_one);
@@ -230,16 +230,16 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
     }
     machine.step(state, events[i]);
   }
-  if (claim.obligation == ObligationKind::deadlock) {
+  if (claim.obligation == verify::ObligationKind::deadlock) {
     if (machine.stuck(state)) return std::nullopt;
     return "the program does not deadlock at its end";
   }
-  if (claim.obligation == ObligationKind::collectives) {
+  if (claim.obligation == verify::ObligationKind::collectives) {
     if (members_part(program, of_one)) return std::nullopt;
     return "all members issue the same collectives";
   }
   const bool starts = !events.empty() && events.back().what == Event::Do::start;
-  const Goal goal = goal_of_assertions(program, microbatches);
+  const verify::Goal goal = verify::goal_of_assertions(program, microbatches);
   if (starts && above(goal.bounds, at(state.members, events.back().member).held) >= 0)
     return std::nullopt;
   return "no assertion is broken at its end";
@@ -270,9 +270,9 @@ std::optional<std::string> replay_order(const Program& program, int microbatches
                                         const std::vector<std::string>& tasks, bool finishes,
                                         const std::vector<std::optional<std::int64_t>>* peaks) {
   if (!has_meaning(program, microbatches)) return "the order has no meaning for this count";
-  if (peaks != nullptr && bound_without_value(program, microbatches))
+  if (peaks != nullptr && verify::bound_without_value(program, microbatches))
     return "a bound has no integer value";
-  const Goal goal = goal_of_assertions(program, microbatches);
+  const verify::Goal goal = verify::goal_of_assertions(program, microbatches);
   const Program unbounded = without_bounded_links(program);
   OrderReplay replay(finishes ? program : unbounded, microbatches);
   for (const std::string& task : tasks) {
@@ -294,12 +294,12 @@ std::optional<std::string> replay_order(const Program& program, int microbatches
 VisitResult visit_states(const Program& program, const Exploration& exploration,
                          std::uint64_t most_states) {
   if (!has_meaning(program, exploration.microbatches)) return {"the count is out of range", false};
-  if (bound_without_value(program, exploration.microbatches)) {
+  if (verify::bound_without_value(program, exploration.microbatches)) {
     return {"a bound has no integer value", false};
   }
   const GroupMachine machine(program, exploration.microbatches, exploration.members);
-  const Goal goal = goal_of_assertions(program, exploration.microbatches);
-  const bool looks_for_stuck = exploration.obligation == ObligationKind::deadlock;
+  const verify::Goal goal = verify::goal_of_assertions(program, exploration.microbatches);
+  const bool looks_for_stuck = exploration.obligation == verify::ObligationKind::deadlock;
   std::unordered_set<std::string> seen;
   std::deque<GroupMachine::State> open = {machine.initial()};
   seen.insert(key_of(program, open.front()));
@@ -307,7 +307,7 @@ VisitResult visit_states(const Program& program, const Exploration& exploration,
     const GroupMachine::State state = std::move(open.front());
     open.pop_front();
     const auto events = machine.enabled(state, Machine::Chooser::any);
-    // Members who vote may stick although there is a choice on which all could agree.
+    // Members who vote may stick even if they could all agree on some choice.
     const bool sticks =
         events.empty() ? !machine.done(state) : exploration.members > 1 && machine.stuck(state);
     if (looks_for_stuck && sticks) return {"a state that sticks is reached", false};
@@ -329,4 +329,4 @@ VisitResult visit_states(const Program& program, const Exploration& exploration,
   return {std::nullopt, true};
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

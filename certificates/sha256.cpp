@@ -4,7 +4,7 @@
 
 #include <openssl/sha.h>
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 std::string sha256(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
@@ -18,4 +18,4 @@ std::string sha256(std::string_view bytes) {
   return text;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 
 [[nodiscard]] std::string sha256(std::string_view bytes);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

@@ -1,6 +1,4 @@
-// The debugger's adviser: the task that a program's dispatch takes on an idle engine, and why.
-//
-// The arbiter that simulates the program is led through the events that its rank saw, and asked.
+// The debugger's adviser: simulate/advice.h, for a run.
 #pragma once
 
 #include "cli/pictures.h"

@@ -1,37 +1,17 @@
-// Amounts as flags take them: a number with a unit behind it, as 24GB, 1.9GiB or 0.6ms, or without
-// one, as 7 or 2.5. Plain values; amount_in() is exact.
+// Times and bytes as flags take them (simulate/amount.h).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <CLI/App.hpp>
 
 #include "spec/diagnostics.h"
-#include "spec/expr.h"
 #include "trace/about.h"
 
 namespace ripeline::cli {
 
-enum class Dimension : std::uint8_t { none, bytes, time };
-
-struct Amount {
-  spec::Rational value;  // in the unit
-  std::string unit;      // bytes (core/vocabulary/byte_unit.h) or time: ns, us, ms, s
-  Dimension dimension = Dimension::none;
-  spec::Rational base;  // in bytes or nanoseconds; without a unit, the value
-};
-// Nothing: it is no such text, with a number as simulate::decimal() takes it, or is too large.
-[[nodiscard]] std::optional<Amount> amount_in(const std::string& text);
-
-// Makes numbers in the run's unit of what a flag gives as costs, as 24ms or 24. All have a unit of
-// time or none has, but for those that are 0; without `unit`, theirs becomes it. Texts that are no
-// amounts stay as they are.
-[[nodiscard]] spec::Result<void> use_unit(const std::string& flag, std::vector<std::string>& costs,
-                                          std::optional<trace::Unit>& unit);
-// A time beside them, as a latency, in the unit. Errors: what was expected.
+// A time in the unit of the costs, as a latency. Errors: what was expected.
 [[nodiscard]] spec::Result<double> time_in(const std::string& flag, const std::string& text,
                                            const std::optional<trace::Unit>& unit);
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
 #include "cli/failure.h"
 #include "files/new_file.h"
+#include "files/read_file.h"
 
 namespace ripeline::cli {
 
@@ -20,8 +19,8 @@ namespace {
 // More than any certificate that is written here.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 
-constexpr std::array kOwn = {verify::kManifest, "program.ripe", "order.csv", "invariant.txt",
-                             "invariant.smt2",  "queries",      "graphs",    "runs"};
+constexpr std::array kOwn = {certificates::kManifest, "program.ripe", "order.csv", "invariant.txt",
+                             "invariant.smt2",        "queries",      "graphs",    "runs"};
 
 // Where the new files wait until all are written. One that a killed process left counts for
 // nothing.
@@ -38,8 +37,8 @@ spec::Result<void> check_folder(const fs::path& folder) {
   if (!fs::is_directory(folder, code)) {
     return failure(fmt::format("{}: this is no folder", folder.string()));
   }
-  const bool replaced = fs::exists(folder / verify::kManifest, code) ||
-                        fs::exists(folder / kFresh / verify::kManifest, code);
+  const bool replaced = fs::exists(folder / certificates::kManifest, code) ||
+                        fs::exists(folder / kFresh / certificates::kManifest, code);
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end;
        entry.increment(code)) {
     const std::string name = entry->path().filename().string();
@@ -52,7 +51,7 @@ spec::Result<void> check_folder(const fs::path& folder) {
   return {};
 }
 
-spec::Result<void> write_fresh(const fs::path& fresh, const verify::Files& files) {
+spec::Result<void> write_fresh(const fs::path& fresh, const certificates::Files& files) {
   std::error_code code;
   fs::remove_all(fresh, code);
   for (const auto& [name, content] : files) {
@@ -83,11 +82,11 @@ spec::Result<void> exchange(const fs::path& folder) {
 
 }  // namespace
 
-spec::Result<void> write_certificate(const std::string& folder, const verify::Files& files) {
+spec::Result<void> write_certificate(const std::string& folder, const certificates::Files& files) {
   const fs::path root(folder);
   if (auto checked = check_folder(root); !checked.ok()) return checked;
   std::error_code ignored;
-  const bool replaces = fs::exists(root / verify::kManifest, ignored);
+  const bool replaces = fs::exists(root / certificates::kManifest, ignored);
   const bool is_new = !fs::exists(root, ignored);
   auto written = write_fresh(root / kFresh, files);
   if (written.ok()) return exchange(root);
@@ -97,12 +96,12 @@ spec::Result<void> write_certificate(const std::string& folder, const verify::Fi
   return failure(written.errors().front().message + "; the old certificate is still there");
 }
 
-spec::Result<verify::Files> read_certificate(const std::string& folder) {
+spec::Result<certificates::Files> read_certificate(const std::string& folder) {
   std::error_code code;
   if (!fs::is_directory(folder, code)) {
     return failure(fmt::format("{}: there is no such folder", folder));
   }
-  verify::Files files;
+  certificates::Files files;
   std::uintmax_t bytes = 0;
   for (fs::recursive_directory_iterator entry(folder, code), end; !code && entry != end;
        entry.increment(code)) {
@@ -114,13 +113,9 @@ spec::Result<verify::Files> read_certificate(const std::string& folder) {
       return failure(fmt::format("{}: {} is not a plain file", folder, name));
     }
     bytes += entry->file_size(code);
-    std::ostringstream text;
-    std::ifstream in(entry->path(), std::ios::binary);
-    if (bytes > kMostBytes || !in ||
-        !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof())) {
+    if (bytes > kMostBytes || !files::read_file(entry->path().string(), files[name]).ok()) {
       return failure(fmt::format("{}: {} cannot be read, or is too large", folder, name));
     }
-    files[name] = text.str();
   }
   if (code) return failure(fmt::format("{}: {}", folder, code.message()));
   return files;

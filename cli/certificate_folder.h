@@ -11,9 +11,9 @@ namespace ripeline::cli {
 // Writes into a folder that does not exist, is empty, or holds an older certificate, which is
 // replaced when the new one is written whole, and else stays.
 [[nodiscard]] spec::Result<void> write_certificate(const std::string& folder,
-                                                   const verify::Files& files);
+                                                   const certificates::Files& files);
 
 // Every file in it. Links and other things that are no plain files make it fail.
-[[nodiscard]] spec::Result<verify::Files> read_certificate(const std::string& folder);
+[[nodiscard]] spec::Result<certificates::Files> read_certificate(const std::string& folder);
 
 }  // namespace ripeline::cli

@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/amount.h"
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -20,38 +19,39 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/sarif.h"
-#include "cli/shorten.h"
 #include "cli/summary.h"
+#include "load/shorten.h"
 #include "pytorch/check_report.h"
 #include "pytorch/fix.h"
+#include "simulate/amount.h"
 
 namespace ripeline::cli {
 namespace {
 
 struct CheckCommand {
   std::vector<std::string> files;
-  verify::CheckOptions options;
-  std::optional<Counts> microbatches;
+  pytorch::CheckOptions options;
+  std::optional<load::Counts> microbatches;
   std::string memory;
   std::string fix;
   std::string format = "text";
 };
 
 // Reports on the repair go to standard error, since they are no part of the verdict.
-int write_repair(const CheckCommand& command, const spec::ReadActions& read,
-                 const verify::CheckReport& report) {
+int write_repair(const CheckCommand& command, const pytorch::ReadActions& read,
+                 const pytorch::CheckReport& report) {
   if (report.verdict == verify::Outcome::proved) {
     std::cerr << fmt::format("ripeline: nothing to repair; {} is not written\n", command.fix);
     return ok;
   }
-  const auto repaired = verify::repair(read, report, command.options);
+  const auto repaired = pytorch::repair(read, report, command.options);
   if (!repaired.ok()) {
     std::cerr << fmt::format("ripeline: no repair; {} is not written: {}\n", command.fix,
                              repaired.errors().front().message);
     return exit_code_of(report.verdict);
   }
-  const verify::Repair& repair = repaired.value();
-  const auto written = write_file(command.fix, spec::write_actions(repair.table));
+  const pytorch::Repair& repair = repaired.value();
+  const auto written = write_file(command.fix, pytorch::write_actions(repair.table));
   if (!written.ok()) return say_failed(written.errors());
   std::cerr << fmt::format("ripeline: {} is written, and passes\n", command.fix);
   for (const std::string& change : repair.changes) std::cerr << "  " << change << '\n';
@@ -67,9 +67,9 @@ class Checks {
       : command_(command), sarif_(SarifLog::Of::schedules) {}
 
   void add_file(const std::string& file) {
-    auto input = said(read_input(file, Names::files));
-    if (input.ok() && input.value().form == InputForm::program) {
-      input = said(spec::Result<Input>(failure(fmt::format(
+    auto input = said(load::read_input(file, load::Names::files));
+    if (input.ok() && input.value().form == load::InputForm::program) {
+      input = said(spec::Result<load::Input>(failure(fmt::format(
           "{}: this is a program of the language, and no schedule of PyTorch: `ripeline verify` "
           "judges it, and `ripeline export` writes its order as such a schedule",
           input.value().source.name))));
@@ -91,7 +91,7 @@ class Checks {
                           {"errors", std::move(messages)}});
   }
 
-  void add_skipped(const ProgramsBelow& below) {
+  void add_skipped(const load::ProgramsBelow& below) {
     note_skipped(below);
     skipped_.insert(skipped_.end(), below.skipped.begin(), below.skipped.end());
   }
@@ -121,8 +121,8 @@ class Checks {
  private:
   void judge(const std::string& file, const spec::Source& source) {
     const Progress progress("checking " + source.name);
-    const spec::ReadActions read = spec::read_actions(source.text);
-    const auto checked = verify::check(read, command_.options);
+    const pytorch::ReadActions read = pytorch::read_actions(source.text);
+    const auto checked = pytorch::check(read, command_.options);
     if (!checked.ok()) {
       for (const spec::Diagnostic& d : checked.errors()) {
         say_failed(
@@ -130,14 +130,14 @@ class Checks {
       }
       return add_bad_input(file, checked.errors());
     }
-    const verify::CheckReport& report = checked.value();
+    const pytorch::CheckReport& report = checked.value();
     if (command_.format == "json") {
-      schedules_.push_back(verify::check_json(file, source.text, report, command_.options));
+      schedules_.push_back(pytorch::check_json(file, source.text, report, command_.options));
     } else if (command_.format == "sarif") {
       sarif_.add_check(file, source, report);
     } else {
       std::cout << (summary_.empty() ? "" : "\n")
-                << verify::check_text(source.name, read.table, report, command_.options);
+                << pytorch::check_text(source.name, read.table, report, command_.options);
     }
     summary_.add(command_.fix.empty() ? exit_code_of(report.verdict)
                                       : write_repair(command_, read, report));
@@ -146,33 +146,33 @@ class Checks {
   const CheckCommand& command_;
   Summary summary_;
   nlohmann::json schedules_ = nlohmann::json::array();
-  std::vector<Skipped> skipped_;
+  std::vector<load::Skipped> skipped_;
   SarifLog sarif_;
 };
 
 int run(CheckCommand& command) {
-  const auto count = one_count(command.microbatches);
+  const auto count = load::one_count(command.microbatches);
   if (!count.ok()) return say_failed(count.errors());
   command.options.microbatches = count.value();
   if (!command.memory.empty()) {
-    const auto memory = amount_in(command.memory);
-    if (!memory || memory->dimension != Dimension::none || memory->value.numerator == 0) {
+    const auto memory = simulate::amount_in(command.memory);
+    if (!memory || memory->dimension != simulate::Dimension::none || memory->value.numerator == 0) {
       return say_failed(fmt::format(
           "--memory {}: expected microbatches that a rank has room for, a number above 0, as 6 or "
           "2.5: a schedule of PyTorch has no bytes",
-          shortened(command.memory)));
+          load::shortened(command.memory)));
     }
     command.options.rank_memory = memory->value;
   }
-  const bool one = command.files.size() == 1 && !is_folder(command.files.front());
+  const bool one = command.files.size() == 1 && !load::is_folder(command.files.front());
   if (!command.fix.empty() && !one) return say_failed("--fix is for one CSV");
   Checks checks(command);
   for (const std::string& file : command.files) {
-    if (!is_folder(file)) {
+    if (!load::is_folder(file)) {
       checks.add_file(file);
       continue;
     }
-    const ProgramsBelow below = programs_below(file, Below::schedules);
+    const load::ProgramsBelow below = load::programs_below(file, load::Below::schedules);
     checks.add_skipped(below);
     for (const std::string& schedule : below.files) checks.add_file(schedule);
     if (!said(below.read).ok()) checks.add_bad_input(file, below.read.errors());
@@ -180,8 +180,8 @@ int run(CheckCommand& command) {
   return checks.finish(one);
 }
 
-void add_shape_options(CLI::App& command, verify::CheckOptions& o) {
-  using verify::ActionForm;
+void add_shape_options(CLI::App& command, pytorch::CheckOptions& o) {
+  using pytorch::ActionForm;
   command.add_option("--ranks", o.ranks, "ranks; else as many as the file has rows")
       ->check(integer_from(1));
   command.add_option("--stages", o.stages, "stages in all; else those of the file")
@@ -193,9 +193,9 @@ void add_shape_options(CLI::App& command, verify::CheckOptions& o) {
       "what the file will be loaded as; else compute_comms if it has communication");
 }
 
-void add_wire_options(CLI::App& command, verify::CheckOptions& o) {
-  using verify::WireKernels;
-  using verify::WireLayout;
+void add_wire_options(CLI::App& command, pytorch::CheckOptions& o) {
+  using wire::WireKernels;
+  using wire::WireLayout;
   add_choice<WireLayout, WireLayout>(
       command, "--layout", o.layout,
       {{"group", WireLayout::group}, {"pair", WireLayout::pair}, {"edge", WireLayout::edge}},

@@ -21,7 +21,7 @@ namespace {
 struct CheckRunCommand {
   std::string trace;
   std::string file;
-  ProgramOptions program;
+  load::ProgramOptions program;
   std::string format = "text";
 };
 
@@ -40,12 +40,13 @@ int exit_code_of(validate::RunOutcome outcome) {
 
 // The program with the hash that the trace has: with -m that of what is proved for these counts
 // alone, or, where a step of the program was run, that of the program.
-spec::Result<LoadedProgram> load_for(const trace::File& file, const CheckRunCommand& command) {
-  auto loaded = load(command.file, command.program);
+spec::Result<load::LoadedProgram> load_for(const trace::File& file,
+                                           const CheckRunCommand& command) {
+  auto loaded = load_program(command.file, command.program);
   const auto& counts = command.program.microbatches;
   const bool one = counts && counts->one();
   if (!loaded.ok() || !one || loaded.value().program.hash == file.about.facts().hash) return loaded;
-  auto of_run = load(command.file, of_step(command.program, counts));
+  auto of_run = load_program(command.file, load::of_step(command.program, counts));
   return of_run.ok() && of_run.value().program.hash == file.about.facts().hash ? of_run : loaded;
 }
 
@@ -63,7 +64,7 @@ int run(const CheckRunCommand& command) {
   }
   const validate::RunCheck check = [&] {
     const Progress progress("checking " + command.trace);
-    return validate::check_run(program, file, !is_folder(command.trace));
+    return validate::check_run(program, file, !load::is_folder(command.trace));
   }();
   if (command.format == "json") {
     std::cout << validate::report_json(program, file, check).dump(2) << '\n';

@@ -9,14 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/amount.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/pictures.h"
-#include "cli/shorten.h"
 #include "cli/side_by_side.h"
+#include "load/shorten.h"
 #include "optimise/racing/gain.h"
+#include "simulate/amount.h"
 #include "view/compare.h"
 
 namespace ripeline::cli {
@@ -61,7 +61,7 @@ std::optional<view::Speed> speed_of(const Runs& baseline, const Runs& runs) {
   if (logarithms.size() == 1) {
     return view::Speed{.ratio = baseline.figures[0].wall / runs.figures[0].wall};
   }
-  const simulate::Gain gain = simulate::gain_of(logarithms);
+  const optimise::Gain gain = optimise::gain_of(logarithms);
   return view::Speed{.ratio = gain.ratio, .low = gain.low, .high = gain.high};
 }
 
@@ -118,15 +118,16 @@ spec::Result<std::vector<view::Compared>> compared(const std::vector<Run>& runs,
 
 spec::Result<std::optional<view::MemoryLimit>> memory_limit(const std::string& text) {
   if (text.empty()) return std::optional<view::MemoryLimit>();
-  const auto given = amount_in(text);
-  if (!given || given->value.numerator == 0 || given->dimension == Dimension::time) {
+  const auto given = simulate::amount_in(text);
+  if (!given || given->value.numerator == 0 || given->dimension == simulate::Dimension::time) {
     return failure(fmt::format(
         "--memory {}: expected microbatches of all of a rank's layers that it has room for, a "
         "number above 0, as 6 or 2.5, or bytes, as 24GB",
-        shortened(text)));
+        load::shortened(text)));
   }
-  return std::optional(view::MemoryLimit{
-      .amount = given->base.value(), .bytes = given->dimension == Dimension::bytes, .text = text});
+  return std::optional(view::MemoryLimit{.amount = given->base.value(),
+                                         .bytes = given->dimension == simulate::Dimension::bytes,
+                                         .text = text});
 }
 
 int compare(const CompareCommand& command) {

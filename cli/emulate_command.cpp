@@ -19,9 +19,9 @@
 #include "emulate/together.h"
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
-#include "runtime/launch.h"
-#include "runtime/neighbours.h"
-#include "runtime/transport/socket.h"
+#include "runtime/launcher/launch.h"
+#include "runtime/network/socket.h"
+#include "runtime/process/neighbours.h"
 #include "simulate/table_arbiter.h"
 
 namespace ripeline::cli {
@@ -171,13 +171,13 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
                     self.local_ranks, self.ranks));
   }
   std::unique_ptr<runtime::Transport> transport;
-  Status status =
-      runtime::connect_in_folder({.rank = self.rank,
-                                  .ranks = self.ranks,
-                                  .neighbours = runtime::neighbours_of(self.rank, layout, facts),
-                                  .program_hash = facts.hash,
-                                  .configuration = configuration_of(prepared)},
-                                 self.folder, transport);
+  Status status = runtime::network::connect_in_folder(
+      {.rank = self.rank,
+       .ranks = self.ranks,
+       .neighbours = runtime::process::neighbours_of(self.rank, layout, facts),
+       .program_hash = facts.hash,
+       .configuration = configuration_of(prepared)},
+      self.folder, transport);
   if (!status.ok()) return say_ended(status);
   simulate::TableArbiter arbiter(prepared.program(), facts, layout.at(self.rank).rank);
   emulate::EmulatedRank rank(*transport, layout, options.silence);
@@ -194,7 +194,7 @@ int run_rank(const EmulateCommand& command, const PreparedRun& prepared, const C
 
 // This command again, once for each process.
 int launch_ranks(const core::ProgramFacts& facts) {
-  runtime::LaunchOptions options;
+  runtime::launcher::LaunchOptions options;
   options.ranks = core::layout_of(facts).processes();
   options.prefix = false;
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
@@ -205,7 +205,7 @@ int launch_ranks(const core::ProgramFacts& facts) {
   if (length <= 0) return say_failed("/proc/self/exe cannot be read");
   options.command.front() = program.substr(0, static_cast<std::size_t>(length));
   int exit_code = ok;
-  const Status status = runtime::launch(options, exit_code);
+  const Status status = runtime::launcher::launch(options, exit_code);
   return status.ok() ? exit_code : say_failed(status.message());
 }
 

@@ -18,35 +18,35 @@ namespace {
 
 struct ExportCommand {
   std::string file;
-  ProgramOptions program;
-  std::optional<Counts> microbatches;
+  load::ProgramOptions program;
+  std::optional<load::Counts> microbatches;
   std::string form = "compute_only";
   std::string output;
 };
 
-const char* schedule_class(spec::Placement placement) {
+const char* schedule_class(pytorch::Placement placement) {
   switch (placement) {
-    case spec::Placement::chain:
+    case pytorch::Placement::chain:
       return "1F1B";
-    case spec::Placement::loop:
+    case pytorch::Placement::loop:
       return "Interleaved1F1B";
-    case spec::Placement::v:
+    case pytorch::Placement::v:
       return "ZBVZeroBubble";
   }
   return "";
 }
 
-bool splits_backward(const spec::ActionTable& table) {
+bool splits_backward(const pytorch::ActionTable& table) {
   for (const auto& row : table.rows) {
     for (const auto& cell : row) {
-      if (cell.actions.front().kind == spec::ActionKind::backward_input) return true;
+      if (cell.actions.front().kind == pytorch::ActionKind::backward_input) return true;
     }
   }
   return false;
 }
 
 // The settings that the launch needs and the file does not have.
-std::string companion(const ExportCommand& command, const spec::ExportedActions& exported,
+std::string companion(const ExportCommand& command, const pytorch::ExportedActions& exported,
                       int microbatches) {
   const char* name = schedule_class(exported.placement);
   std::string text = fmt::format(
@@ -81,36 +81,37 @@ std::string companion(const ExportCommand& command, const spec::ExportedActions&
 }
 
 int run(const ExportCommand& command) {
-  const auto compiled = load(command.file, of_step(command.program, command.microbatches));
+  const auto compiled =
+      load_program(command.file, load::of_step(command.program, command.microbatches));
   if (!compiled.ok()) return bad_input;
-  const LoadedProgram& loaded = compiled.value();
-  const auto count = count_of_step(command.microbatches, loaded.program);
+  const load::LoadedProgram& loaded = compiled.value();
+  const auto count = load::count_of_step(command.microbatches, loaded.program);
   if (!count.ok()) return say_failed(count.errors());
   const int microbatches = count.value();
   const auto exported = [&] {
     const Progress progress("running " + loaded.source.name);
-    return spec::export_actions(loaded.program, microbatches);
+    return pytorch::export_actions(loaded.program, microbatches);
   }();
   if (!exported.ok()) {
     std::cerr << spec::render(loaded.source, exported.errors());
     return bad_input;
   }
-  const spec::ExportedActions& actions = exported.value();
+  const pytorch::ExportedActions& actions = exported.value();
   const bool comms = command.form == "compute_comms";
-  const std::string text = spec::write_actions(
+  const std::string text = pytorch::write_actions(
       comms ? as_loaded(actions.table, actions.map, microbatches).table : actions.table);
-  const verify::CheckOptions options{
+  const pytorch::CheckOptions options{
       .ranks = actions.map.ranks,
       .stages = actions.map.stages(),
       .microbatches = microbatches,
       .placement = actions.placement,
-      .form = comms ? verify::ActionForm::compute_comms : verify::ActionForm::compute_only};
-  const spec::ReadActions read = spec::read_actions(text);
-  const auto checked = verify::check(read, options);
+      .form = comms ? pytorch::ActionForm::compute_comms : pytorch::ActionForm::compute_only};
+  const pytorch::ReadActions read = pytorch::read_actions(text);
+  const auto checked = pytorch::check(read, options);
   if (!checked.ok() || checked.value().verdict != verify::Outcome::proved) {
     std::cerr << "ripeline: PyTorch needs more than the program says; nothing is written\n";
     if (checked.ok()) {
-      std::cerr << verify::check_text(command.output, read.table, checked.value(), options);
+      std::cerr << pytorch::check_text(command.output, read.table, checked.value(), options);
     }
     return refuted;
   }

@@ -6,7 +6,6 @@
 #include <exception>
 #include <iostream>
 #include <new>
-#include <utility>
 
 namespace ripeline::cli {
 
@@ -28,10 +27,6 @@ int worse(int a, int b) {
     if (a == code || b == code) return code;
   }
   return ok;
-}
-
-spec::Diagnostic failure(std::string sentence) {
-  return {.id = "input", .message = std::move(sentence), .hint = {}, .span = {}};
 }
 
 int say_failed(const std::string& sentence) {

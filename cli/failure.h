@@ -19,8 +19,7 @@ enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3, no_memory
 [[nodiscard]] int worse(int a, int b);
 [[nodiscard]] int exit_code_of(verify::Outcome outcome);
 
-// A sentence as an error, for what returns a Result. Its id is `input`.
-[[nodiscard]] spec::Diagnostic failure(std::string sentence);
+using spec::failure;
 
 // `ripeline: …` on standard error, a line for each, after the option that it is about; the exit
 // code of bad input.

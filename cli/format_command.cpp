@@ -18,10 +18,10 @@ struct FormatOptions {
 };
 
 int format_one(const std::string& file, const FormatOptions& options) {
-  const auto read = read_input(file);
+  const auto read = load::read_input(file);
   if (!read.ok()) return say_failed(read.errors());
   const spec::Source& source = read.value().source;
-  if (read.value().form == InputForm::schedule) {
+  if (read.value().form == load::InputForm::schedule) {
     return say_failed(source.name +
                       ": this is a schedule of PyTorch, which has no layout; `format` is for "
                       "programs of the language");

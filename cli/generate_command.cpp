@@ -14,7 +14,7 @@
 #include "cli/warnings.h"
 #include "codegen/generate.h"
 #include "lower/facts.h"
-#include "runtime/train_rules.h"
+#include "runtime/training/train_rules.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 struct GenerateCommand {
   std::string file;
-  ProgramOptions program;
+  load::ProgramOptions program;
   std::string name;
   std::string output;
   std::string probe;
@@ -62,7 +62,7 @@ int write_both(const GenerateCommand& command, const std::string& header) {
 // One error per op that LibTorch stages cannot train.
 spec::Diagnostics untrained(const spec::Program& program) {
   const core::OwnedFacts owned = lower::facts_of(program);
-  const runtime::TrainRules rules(owned.facts());
+  const runtime::training::TrainRules rules(owned.facts());
   spec::Diagnostics found;
   std::set<int> said;
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -81,8 +81,8 @@ spec::Diagnostics untrained(const spec::Program& program) {
 }
 
 // Nothing was written by a person of the text that a schedule of PyTorch stands for.
-int refuse(const LoadedProgram& loaded, const spec::Diagnostics& errors) {
-  if (loaded.form == InputForm::program) {
+int refuse(const load::LoadedProgram& loaded, const spec::Diagnostics& errors) {
+  if (loaded.form == load::InputForm::program) {
     std::cerr << spec::render(loaded.source, errors);
     return bad_input;
   }
@@ -93,9 +93,9 @@ int refuse(const LoadedProgram& loaded, const spec::Diagnostics& errors) {
 }
 
 int run(const GenerateCommand& command) {
-  const auto compiled = load(command.file, command.program);
+  const auto compiled = load_program(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const LoadedProgram& loaded = compiled.value();
+  const load::LoadedProgram& loaded = compiled.value();
   (void)said_warnings(loaded);
   if (command.runs_it == "torch") {
     const spec::Diagnostics errors = untrained(loaded.program);

@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   CLI::App app("Starts the ranks of one run on this machine, and ends with all of them.");
   app.name("ripeline-launch");
-  ripeline::runtime::LaunchOptions options;
+  ripeline::runtime::launcher::LaunchOptions options;
   int grace = static_cast<int>(options.grace.count());
   ripeline::cli::add_launch_options(app, options, grace);
   try {
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   }
   options.grace = std::chrono::seconds(grace);
   int exit_code = 0;
-  const ripeline::core::Status status = ripeline::runtime::launch(options, exit_code);
+  const ripeline::core::Status status = ripeline::runtime::launcher::launch(options, exit_code);
   if (status.ok()) return exit_code;
   std::cerr << "ripeline-launch: " << status.message() << '\n';
   return 2;

@@ -3,19 +3,17 @@
 
 #include <CLI/App.hpp>
 
-#include "runtime/launch.h"
+#include "runtime/launcher/launch.h"
 
 namespace ripeline::cli {
 
-inline void add_launch_options(CLI::App& command, runtime::LaunchOptions& options, int& grace) {
+inline void add_launch_options(CLI::App& command, runtime::launcher::LaunchOptions& options,
+                               int& grace) {
   command.add_option("-n,--ranks", options.ranks, "how many ranks to start")
       ->required()
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   command.add_flag("!--no-prefix", options.prefix, "do not write [rank N] before each line");
-  command.add_flag("!--no-merge", options.merge,
-                   "write what several ranks say at once on standard error once for each, not once "
-                   "as [ranks 0..3]");
   command
       .add_option(
           "--grace", grace,
@@ -30,8 +28,7 @@ inline void add_launch_options(CLI::App& command, runtime::LaunchOptions& option
   command.footer(
       "Example: ripeline launch -n 4 -- ./train --steps 100\n"
       "Each rank gets torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, …). Output "
-      "is prefixed by rank,\n"
-      "and an error that several ranks print at once is printed once, with all of them;\n"
+      "is prefixed by rank;\n"
       "the exit code is that of the first rank that fails; Ctrl-C ends all.");
 }
 

@@ -7,8 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/megatron.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
+#include "load/megatron.h"
 #include "spec/library.h"
 
 namespace ripeline::cli {
@@ -17,7 +18,7 @@ namespace {
 struct LibraryCommand {
   std::string name;
   std::string output;  // empty: standard output
-  MegatronOptions megatron;
+  load::MegatronOptions megatron;
 };
 
 void list() {
@@ -36,13 +37,13 @@ int megatron(const LibraryCommand& command) {
   if (command.name != "megatron") {
     return say_failed("options of Megatron-LM: expected `ripeline library megatron`");
   }
-  const auto text = megatron_program(command.megatron);
+  const auto text = load::megatron_program(command.megatron);
   if (!text.ok()) return say_failed(text.errors());
   return print(command, text.value());
 }
 
 int run(const LibraryCommand& command) {
-  if (any_given(command.megatron)) return megatron(command);
+  if (load::any_given(command.megatron)) return megatron(command);
   if (command.name.empty()) {
     if (!command.output.empty()) return say_failed("-o: expected the NAME of what to write");
     list();
@@ -55,6 +56,18 @@ int run(const LibraryCommand& command) {
   return say_failed(fmt::format("no library schedule is called '{}'{}", command.name,
                                 meant ? ". Did you mean " + *meant + "?"
                                       : fmt::format("; there are: {}", fmt::join(names, ", "))));
+}
+
+void add_megatron_options(CLI::App& command, load::MegatronOptions& options) {
+  for (const load::MegatronOption& option : load::megatron_options()) {
+    const std::string other =
+        *option.other_name == '\0' ? "" : std::string(",") + option.other_name;
+    command
+        .add_option(option.name + other, options.*option.value,
+                    std::string("of megatron: ") + option.help)
+        ->check(integer_from(1, 1'000'000))
+        ->type_name("N");
+  }
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/input.h"
 #include "cli/usage.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cli/shorten.h"
+#include "load/shorten.h"
 
 namespace ripeline::cli {
 namespace {
@@ -20,7 +20,7 @@ std::optional<Number> number_in(const std::string& text) {
 }
 
 std::string unexpected(const std::string& expected, const std::string& found) {
-  return fmt::format("expected {}, and found '{}'", expected, shortened(found));
+  return fmt::format("expected {}, and found '{}'", expected, load::shortened(found));
 }
 
 CLI::Validator number(double least, bool least_counts, const std::string& expected,

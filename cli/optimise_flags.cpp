@@ -68,12 +68,12 @@ void add_optimise_flags(CLI::App& command, OptimiseFlags& flags) {
       "that is as fast as FILE's own dispatch.");
 }
 
-simulate::RaceOptions race_options(const OptimiseFlags& flags) {
+optimise::RaceOptions race_options(const OptimiseFlags& flags) {
   constexpr int kUsualSeeds = 50;
-  simulate::RaceOptions options;
+  optimise::RaceOptions options;
   options.measure.percentile = flags.quantile;
   options.seeds =
-      flags.seeds.value_or(std::max(kUsualSeeds, simulate::least_runs(options.measure)));
+      flags.seeds.value_or(std::max(kUsualSeeds, optimise::least_runs(options.measure)));
   options.by_span = flags.what.objective == Objective::span;
   return options;
 }

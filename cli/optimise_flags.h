@@ -29,6 +29,6 @@ struct OptimiseFlags {
 void add_optimise_flags(CLI::App& command, OptimiseFlags& flags);
 
 // The options of a race that the flags give: all but its judge and its stop.
-[[nodiscard]] simulate::RaceOptions race_options(const OptimiseFlags& flags);
+[[nodiscard]] optimise::RaceOptions race_options(const OptimiseFlags& flags);
 
 }  // namespace ripeline::cli

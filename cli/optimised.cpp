@@ -1,40 +1,34 @@
 #include "cli/optimised.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/amount.h"
 #include "cli/choice.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/layer_costs.h"
 #include "cli/numbers.h"
-#include "cli/shorten.h"
-#include "optimise/cuts.h"
+#include "load/layer_costs.h"
+#include "load/shorten.h"
 #include "optimise/placed_model.h"
+#include "simulate/amount.h"
 #include "simulate/rank_costs.h"
 #include "spec/elaborate.h"
 
 namespace ripeline::cli {
 namespace {
 
-using optimise::Form;
 using optimise::PlacedModel;
 using optimise::Problem;
+using simulate::amount_in;
+using simulate::Dimension;
 
 constexpr std::int64_t kMostTasks = 1'000'000;
 constexpr int kUsualRanks = 4;
 constexpr int kUsualMicrobatches = 8;
 constexpr int kMostChunks = PlacedModel::kMostChunks;
-constexpr int kMostTriedChunks = 4;                // by --placement any
-constexpr std::int64_t kMostTasksOfCuts = 15'000;  // all cuts of a placement that are searched
-constexpr std::int64_t kMostCuts = 200;
+constexpr int kMostTriedChunks = 4;  // by --placement any
 
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
     const std::vector<std::string>& texts, bool whole_backward) {
@@ -86,24 +80,12 @@ spec::Result<spec::Rational> read_memory(const std::string& text, int ranks,
     return failure(fmt::format(
         "--memory {}: bytes need what a microbatch holds, in bytes too: --activation A,AFTER_I, as "
         "in --activation 1.9GB,0.3GB",
-        shortened(text)));
+        load::shortened(text)));
   }
   return failure(in_bytes ? "--memory: expected bytes, as those of --activation, as in 24GB"
                           : "--memory: expected how many microbatches a rank may hold in all of "
                             "its layers, a number above 0, as in 7 or 2.5; with --activation, in "
                             "its unit");
-}
-
-std::string name_of(PlacedModel::Placement placement, int chunks) {
-  switch (placement) {
-    case PlacedModel::Placement::chain:
-      return "chain";
-    case PlacedModel::Placement::loop:
-      return fmt::format("loop of {}", chunks);
-    case PlacedModel::Placement::v:
-      return "v";
-  }
-  return "";
 }
 
 spec::Diagnostics errors_of(std::string sentence) { return {failure(std::move(sentence))}; }
@@ -116,14 +98,6 @@ std::string number_flag(const char* flag, const std::optional<double>& value) {
 std::string bandwidth_flags(const simulate::TimingOptions& times) {
   return number_flag("--bandwidth", times.bytes_per_second) +
          number_flag("--bytes", times.message_bytes) + number_flag("--control", times.control);
-}
-
-// Compiles a model that flags describe. Errors are the flags', since the text is not the user's.
-spec::Result<spec::Program> compiled(const spec::Source& source) {
-  auto program = spec::compile(source);
-  if (!program.ok())
-    return errors_of("the model that the flags describe: " + program.errors().front().message);
-  return program;
 }
 
 // A model that flags describe, on one placement or several.
@@ -189,7 +163,7 @@ class PlacedModels {
   }
 
   spec::Result<void> read_even() {
-    const auto read = read_even_costs(costs(), times_.unit);
+    const auto read = load::read_even_costs(costs(), times_.unit);
     if (!read.ok()) return read.errors();
     of_rank_ = read.value().of_rank;
     model_.whole_backward = read.value().whole_backward;
@@ -207,8 +181,8 @@ class PlacedModels {
       return errors_of("--profile has the costs of the layers: leave out --costs and --rank-costs");
     }
     const simulate::Profile& profile = *times_.profile;
-    model_.whole_backward = has_whole_backwards(profile);
-    auto layers = read_layers(profile, flags_.times.profile);
+    model_.whole_backward = load::has_whole_backwards(profile);
+    auto layers = load::read_layers(profile, flags_.times.profile);
     if (!layers.ok()) return layers.errors();
     layers_ = std::move(layers).value();
     if (times_.unit && times_.unit->name != profile.unit.name) {
@@ -219,7 +193,7 @@ class PlacedModels {
       return errors_of("--bandwidth needs --bytes, the size of a message");
     }
     if (!times_.latency) {
-      times_.latency = latency_of(profile);
+      times_.latency = load::latency_of(profile);
       if (!times_.latency) {
         optimised_.notes.push_back(flags_.times.profile +
                                    " has no links: messages take no time; --latency says what they "
@@ -227,7 +201,7 @@ class PlacedModels {
         times_.latency = 0;
       }
     }
-    if (const std::string rest = left_out_of(profile); !rest.empty()) {
+    if (const std::string rest = load::left_out_of(profile); !rest.empty()) {
       optimised_.notes.push_back(fmt::format("of {} these are not looked at without a FILE: {}",
                                              flags_.times.profile, rest));
     }
@@ -245,45 +219,7 @@ class PlacedModels {
           fmt::format("--ranks and -m: more than {} tasks are not searched", kMostTasks));
     }
     model.layers = layers_.empty() ? even_layers(of_rank_, model.ranks, chunks) : layers_;
-    optimised_.is_cut |= model.stages() < static_cast<int>(model.layers.size());
-    const optimise::RankBounds::Times times{
-        .unit = times_.unit.value_or(simulate::plain_unit()).nanoseconds,
-        .latency = times_.latency.value_or(0),
-        .only_latency = !times_.bytes_per_second};
-    const std::int64_t most = kMostTasksOfCuts / (lanes * model.microbatches);
-    optimise::Cuts cuts =
-        optimise::best_cuts(model, times, flags_.objective,
-                            static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostCuts)));
-    // Bounds of cuts do not know that a rank is faster: no order takes less than this part of them.
-    double least = 1;
-    for (const auto& [rank, factor] : times_.jitter.slow) least = std::min(least, factor);
-    if (cuts.rest != optimise::Cuts::kNoOther && least < 1) {
-      cuts.rest = static_cast<optimise::Time>(static_cast<double>(cuts.rest) * least);
-    }
-    for (std::vector<int>& first_layers : cuts.best) {
-      model.first_layers = std::move(first_layers);
-      if (const auto s = add(model); !s.ok()) return s.errors();
-    }
-    const bool lower = optimised_.other_cuts.by.empty() || cuts.rest < optimised_.other_cuts.value;
-    if (cuts.rest != optimise::Cuts::kNoOther && lower) {
-      optimised_.other_cuts = {cuts.rest, "busiest rank of every cut"};
-    }
-    return {};
-  }
-
-  // With its cut.
-  spec::Result<void> add(const PlacedModel& model) {
-    spec::Source source{optimise::kPlacedModel, optimise::program_text(model)};
-    auto program = compiled(source);
-    if (!program.ok()) return program.errors();
-    auto problem = Problem::make(std::move(program).value(), model.microbatches,
-                                 simulate::means_of(times_), flags_.objective);
-    if (!problem.ok()) return problem.errors();
-    optimised_.forms.push_back({name_of(model.placement, model.chunks), std::move(source),
-                                std::move(problem).value(), optimise::has_room(model)});
-    optimised_.parts.push_back(optimise::parts_of(model));
-    if (!layers_.empty()) optimised_.first_layers.push_back(model.first_layers);
-    return {};
+    return optimise::add_forms(model, !layers_.empty(), times_, flags_.objective, optimised_);
   }
 
   [[nodiscard]] std::vector<std::string> costs() const {
@@ -328,14 +264,14 @@ class PlacedModels {
   Optimised optimised_;
 };
 
-std::optional<spec::Placement> placement_of(Placements placement) {
+std::optional<pytorch::Placement> placement_of(Placements placement) {
   switch (placement) {
     case Placements::chain:
-      return spec::Placement::chain;
+      return pytorch::Placement::chain;
     case Placements::loop:
-      return spec::Placement::loop;
+      return pytorch::Placement::loop;
     case Placements::v:
-      return spec::Placement::v;
+      return pytorch::Placement::v;
     case Placements::any:
       break;
   }
@@ -344,7 +280,7 @@ std::optional<spec::Placement> placement_of(Placements placement) {
 
 // The program, its step, and the text that it was made of.
 struct ReadProgram {
-  LoadedProgram loaded;
+  load::LoadedProgram loaded;
   GivenProgram given;
 };
 spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
@@ -354,21 +290,21 @@ spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
         "--ranks, --costs, --memory, --activation and --chunks describe a model; with a "
         "FILE, its text has them: -D sets its params, --rank-costs and --profile its costs");
   }
-  ProgramOptions options;
+  load::ProgramOptions options;
   options.defines = flags.defines;
   options.dispatch = flags.dispatch;
   if (flags.placement) options.placement = placement_of(*flags.placement);
   if (flags.placement && !options.placement) {
     return errors_of("--placement any: a FILE has one placement");
   }
-  auto loaded = load(flags.file, of_step(options, flags.microbatches));
+  auto loaded = load_program(flags.file, of_step(options, flags.microbatches));
   if (!loaded.ok()) return spec::Diagnostics();  // said already
   ReadProgram read{.loaded = std::move(loaded).value(), .given = {}};
   const auto count = count_of_step(flags.microbatches, read.loaded.program);
   if (!count.ok()) return count.errors();
   const auto times = read_timing(flags.times);
   if (!times.ok()) return times.errors();
-  read.given.program = for_one_count(read.loaded.program, count.value());
+  read.given.program = load::for_one_count(read.loaded.program, count.value());
   read.given.microbatches = count.value();
   read.given.times = times.value();
   const auto simulated = check_simulated(read.given.program);
@@ -379,7 +315,7 @@ spec::Result<ReadProgram> read_file_of(const OptimisedFlags& flags) {
 spec::Result<Optimised> read_program(const OptimisedFlags& flags) {
   auto read = read_file_of(flags);
   if (!read.ok()) return read.errors();
-  const LoadedProgram& loaded = read.value().loaded;
+  const load::LoadedProgram& loaded = read.value().loaded;
   const GivenProgram& given = read.value().given;
   const spec::Program& program = given.program;
   const auto tasks = [&] {

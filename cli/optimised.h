@@ -11,7 +11,7 @@
 
 #include "cli/microbatch_flag.h"
 #include "cli/time_flags.h"
-#include "optimise/forms.h"
+#include "optimise/model_forms.h"
 #include "optimise/uniform.h"
 #include "spec/diagnostics.h"
 #include "spec/elaborate.h"
@@ -24,7 +24,7 @@ struct OptimisedFlags {
   std::string file;  // empty: a model that the flags describe, or `times.profile` layer by layer
   std::vector<std::string> defines;
   std::string dispatch;
-  std::optional<Counts> microbatches;
+  std::optional<load::Counts> microbatches;
   TimeFlags times;
   optimise::Objective objective = optimise::Objective::wall;
 
@@ -38,24 +38,12 @@ struct OptimisedFlags {
 };
 void add_optimised(CLI::App& command, OptimisedFlags& flags);
 
-struct Optimised {
-  std::vector<optimise::Form> forms;  // not empty
-  std::vector<double> parts;          // per form, by optimise::parts_of(); for a FILE 1
+struct Optimised : optimise::ModelForms {
   spec::ReadFile read_file;
-  simulate::TimingOptions times;  // also what is drawn, of which the problems have the means
-  std::string model;              // without a FILE: `costs 24,23,12,1`, for people
-  std::string command;            // the arguments that give this again
-  std::string flags;              // the flags with which `simulate` times it so
-
+  simulate::TimingOptions times;   // also what is drawn, of which the problems have the means
+  std::string command;             // the arguments that give this again
+  std::string flags;               // the flags with which `simulate` times it so
   std::vector<std::string> notes;  // for people: what is not as they may think
-  // For a profile of layers, per form: the first layer of each stage. Otherwise empty.
-  std::vector<std::vector<int>> first_layers;
-  bool is_cut = false;         // a stage has more than one layer, so that there are several cuts
-  optimise::Bound other_cuts;  // no order of a cut that is not among the forms is below it
-
-  [[nodiscard]] std::size_t index_of(const optimise::Form& form) const {
-    return static_cast<std::size_t>(&form - forms.data());
-  }
 };
 // A program and its step, for `--orders given`. Errors are on standard error already, also those of
 // the next one.

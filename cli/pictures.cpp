@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,41 +10,27 @@
 #include "cli/open_run.h"
 #include "cli/picture_flags.h"
 #include "cli/progress.h"
+#include "load/steps.h"
 #include "lower/facts.h"
 #include "simulate/idle_of_trace.h"
-#include "simulate/simulator.h"
-#include "simulate/table_arbiter.h"
+#include "simulate/run_program.h"
+#include "simulate/traced.h"
 #include "trace/read.h"
 
 namespace ripeline::cli {
 namespace {
 
-// The first task that has not run, per rank and engine, in a committed order; else none.
-std::vector<core::Task> next_in_orders(const spec::Program& program,
-                                       const view::Timeline& timeline) {
-  std::vector<core::Task> next;
-  if (!program.dispatch.in_order) return next;
-  const spec::Order& order = at(program.orders, program.dispatch.order);
-  for (int rank = 0; rank < program.ranks; ++rank) {
-    const auto tasks = spec::expand(program, order, rank, timeline.run().microbatches);
-    if (!tasks.ok()) continue;
-    std::vector<spec::Engine> found;
-    for (const spec::Task& task : tasks.value()) {
-      const spec::Engine engine = at(program.lanes, task.lane).engine;
-      if (std::find(found.begin(), found.end(), engine) != found.end()) continue;
-      if (timeline.find(timeline.last_step(), core::Task{task.lane, task.microbatch}) >= 0)
-        continue;
-      next.push_back({task.lane, task.microbatch});
-      found.push_back(engine);
-    }
-  }
-  return next;
+// The tasks that a run stands before, where ranks commit to orders.
+std::vector<core::Task> next_tasks(const spec::Program& program, const view::Timeline& timeline) {
+  return simulate::next_in_orders(program, timeline.run().microbatches, [&](core::Task task) {
+    return timeline.find(timeline.last_step(), task) >= 0;
+  });
 }
 
 // Finishes the run with the steps that `steps` names, or else with one.
 spec::Result<void> finish(Run& run, trace::File file, bool stuck,
                           const std::optional<trace::StepRange>& steps) {
-  const auto chosen = choose_steps(file, steps, run.title);
+  const auto chosen = load::choose_steps(file, steps, run.title);
   if (!chosen.ok()) return chosen.errors();
   if (!chosen.value().note.empty()) say_missing({chosen.value().note});
   if (chosen.value().of_several) {
@@ -58,7 +43,7 @@ spec::Result<void> finish(Run& run, trace::File file, bool stuck,
   if (stuck) {
     run.stuck = view::stuck_at_end(
         run.timeline, run.loaded == nullptr ? std::vector<core::Task>{}
-                                            : next_in_orders(run.loaded->program, run.timeline));
+                                            : next_tasks(run.loaded->program, run.timeline));
   }
   return {};
 }
@@ -69,24 +54,11 @@ int usual_count(const spec::Program& program) {
   return std::clamp(2 * program.ranks, program.microbatches.min, most);
 }
 
-// The most work that any rank has on its compute engine, in the unit.
-double most_work(const spec::Program& program, int microbatches, const simulate::Timing& timing) {
-  std::vector<core::Time> work(static_cast<std::size_t>(program.ranks), core::Time{0});
-  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
-    const spec::Lane& of = at(program.lanes, lane);
-    if (of.engine != spec::Engine::compute) continue;
-    for (int task = 0; task < program.tasks_of(lane, microbatches); ++task) {
-      at(work, of.rank) += timing.mean({lane, task});
-    }
-  }
-  return static_cast<double>(std::max_element(work.begin(), work.end())->count()) /
-         static_cast<double>(timing.unit().nanoseconds);
-}
-
 spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   const spec::Program& program = run.loaded->program;
   const int usual = usual_count(program);
-  const auto count = count_of_step(flags.microbatches.value_or(Counts{usual, usual}), program);
+  const auto count =
+      count_of_step(flags.microbatches.value_or(load::Counts{usual, usual}), program);
   if (!count.ok()) return count.errors();
   const int microbatches = count.value();
   if (auto simulated = check_simulated(program); !simulated.ok()) return simulated;
@@ -98,17 +70,15 @@ spec::Result<void> simulate_run(Run& run, const RunFlags& flags) {
   for (const std::string& note : timing.notes()) {
     std::cerr << fmt::format("note: {}: {}\n", program.name, note);
   }
-  run.work = most_work(program, microbatches, timing);
+  run.work = simulate::most_work(program, microbatches, timing);
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   const core::ProgramFacts& facts = run.facts->facts();
   trace::File file;
-  file.about = trace::About(facts, run_of(program, timing, microbatches));
+  file.about = trace::About(facts, simulate::run_of(program, timing, microbatches));
   const simulate::RunReport report = [&] {
     const Progress progress("simulating " + program.name);
-    simulate::Simulator simulator(facts, [&](int rank) {
-      return std::make_unique<simulate::TableArbiter>(program, facts, rank);
-    });
-    return simulator.run(microbatches, timing, {.record = &file.record, .causes = true});
+    return simulate::run_program(program, facts, microbatches, timing,
+                                 {.record = &file.record, .causes = true});
   }();
   if (!report.status.ok()) return failure(report.status.message());
   return finish(run, std::move(file), report.stuck, flags.steps);
@@ -137,15 +107,14 @@ spec::Result<void> write_picture_of(const PictureFlags& flags,
                                     const simulate::ReportedRun& reported) {
   if (!flags.wanted()) return {};
   trace::File file;
-  file.about = trace::About(reported.facts, run_of(reported.program, reported.timing,
-                                                   reported.microbatches, reported.source));
+  file.about = simulate::about_of(reported);
   file.record = reported.record;
   view::Timeline timeline;
   const core::Status made = view::Timeline::make(std::move(file), timeline);
   if (!made.ok()) return failure(made.message());
   view::Stuck stuck;
   if (reported.run.stuck) {
-    stuck = view::stuck_at_end(timeline, next_in_orders(reported.program, timeline));
+    stuck = view::stuck_at_end(timeline, next_tasks(reported.program, timeline));
   }
   return write_picture(flags, {{reported.program.name, &timeline, std::move(stuck)}});
 }
@@ -169,22 +138,24 @@ void say_missing(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) std::cerr << "note: " << note << '\n';
 }
 
-bool is_trace(const std::string& file) { return has_extension(file, ".json") || is_folder(file); }
+bool is_trace(const std::string& file) {
+  return has_extension(file, ".json") || load::is_folder(file);
+}
 
 spec::Result<Run> opened(const std::string& file, const RunFlags& flags) {
   if (is_trace(file)) return said(run_of_trace(file, flags.steps));
-  auto loaded = load(file, of_step(flags.program, flags.microbatches));
+  auto loaded = load_program(file, of_step(flags.program, flags.microbatches));
   if (!loaded.ok()) return loaded.errors();
   Run run;
   run.title = file;
-  run.loaded = std::make_unique<LoadedProgram>(std::move(loaded).value());
+  run.loaded = std::make_unique<load::LoadedProgram>(std::move(loaded).value());
   return run;
 }
 
 spec::Result<Run> made(Run run, const RunFlags& flags) {
   if (run.loaded == nullptr) return run;
   if (!flags.from.empty()) {
-    const auto json = said(read_file(flags.from));
+    const auto json = said(load::read_file(flags.from));
     if (!json.ok()) return json.errors();
     const auto recorded = verify::read_run(run.loaded->program, json.value().text);
     if (!recorded.ok()) {
@@ -208,83 +179,33 @@ spec::Result<Run> load_run(const std::string& file, const RunFlags& flags) {
 spec::Result<Run> run_again(const Run& run, const RunFlags& flags, std::uint64_t seed) {
   Run again;
   again.title = run.title;
-  again.loaded = std::make_unique<LoadedProgram>(*run.loaded);
+  again.loaded = std::make_unique<load::LoadedProgram>(*run.loaded);
   RunFlags with = flags;
   const int count = run.timeline.run().microbatches;
-  with.microbatches = Counts{count, count};
+  with.microbatches = load::Counts{count, count};
   with.times.timing.seed = seed;
   return made(std::move(again), with);
 }
 
 namespace {
 
-// A run without times, with the costs for times: a rank's events keep their order, a message
-// arrives when its producer has ended, and nothing waits for anything else.
-class CostClock {
- public:
-  CostClock(const spec::Program& program, const simulate::Timing& timing)
-      : program_(program), timing_(timing), ranks_(static_cast<std::size_t>(program.ranks)) {}
-
-  trace::Record record(const std::vector<spec::Event>& events) {
-    for (const spec::Event& event : events) take(event);
-    core::Time last{0};
-    for (const core::Time at : ranks_) last = std::max(last, at);
-    for (const auto& [task, start] : running_) {  // tasks that ran when the run broke off
-      record_.task(0, {task.first, task.second}, start, std::max(last, start + core::Time{1}));
-    }
-    return std::move(record_);
-  }
-
- private:
-  using Key = std::pair<int, int>;
-
-  void take(const spec::Event& event) {
-    if (event.what == spec::Event::Do::agree) return;
-    core::Time& now = ranks_[static_cast<std::size_t>(at(program_.lanes, event.lane).rank)];
-    const Key key{event.lane, event.microbatch};
-    if (event.what == spec::Event::Do::start) {
-      running_[key] = now;
-    } else if (event.what == spec::Event::Do::end) {
-      const core::Task task{event.lane, event.microbatch};
-      const core::Time start = running_[key];
-      now = std::max(now, start + std::max(timing_.mean(task), core::Time{1}));
-      record_.task(0, task, start, now);
-      ended_[key] = now;
-      running_.erase(key);
-    } else {
-      const int producer = at(program_.edges, event.edge).producer;
-      const core::Time sent = ended_[Key{producer, event.microbatch}];
-      now = std::max(now, sent);
-      // A rendezvous message leaves when it is taken.
-      const bool waits = at(program_.edges, event.edge).rendezvous;
-      record_.message(0, {event.edge, event.microbatch}, waits ? now : sent, now);
-    }
-  }
-
-  const spec::Program& program_;
-  const simulate::Timing& timing_;
-  std::vector<core::Time> ranks_;
-  std::map<Key, core::Time> running_;
-  std::map<Key, core::Time> ended_;
-  trace::Record record_;
-};
-
-spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
+spec::Result<Run> drawn_with_costs(const load::LoadedProgram& loaded,
                                    const verify::RecordedRun& recorded) {
   if (recorded.members > 1) {
     return failure("a run of the members of a tensor-parallel group is not drawn");
   }
   Run run;
   run.title = loaded.program.name + ", a run that refutes it";
-  run.loaded = std::make_unique<LoadedProgram>(loaded);
+  run.loaded = std::make_unique<load::LoadedProgram>(loaded);
   const spec::Program& program = run.loaded->program;
   simulate::Timing timing;
   const core::Status made = simulate::Timing::make(program, recorded.microbatches, {}, timing);
   if (!made.ok()) return failure(made.message());
   run.facts = std::make_unique<core::OwnedFacts>(lower::facts_of(program));
   trace::File file;
-  file.about = trace::About(run.facts->facts(), run_of(program, timing, recorded.microbatches));
-  file.record = CostClock(program, timing).record(recorded.events);
+  file.about =
+      trace::About(run.facts->facts(), simulate::run_of(program, timing, recorded.microbatches));
+  file.record = simulate::record_by_costs(program, timing, recorded.events);
   if (auto finished = finish(run, std::move(file), true, std::nullopt); !finished.ok()) {
     return finished.errors();
   }
@@ -293,7 +214,8 @@ spec::Result<Run> drawn_with_costs(const LoadedProgram& loaded,
 
 }  // namespace
 
-spec::Result<Run> refuting_run(const LoadedProgram& loaded, const verify::RecordedRun& recorded) {
+spec::Result<Run> refuting_run(const load::LoadedProgram& loaded,
+                               const verify::RecordedRun& recorded) {
   return said(drawn_with_costs(loaded, recorded));
 }
 

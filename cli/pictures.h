@@ -27,10 +27,10 @@ namespace ripeline::cli {
 
 // How a FILE becomes a run.
 struct RunFlags {
-  ProgramOptions program;
-  std::optional<Counts> microbatches;     // for a program
-  TimeFlags times;                        // for a program
-  std::optional<trace::StepRange> steps;  // for a trace
+  load::ProgramOptions program;
+  std::optional<load::Counts> microbatches;  // for a program
+  TimeFlags times;                           // for a program
+  std::optional<trace::StepRange> steps;     // for a trace
   // Instead of `steps` where runs stand side by side: each trace gives a run for each of these.
   std::vector<trace::StepRange> each_of_steps;
   std::string from;  // JSON of `ripeline verify`: its run instead of a simulated one
@@ -50,7 +50,7 @@ struct Run {
   view::Stuck stuck;
   // For a simulated program, in its unit: the most compute work of any rank, by mean costs.
   std::optional<double> work;
-  std::unique_ptr<LoadedProgram> loaded;  // for a program
+  std::unique_ptr<load::LoadedProgram> loaded;  // for a program
   std::unique_ptr<core::OwnedFacts> facts;
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
@@ -62,7 +62,7 @@ struct Run {
 
 // The run that refutes a program, drawn with its costs: each rank does what it did in the run, in
 // that order, as soon as it can.
-[[nodiscard]] spec::Result<Run> refuting_run(const LoadedProgram& loaded,
+[[nodiscard]] spec::Result<Run> refuting_run(const load::LoadedProgram& loaded,
                                              const verify::RecordedRun& recorded);
 
 }  // namespace ripeline::cli

@@ -32,15 +32,15 @@ struct RecheckCommand {
   int seconds = 60;
 };
 
-int exit_code_of(verify::RecheckResult result) {
+int code_of_recheck(certificates::RecheckResult result) {
   switch (result) {
-    case verify::RecheckResult::accepted:
+    case certificates::RecheckResult::accepted:
       return ok;
-    case verify::RecheckResult::rejected:
+    case certificates::RecheckResult::rejected:
       return refuted;
-    case verify::RecheckResult::undecided:
+    case certificates::RecheckResult::undecided:
       return unknown;
-    case verify::RecheckResult::no_input:
+    case certificates::RecheckResult::no_input:
       break;
   }
   return bad_input;
@@ -62,8 +62,8 @@ class Questions {
   Questions& operator=(const Questions&) = delete;
 
   // The solver gets the bytes that were compared, not what the certificate's folder has by then.
-  [[nodiscard]] verify::Reply ask(const RecheckCommand& command, std::size_t number,
-                                  const std::string& text) const {
+  [[nodiscard]] certificates::Reply ask(const RecheckCommand& command, std::size_t number,
+                                        const std::string& text) const {
     const std::string path = (folder_ / fmt::format("{}.smt2", number)).string();
     if (folder_.empty()) return {verify::Answer::unknown, "there is no temporary folder"};
     if (const core::Status s = files::write_file(path, text); !s.ok()) {
@@ -83,10 +83,10 @@ class Questions {
   fs::path folder_;
 };
 
-std::vector<verify::Reply> ask_all(const RecheckCommand& command,
-                                   const std::vector<std::string>& texts) {
+std::vector<certificates::Reply> ask_all(const RecheckCommand& command,
+                                         const std::vector<std::string>& texts) {
   const Questions questions;
-  std::vector<verify::Reply> replies(texts.size());
+  std::vector<certificates::Reply> replies(texts.size());
   std::atomic<std::size_t> next = 0;  // each reply is written by the thread that took its number
   const auto work = [&] {
     for (std::size_t i = next++; i < texts.size(); i = next++) {
@@ -112,10 +112,11 @@ std::optional<std::string> version_of(const std::string& solver) {
   return line;
 }
 
-std::string text_of(const RecheckCommand& command, const verify::RecheckReport& report,
+std::string text_of(const RecheckCommand& command, const certificates::RecheckReport& report,
                     const std::string& solver) {
   std::string text;
-  const bool claims = report.result != verify::RecheckResult::no_input && !report.program.empty();
+  const bool claims =
+      report.result != certificates::RecheckResult::no_input && !report.program.empty();
   text += fmt::format("{}: {}", command.folder, name_of(report.result));
   if (claims) {
     const std::string depths =
@@ -126,19 +127,19 @@ std::string text_of(const RecheckCommand& command, const verify::RecheckReport& 
         fmt::format(", {} is {}{} ({})", report.program, name_of(report.verdict), depths, solver);
   }
   text += "\n";
-  for (const verify::RecheckStep& step : report.steps) {
+  for (const certificates::RecheckStep& step : report.steps) {
     const std::string result =
-        step.result == verify::RecheckResult::accepted ? "ok" : name_of(step.result);
+        step.result == certificates::RecheckResult::accepted ? "ok" : name_of(step.result);
     text += fmt::format("  {:<12} {:<10} {}{}{}\n", step.name, result, step.where,
                         step.where.empty() ? "" : ": ", step.detail);
   }
   return text;
 }
 
-nlohmann::json json_of(const verify::RecheckReport& report, const std::string& solver) {
+nlohmann::json json_of(const certificates::RecheckReport& report, const std::string& solver) {
   nlohmann::json steps = nlohmann::json::array();
-  for (const verify::RecheckStep& step : report.steps) {
-    const bool fine = step.result == verify::RecheckResult::accepted;
+  for (const certificates::RecheckStep& step : report.steps) {
+    const bool fine = step.result == certificates::RecheckResult::accepted;
     nlohmann::json entry = {{"name", step.name},
                             {"result", fine ? "ok" : name_of(step.result)},
                             {"detail", step.detail}};
@@ -161,13 +162,13 @@ int run(const RecheckCommand& command) {
   if (!files.ok()) return say_failed(files.errors());
   std::string solver = "no solver asked";
   bool missing = false;
-  const verify::RecheckReport report = [&] {
+  const certificates::RecheckReport report = [&] {
     const Progress progress("rechecking " + command.folder);
-    return verify::recheck(files.value(), [&](const std::vector<std::string>& texts) {
+    return certificates::recheck(files.value(), [&](const std::vector<std::string>& texts) {
       const auto version = version_of(command.solver);
       missing = !version;
       solver = version.value_or(command.solver);
-      return missing ? std::vector<verify::Reply>(texts.size()) : ask_all(command, texts);
+      return missing ? std::vector<certificates::Reply>(texts.size()) : ask_all(command, texts);
     });
   }();
   if (missing) {
@@ -184,7 +185,7 @@ int run(const RecheckCommand& command) {
   } else {
     std::cout << text_of(command, report, solver);
   }
-  return exit_code_of(report.result);
+  return code_of_recheck(report.result);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 #include "cli/pictures.h"
 #include "cli/progress.h"
 #include "lower/facts.h"
-#include "simulate/table_arbiter.h"
+#include "simulate/run_program.h"
+#include "simulate/traced.h"
 #include "trace/write.h"
 #include "verify/verify.h"
 
@@ -71,9 +72,8 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
 
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
               const std::string& more) {
-  const trace::About about(reported.facts, run_of(reported.program, reported.timing,
-                                                  reported.microbatches, reported.source));
   if (!command.trace.empty()) {
+    const trace::About about = simulate::about_of(reported);
     trace::Writer writer(command.trace, about);
     writer.add(reported.record);
     if (const core::Status s = writer.finish(); !s.ok()) return say_failed(s.message());
@@ -92,12 +92,12 @@ int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
 }
 
 spec::Result<PreparedRun> prepare(const RunCommand& command) {
-  auto loaded = load(command.file, of_step(command.program, command.microbatches));
+  auto loaded = load_program(command.file, load::of_step(command.program, command.microbatches));
   if (!loaded.ok()) return loaded.errors();
   PreparedRun prepared;
   prepared.loaded = std::move(loaded).value();
   const spec::Program& program = prepared.program();
-  const auto count = said(count_of_step(command.microbatches, program));
+  const auto count = said(load::count_of_step(command.microbatches, program));
   if (!count.ok()) return count.errors();
   prepared.microbatches = count.value();
   auto timing = said(timing_of(program, prepared.microbatches, command));
@@ -105,7 +105,7 @@ spec::Result<PreparedRun> prepare(const RunCommand& command) {
   prepared.timing = std::move(timing).value();
   if (command.verify) {
     const Progress progress("verifying " + program.name);
-    prepared.verdict = verify::verify(for_one_count(program, prepared.microbatches));
+    prepared.verdict = verify::verify(load::for_one_count(program, prepared.microbatches));
   }
   const bool proved = prepared.verdict && prepared.verdict->proved.has_value();
   prepared.facts = proved ? lower::facts_of(*prepared.verdict->proved) : lower::facts_of(program);
@@ -113,12 +113,8 @@ spec::Result<PreparedRun> prepare(const RunCommand& command) {
 }
 
 simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record) {
-  const spec::Program& program = prepared.program();
-  const core::ProgramFacts& facts = prepared.facts->facts();
-  simulate::Simulator simulator(facts, [&](int rank) {
-    return std::make_unique<simulate::TableArbiter>(program, facts, rank);
-  });
-  return simulator.run(prepared.microbatches, prepared.timing, {.record = &record, .causes = true});
+  return simulate::run_program(prepared.program(), prepared.facts->facts(), prepared.microbatches,
+                               prepared.timing, {.record = &record, .causes = true});
 }
 
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help) {

@@ -19,8 +19,8 @@ namespace ripeline::cli {
 
 struct RunCommand {
   std::string file;
-  ProgramOptions program;
-  std::optional<Counts> microbatches;
+  load::ProgramOptions program;
+  std::optional<load::Counts> microbatches;
   TimeFlags times;
   std::string trace;
   PictureFlags picture;
@@ -34,7 +34,7 @@ void add_run_command(CLI::App& command, RunCommand& options, const std::string& 
 
 // The program, judged for this number of microbatches if that was asked for, and its times.
 struct PreparedRun {
-  LoadedProgram loaded;
+  load::LoadedProgram loaded;
   std::optional<verify::Verdict> verdict;
   std::optional<core::OwnedFacts> facts;
   simulate::Timing timing;

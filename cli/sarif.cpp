@@ -86,9 +86,10 @@ std::string message_of(const verify::Obligation& o) {
 
 }  // namespace
 
-Json skipped_json(const std::vector<Skipped>& skipped) {
+Json skipped_json(const std::vector<load::Skipped>& skipped) {
   Json files = Json::array();
-  for (const Skipped& one : skipped) files.push_back({{"file", one.file}, {"reason", one.why}});
+  for (const load::Skipped& one : skipped)
+    files.push_back({{"file", one.file}, {"reason", text_of(one.why)}});
   return files;
 }
 
@@ -131,7 +132,7 @@ void SarifLog::add_bad_input(const std::string& file, const std::optional<spec::
   }
 }
 
-void SarifLog::add_verdict(const std::string& file, const LoadedProgram& loaded,
+void SarifLog::add_verdict(const std::string& file, const load::LoadedProgram& loaded,
                            const verify::Verdict& verdict) {
   programs_.push_back({{"file", file},
                        {"program", loaded.program.name},
@@ -146,7 +147,7 @@ void SarifLog::add_verdict(const std::string& file, const LoadedProgram& loaded,
   }
 }
 
-void SarifLog::add_warnings(const std::string& file, const LoadedProgram& loaded,
+void SarifLog::add_warnings(const std::string& file, const load::LoadedProgram& loaded,
                             const spec::Diagnostics& warnings) {
   for (const spec::Diagnostic& w : warnings) {
     // As of errors: docs/language.md describes the ids.
@@ -157,7 +158,7 @@ void SarifLog::add_warnings(const std::string& file, const LoadedProgram& loaded
 }
 
 void SarifLog::add_check(const std::string& file, const spec::Source& source,
-                         const verify::CheckReport& report) {
+                         const pytorch::CheckReport& report) {
   programs_.push_back({{"file", file},
                        {"hash", spec::hash_text(spec::hash_of(source.text))},
                        {"verdict", verify::name_of(report.verdict)}});
@@ -167,14 +168,14 @@ void SarifLog::add_check(const std::string& file, const spec::Source& source,
     const std::size_t index = rule(id, "Rule `" + id + "` of `ripeline check`.");
     add_result(id, index, level, message, location_of(file, source, span), "");
   };
-  for (const verify::CheckFinding& f : report.findings) {
+  for (const pytorch::CheckFinding& f : report.findings) {
     add(f.rule, "error", (f.task.empty() ? "" : f.task + ": ") + f.message,
-        verify::span_of(source.text, f));
+        pytorch::span_of(source.text, f));
   }
   if (!report.reason.empty()) add("unknown", "warning", report.reason, {});
 }
 
-Json SarifLog::log(int exit_code, const std::vector<Skipped>& skipped) const {
+Json SarifLog::log(int exit_code, const std::vector<load::Skipped>& skipped) const {
   const Json driver = {
       {"name", "ripeline"}, {"semanticVersion", RIPELINE_VERSION}, {"rules", rules_}};
   Json properties = {{"programs", programs_}};

@@ -22,7 +22,7 @@
 namespace ripeline::cli {
 
 // `[{"file":…,"reason":…}]`, of every --format for machines.
-[[nodiscard]] nlohmann::json skipped_json(const std::vector<Skipped>& skipped);
+[[nodiscard]] nlohmann::json skipped_json(const std::vector<load::Skipped>& skipped);
 
 class SarifLog {
  public:
@@ -32,17 +32,17 @@ class SarifLog {
   // `file` as the user gave it; `source` is nothing if it could not be read.
   void add_bad_input(const std::string& file, const std::optional<spec::Source>& source,
                      const spec::Diagnostics& errors);
-  void add_verdict(const std::string& file, const LoadedProgram& loaded,
+  void add_verdict(const std::string& file, const load::LoadedProgram& loaded,
                    const verify::Verdict& verdict);
   // The warnings are those of spec/lint.h.
-  void add_warnings(const std::string& file, const LoadedProgram& loaded,
+  void add_warnings(const std::string& file, const load::LoadedProgram& loaded,
                     const spec::Diagnostics& warnings);
   // At the cell of each finding, or at its row.
   void add_check(const std::string& file, const spec::Source& source,
-                 const verify::CheckReport& report);
+                 const pytorch::CheckReport& report);
 
   // `skipped`: of the folders that were asked for.
-  [[nodiscard]] nlohmann::json log(int exit_code, const std::vector<Skipped>& skipped) const;
+  [[nodiscard]] nlohmann::json log(int exit_code, const std::vector<load::Skipped>& skipped) const;
 
  private:
   std::size_t rule(const std::string& id, const std::string& description,

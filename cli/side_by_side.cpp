@@ -50,7 +50,7 @@ std::optional<Fixed> only_one(const std::vector<Run>& runs, const FixedOf& fixed
 
 // The program of `run` once more, for so many ranks.
 spec::Result<void> set_ranks(Run& run, const Fixed& ranks) {
-  LoadedProgram& loaded = *run.loaded;
+  load::LoadedProgram& loaded = *run.loaded;
   loaded.options.defines[kRanks] = ranks.value;
   auto program = spec::compile(loaded.source, loaded.options);
   if (!program.ok()) {
@@ -166,7 +166,7 @@ spec::Result<std::vector<Run>> load_runs(const std::vector<std::string>& files,
     RunFlags with = flags;
     if (only && run.loaded != nullptr) {
       const spec::MicrobatchRange& range = run.loaded->program.microbatches;
-      if (range.contains(only->value)) with.microbatches = Counts{only->value, only->value};
+      if (range.contains(only->value)) with.microbatches = load::Counts{only->value, only->value};
       taken = taken || range.max != range.min;
     }
     auto finished = made(std::move(run), with);

@@ -1,5 +1,4 @@
 // Runs that stand side by side. Errors are on standard error already.
-// can.
 #pragma once
 
 #include <string>

@@ -11,10 +11,11 @@
 #include <fmt/format.h>
 
 #include "cli/amount.h"
-#include "cli/input.h"
+#include "cli/failure.h"
 #include "cli/numbers.h"
-#include "cli/shorten.h"
-#include "spec/dispatch_text.h"
+#include "load/input.h"
+#include "load/shorten.h"
+#include "simulate/amount.h"
 
 namespace ripeline::cli {
 
@@ -32,7 +33,9 @@ spec::Result<std::string> in_unit(const std::string& rank_costs, std::optional<t
     costs.push_back(one.substr(equals + 1));
     begin = end + 1;
   }
-  if (const auto used = use_unit("--rank-costs", costs, unit); !used.ok()) return used.errors();
+  if (const auto used = simulate::use_unit("--rank-costs", costs, unit); !used.ok()) {
+    return used.errors();
+  }
   std::string text;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     text += (i == 0 ? "" : ",") + names[i] + costs[i];
@@ -50,7 +53,7 @@ spec::Result<void> read_time(const char* flag, const std::string& text,
 }
 
 spec::Result<simulate::Profile> read_profile(const std::string& path) {
-  const auto file = read_file(path);
+  const auto file = load::read_file(path);
   if (!file.ok()) return file.errors();
   simulate::Profile profile;
   const core::Status read = simulate::Profile::parse(file.value().text, profile);
@@ -81,7 +84,7 @@ spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags) {
     const core::Status given = simulate::RankCosts::parse(text.value(), costs);
     if (!given.ok()) {
       return failure(
-          fmt::format("--rank-costs {}: {}", shortened(*flags.rank_costs), given.message()));
+          fmt::format("--rank-costs {}: {}", load::shortened(*flags.rank_costs), given.message()));
     }
     timing.rank_costs = std::move(costs);
   }
@@ -130,17 +133,6 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
       ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   const std::vector<CLI::Option*> all = command.get_options();
   for (std::size_t i = before; i < all.size(); ++i) all[i]->group("What tasks and messages take");
-}
-
-trace::Run run_of(const spec::Program& program, const simulate::Timing& timing, int microbatches,
-                  trace::Source source) {
-  return {.microbatches = microbatches,
-          .source = source,
-          .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,
-          .unit = timing.unit(),
-          .costs = timing.text(),
-          .params = {program.params.begin(), program.params.end()},
-          .dispatch = spec::dispatch_text(program)};
 }
 
 spec::Result<void> check_simulated(const spec::Program& program) {

@@ -29,9 +29,6 @@ void add_times(CLI::App& command, TimeFlags& options, const std::string& unit_he
 // The timing that the flags give. Errors: they do not fit together, or one of them cannot be read.
 [[nodiscard]] spec::Result<simulate::TimingOptions> read_timing(const TimeFlags& flags);
 
-// A trace's description of a run with these times.
-[[nodiscard]] trace::Run run_of(const spec::Program& program, const simulate::Timing& timing,
-                                int microbatches, trace::Source source = trace::Source::simulated);
 // Fails if the program uses what a simulated run does not do.
 [[nodiscard]] spec::Result<void> check_simulated(const spec::Program& program);
 

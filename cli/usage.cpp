@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/shorten.h"
+#include "load/shorten.h"
 #include "spec/diagnostics.h"
 
 namespace ripeline::cli {
@@ -70,7 +70,7 @@ std::string flag_of_define(const CLI::App& command, const std::vector<std::strin
   if (equals == std::string::npos || equals == 0) return {};
   const std::string flag = "--" + text.substr(0, equals);
   if (command.get_option_no_throw(flag) == nullptr) return {};
-  return shortened(flag + " " + text.substr(equals + 1));
+  return load::shortened(flag + " " + text.substr(equals + 1));
 }
 
 // The only positional of a command that takes one word for it.
@@ -89,7 +89,7 @@ bool runs_one(const CLI::App& command) {
 
 std::string unexpected(const CLI::App& app, const CLI::App& command, const std::string& argument,
                        const std::vector<std::string>& words) {
-  const std::string shown = shortened(argument);
+  const std::string shown = load::shortened(argument);
   if (argument.starts_with('-')) {
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string owner = &command == &app ? app.get_name() : command.get_name();
@@ -97,7 +97,8 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
       const std::string own = flag_of_define(command, words);
       if (!own.empty()) return fmt::format("{} has no flag -D: say `{}`", owner, own);
     }
-    return fmt::format("{} has no flag {}{}", owner, shortened(flag), flag_meant(flag, command));
+    return fmt::format("{} has no flag {}{}", owner, load::shortened(flag),
+                       flag_meant(flag, command));
   }
   if (const CLI::Option* one = one_word(command); &command != &app && one != nullptr) {
     return fmt::format("{} takes one {}{} ('{}' is one too many)", command.get_name(),
@@ -126,7 +127,7 @@ std::optional<std::string> unconverted(const CLI::App& command, const CLI::Parse
                                                              : nullptr;
     if (expected == nullptr) return std::nullopt;
     return fmt::format("{}: expected {}, and found '{}'", option->get_name(), expected,
-                       shortened(what.substr(before.size())));
+                       load::shortened(what.substr(before.size())));
   }
   return std::nullopt;
 }
@@ -141,9 +142,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
                   &command == &app ? app.get_name() : app.get_name() + " " + command.get_name());
   const std::vector<std::string> extras = command.remaining();
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string what = is_extra && !extras.empty()
-                               ? unexpected(app, command, extras.front(), {argv, argv + argc})
-                               : unconverted(command, error).value_or(shortened(error.what()));
+  const std::string what =
+      is_extra && !extras.empty()
+          ? unexpected(app, command, extras.front(), {argv, argv + argc})
+          : unconverted(command, error).value_or(load::shortened(error.what()));
   return fmt::format("ripeline: {}\n{}\n", what, help);
 }
 
@@ -158,7 +160,7 @@ std::optional<std::string> too_large(int argc, const char* const* argv) {
     const bool digits = value.find_first_not_of("0123456789") == std::string::npos;
     if (!digits || value.size() <= kMostDigits) continue;
     return fmt::format("ripeline: {} {} does not fit: expected a number of at most {}\n", flag,
-                       shortened(value), std::numeric_limits<std::int64_t>::max());
+                       load::shortened(value), std::numeric_limits<std::int64_t>::max());
   }
   return std::nullopt;
 }

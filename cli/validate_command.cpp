@@ -19,7 +19,7 @@ namespace {
 
 struct ValidateCommand {
   std::string file;
-  ProgramOptions program;
+  load::ProgramOptions program;
   std::string probe;
   int seconds = 300;
 };
@@ -42,14 +42,14 @@ std::optional<std::string> ask(const ValidateCommand& command, const std::string
 }
 
 int run(const ValidateCommand& command) {
-  const auto compiled = load(command.file, command.program);
+  const auto compiled = load_program(command.file, command.program);
   if (!compiled.ok()) return bad_input;
-  const LoadedProgram& loaded = compiled.value();
+  const load::LoadedProgram& loaded = compiled.value();
   const Progress progress("validating " + loaded.source.name);
-  const simulate::Validator validator(loaded.program);
+  const validate::Validator validator(loaded.program);
   const std::optional<std::string> answers = ask(command, validator.questions());
   if (!answers) return bad_input;
-  const simulate::Validation validation = validator.judge(*answers);
+  const validate::Validation validation = validator.judge(*answers);
   if (validation.differences.empty()) {
     std::cout << fmt::format("{}: valid: {}\n", loaded.source.name, summary(validation));
     return ok;

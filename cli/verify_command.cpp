@@ -28,7 +28,7 @@ namespace {
 
 struct VerifyCommand {
   std::vector<std::string> files;
-  ProgramOptions program;
+  load::ProgramOptions program;
   std::string format = "text";
   bool no_times = false;
   bool no_repairs = false;
@@ -66,16 +66,16 @@ nlohmann::json bad_input_json(const std::string& file, const std::optional<spec:
 }
 
 // Writes the certificate of any verdict; that of `unknown` says so.
-spec::Result<void> write_evidence(const LoadedProgram& loaded, const VerifyCommand& command,
+spec::Result<void> write_evidence(const load::LoadedProgram& loaded, const VerifyCommand& command,
                                   const verify::Verdict& verdict) {
   return write_certificate(command.certificate,
-                           verify::certificate_of(loaded.source, loaded.options, loaded.program,
-                                                  verdict, RIPELINE_VERSION));
+                           certificates::certificate_of(loaded.source, loaded.options,
+                                                        loaded.program, verdict, RIPELINE_VERSION));
 }
 
 // The program's own names come first, so a resource may be called `sends`.
 bool asks_for_sends(const spec::Program& program, const VerifyCommand& command) {
-  const auto names = verify::least_names(program);
+  const auto names = optimise::least_names(program);
   return command.least == "sends" && std::find(names.begin(), names.end(), "sends") == names.end();
 }
 
@@ -84,21 +84,21 @@ nlohmann::json wire_of(const spec::Program& program, const VerifyCommand& comman
   const bool text = command.format == "text";
   nlohmann::json json = nlohmann::json::object();
   if (command.layouts) {
-    const verify::LayoutTable table = verify::judge_layouts(program);
-    if (text) std::cout << verify::layouts_text(table);
-    if (!text) json["layouts"] = verify::layouts_json(table);
+    const wire::LayoutTable table = wire::judge_layouts(program);
+    if (text) std::cout << wire::layouts_text(table);
+    if (!text) json["layouts"] = wire::layouts_json(table);
   }
   if (command.least.empty()) return json;
   const Progress progress("the least " + command.least + " of " + program.source_name);
   const verify::VerifyOptions options{.solver_steps = command.steps};
   if (asks_for_sends(program, command)) {
-    const verify::LeastSends least = verify::least_sends(program, options);
-    if (text) std::cout << verify::least_sends_text(least);
-    if (!text) json["least"]["sends"] = verify::least_sends_json(least);
+    const wire::LeastSends least = wire::least_sends(program, options);
+    if (text) std::cout << wire::least_sends_text(least);
+    if (!text) json["least"]["sends"] = wire::least_sends_json(least);
   } else {
-    const verify::LeastCapacity least = verify::least_capacity(program, command.least, options);
-    if (text) std::cout << verify::least_capacity_text(command.least, least);
-    if (!text) json["least"][command.least] = verify::least_capacity_json(least);
+    const optimise::LeastCapacity least = optimise::least_capacity(program, command.least, options);
+    if (text) std::cout << optimise::least_capacity_text(command.least, least);
+    if (!text) json["least"][command.least] = optimise::least_capacity_json(least);
   }
   return json;
 }
@@ -115,7 +115,7 @@ class Findings {
     if (command_.format == "sarif") sarif_.add_bad_input(file, source, errors);
   }
 
-  void add(const std::string& file, const LoadedProgram& loaded, verify::Verdict verdict) {
+  void add(const std::string& file, const load::LoadedProgram& loaded, verify::Verdict verdict) {
     summary_.add(exit_code_of(verdict.outcome));
     const spec::Diagnostics warnings = said_warnings(loaded);
     warnings_ += warnings.size();
@@ -136,7 +136,7 @@ class Findings {
     }
   }
 
-  void add_skipped(const ProgramsBelow& below) {
+  void add_skipped(const load::ProgramsBelow& below) {
     note_skipped(below);
     skipped_.insert(skipped_.end(), below.skipped.begin(), below.skipped.end());
   }
@@ -194,20 +194,20 @@ class Findings {
   Summary summary_;
   std::size_t warnings_ = 0;
   nlohmann::json programs_ = nlohmann::json::array();
-  std::vector<Skipped> skipped_;
+  std::vector<load::Skipped> skipped_;
   SarifLog sarif_{SarifLog::Of::programs};
 };
 
 bool asks_every_depth(const VerifyCommand& command) {
   const auto& defines = command.program.defines;
-  return std::find(defines.begin(), defines.end(), kEveryRank) != defines.end();
+  return std::find(defines.begin(), defines.end(), load::kEveryRank) != defines.end();
 }
 
 void verify_every_depth(const std::string& file, const VerifyCommand& command, Findings& findings) {
   std::optional<spec::Source> source;
-  const auto parsed = load_tree(file, command.program, source);
+  const auto parsed = load_tree(file, command.program, &source);
   if (!parsed.ok()) return findings.add_bad_input(file, source, parsed.errors());
-  const LoadedTree& loaded = parsed.value();
+  const load::LoadedTree& loaded = parsed.value();
   auto found = [&] {
     const Progress progress("proving " + loaded.source.name);
     return verify::verify_every_depth(loaded.tree, loaded.source, loaded.options,
@@ -220,20 +220,21 @@ void verify_every_depth(const std::string& file, const VerifyCommand& command, F
   verify::DepthVerdict depth = std::move(found).value();
   if (!command.certificate.empty()) {
     const Progress progress("writing what the proof rests on");
-    const verify::Files files = verify::certificate_of(loaded.source, loaded.tree, loaded.options,
-                                                       depth, RIPELINE_VERSION, command.steps);
+    const certificates::Files files = certificates::certificate_of(
+        loaded.source, loaded.tree, loaded.options, depth, RIPELINE_VERSION, command.steps);
     if (!said(write_certificate(command.certificate, files)).ok()) {
       return findings.add_bad_input(file, source, {});
     }
   }
-  findings.add(file, {loaded.source, std::move(depth.sample), loaded.options, InputForm::program},
+  findings.add(file,
+               {loaded.source, std::move(depth.sample), loaded.options, load::InputForm::program},
                std::move(depth.verdict));
 }
 
 // Fails if the program has nothing of the name that --least asks for.
 spec::Result<void> check_least(const spec::Program& program, const VerifyCommand& command) {
   if (command.least.empty() || asks_for_sends(program, command)) return {};
-  std::vector<std::string> names = verify::least_names(program);
+  std::vector<std::string> names = optimise::least_names(program);
   if (std::find(names.begin(), names.end(), command.least) != names.end()) return {};
   if (program.dispatch.in_order) names.emplace_back("sends");
   std::string list;
@@ -246,15 +247,15 @@ spec::Result<void> check_least(const spec::Program& program, const VerifyCommand
   return error;
 }
 
-void search_repairs(const LoadedProgram& loaded, verify::Verdict& verdict) {
+void search_repairs(const load::LoadedProgram& loaded, verify::Verdict& verdict) {
   if (verdict.outcome == verify::Outcome::proved) return;
   const Progress progress("searching repairs of " + loaded.source.name);
-  verify::add_repairs(verdict,
-                      verify::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
+  optimise::add_repairs(
+      verdict, optimise::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
 }
 
 // Errors are on standard error already. A program that no run refutes is no failure.
-spec::Result<void> draw_refutation(const PictureFlags& picture, const LoadedProgram& loaded,
+spec::Result<void> draw_refutation(const PictureFlags& picture, const load::LoadedProgram& loaded,
                                    const verify::Verdict& verdict) {
   for (const verify::Obligation& o : verdict.obligations) {
     const auto& run = o.counterexample ? o.counterexample : o.other_choices;
@@ -288,9 +289,9 @@ void speak_of_schedule(const std::string& file, verify::Verdict& verdict) {
 void verify_one(const std::string& file, const VerifyCommand& command, Findings& findings) {
   if (asks_every_depth(command)) return verify_every_depth(file, command, findings);
   std::optional<spec::Source> source;
-  const auto compiled = load(file, command.program, &source);
+  const auto compiled = load_program(file, command.program, &source);
   if (!compiled.ok()) return findings.add_bad_input(file, source, compiled.errors());
-  const LoadedProgram& loaded = compiled.value();
+  const load::LoadedProgram& loaded = compiled.value();
   if (const auto least = said(check_least(loaded.program, command)); !least.ok()) {
     return findings.add_bad_input(file, source, least.errors());
   }
@@ -304,7 +305,7 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
   if (command.picture.wanted() && !draw_refutation(command.picture, loaded, verdict).ok()) {
     return findings.add_bad_input(file, source, {});
   }
-  const bool schedule = loaded.form == InputForm::schedule;
+  const bool schedule = loaded.form == load::InputForm::schedule;
   if (schedule) speak_of_schedule(file, verdict);
   if (!schedule && !command.no_repairs) search_repairs(loaded, verdict);
   findings.add(file, loaded, std::move(verdict));
@@ -312,12 +313,13 @@ void verify_one(const std::string& file, const VerifyCommand& command, Findings&
 
 int run(const VerifyCommand& command) {
   if (!command.certificate.empty() &&
-      (command.files.size() > 1 || is_folder(command.files.front()))) {
+      (command.files.size() > 1 || load::is_folder(command.files.front()))) {
     std::cerr << "ripeline: --certificate is for one FILE; give each its own folder\n";
     return bad_input;
   }
   if (command.picture.wanted() &&
-      (command.files.size() > 1 || is_folder(command.files.front()) || asks_every_depth(command))) {
+      (command.files.size() > 1 || load::is_folder(command.files.front()) ||
+       asks_every_depth(command))) {
     std::cerr << "ripeline: --picture is for one FILE and one number of ranks\n";
     return bad_input;
   }
@@ -329,12 +331,12 @@ int run(const VerifyCommand& command) {
   Findings findings(command);
   bool one = command.files.size() == 1;
   for (const std::string& file : command.files) {
-    if (!is_folder(file)) {
+    if (!load::is_folder(file)) {
       verify_one(file, command, findings);
       continue;
     }
     one = false;
-    const ProgramsBelow below = programs_below(file);
+    const load::ProgramsBelow below = load::programs_below(file);
     findings.add_skipped(below);
     for (const std::string& program : below.files) verify_one(program, command, findings);
     if (!said(below.read).ok()) findings.add_bad_input(file, std::nullopt, below.read.errors());

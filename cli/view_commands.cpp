@@ -16,6 +16,8 @@
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/pictures.h"
+#include "load/folder.h"
+#include "load/steps.h"
 #include "trace/parts.h"
 #include "view/explain.h"
 #include "view/terminal.h"
@@ -52,7 +54,7 @@ bool wants_colour(const std::string& colour) {
 
 // Nothing is drawn: the whole of a long run is more than fits.
 int merge(const ShowCommand& command) {
-  if (!is_folder(command.file)) {
+  if (!load::is_folder(command.file)) {
     return say_failed(
         "--trace: expected the folder of a run's parts, as run.json.parts, and found " +
         command.file);
@@ -137,7 +139,7 @@ class Walk {
 
  private:
   std::string go_to(const std::string& text) {
-    const auto number = step_number(text);
+    const auto number = load::step_number(text);
     if (!number) return "'" + text + "' is no number of a step\n";
     if (run_->loaded != nullptr) return "this run has one step\n";
     const auto before = command_.run.steps;

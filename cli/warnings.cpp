@@ -8,8 +8,8 @@
 
 namespace ripeline::cli {
 
-spec::Diagnostics said_warnings(const LoadedProgram& loaded) {
-  if (loaded.form == InputForm::schedule) return {};
+spec::Diagnostics said_warnings(const load::LoadedProgram& loaded) {
+  if (loaded.form == load::InputForm::schedule) return {};
   const auto tree = spec::parse(loaded.source);
   if (!tree.ok()) return {};
   spec::Diagnostics warnings = spec::lint(tree.value(), loaded.program);

@@ -10,11 +10,11 @@
 
 namespace ripeline::codegen {
 
-// Whether some resource is bounded: else nothing is guarded.
+// Whether some resource has a capacity; if not, starts need no guard.
 [[nodiscard]] bool has_guards(const Outline& outline);
-// The admission guard of each op; empty without has_guards().
+// The text of the admission guard of each op; empty without has_guards().
 [[nodiscard]] std::string guards(const Outline& outline);
-// The members of Rules that ask them: has_room(), acquire() and release(); only with has_guards().
+// The members of Rules that call the guards, has_room(), acquire(), release(); with has_guards().
 [[nodiscard]] std::string room_rules(const Outline& outline);
 
 }  // namespace ripeline::codegen

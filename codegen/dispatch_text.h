@@ -1,4 +1,4 @@
-// The dispatch as constexpr tables: the places of a hint, and how they are read.
+// The dispatch as constexpr tables: a hint's places and rule.
 //
 // Private to codegen/. Pure functions.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace ripeline::codegen {
 
-// kPlaces and kFill, under the hint as the language writes it.
+// kPlaces and kFill, after a comment with the hint as the language writes it.
 [[nodiscard]] std::string place_tables(const Outline& outline, const core::ProgramFacts& facts);
-// Its part of the facts; empty where they have nothing to say.
+// The dispatch's part of the facts; empty if it has only default values.
 [[nodiscard]] std::string dispatch_facts(const core::DispatchFacts& dispatch);
 
 }  // namespace ripeline::codegen

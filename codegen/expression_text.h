@@ -1,7 +1,7 @@
-// Expressions of the language as C++.
+// Writes expressions of the language as C++.
 //
-// Their numbers are std::int64_t, or core::Fraction where something divides exactly. Private to
-// codegen/. Pure functions.
+// Their numbers are std::int64_t, or core::Fraction if a part divides exactly. Private to codegen/.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace ripeline::codegen {
 
-// Whether its value, or that of a part, may be no integer; floor(a / b) and ceil(a / b) have C++ of
-// their own.
+// Whether the value of `expr` or of a part may not be an integer; floor(a / b) and ceil(a / b) do
+// not count, as they have functions of their own in C++.
 [[nodiscard]] bool has_fractions(const spec::Expr& expr);
 
 class ExpressionText {
  public:
-  // C++'s own ranks: the higher, the tighter.
+  // The ranks of C++'s operators: a higher one binds tighter.
   enum Rank : std::uint8_t {
     kConditional,
     kOr,
@@ -33,14 +33,14 @@ class ExpressionText {
   };
   using NameText = std::function<std::string(const std::string&)>;
 
-  // `name`: what stands for a name, of a type() each.
+  // `name` gives the C++ text for a name, an expression of type type().
   ExpressionText(bool fractions, NameText name) : fractions_(fractions), name_(std::move(name)) {}
 
   [[nodiscard]] bool has_fractions() const { return fractions_; }
   [[nodiscard]] const char* type() const { return fractions_ ? "core::Fraction" : "std::int64_t"; }
-  // In parentheses if it binds less tightly.
+  // In parentheses if the expression binds less tightly than `least`.
   [[nodiscard]] std::string number(const spec::Expr& expr, Rank least = kConditional) const;
-  // As an argument of type std::int64_t.
+  // The text as an argument of type std::int64_t.
   [[nodiscard]] std::string whole(const spec::Expr& expr) const;
 
  private:

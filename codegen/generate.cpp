@@ -50,7 +50,7 @@ constexpr const char* kProbe =
 $includes$
 
 int main() {
-  using namespace ripeline::core;
+  using namespace ripeline::validate;
   const std::string questions{std::istreambuf_iterator<char>(std::cin), {}};
   std::cout << answers(probe_of<::$name$::Rules>(::$name$::make_arbiter), questions) << std::flush;
   return std::cout ? 0 : 1;

@@ -1,8 +1,8 @@
-// The order that the dispatch commits to, follows or keeps room for, as C++.
+// Writes the order that the dispatch commits to, follows or keeps room for as C++.
 //
-// Its expressions, streams and repeats become a function; one from a file becomes a table.
-// Where an order divides exactly, its numbers are core::Fraction, else std::int64_t. Private to
-// codegen/. Pure functions.
+// The expressions, streams and repeats of an order become a function; an order from a file becomes
+// a table. In an order that divides exactly numbers are core::Fraction, else std::int64_t. Private
+// to codegen/. Pure functions.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace ripeline::codegen {
 
-// The function or the table. These two only of a dispatch that has an order (dispatched_order()).
+// The function or table. It and write_order() require an order (dispatched_order()).
 [[nodiscard]] std::string order_function(const Outline& outline);
-// The member of Rules that writes it down.
+// The member of Rules that writes the order.
 [[nodiscard]] std::string write_order(const Outline& outline);
-// Whether it computes with core::Fraction.
+// Whether the order computes with core::Fraction.
 [[nodiscard]] bool has_fractions(const Outline& outline);
 
 }  // namespace ripeline::codegen

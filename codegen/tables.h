@@ -1,7 +1,7 @@
-// ProgramFacts as constexpr tables, and the numbers that differ between stages or ranks.
+// Writes ProgramFacts as constexpr tables, and tables of numbers that differ by stage or rank.
 //
-// The facts are those of lower/facts.h, so that a generated header and the simulator know the same
-// of a program. Private to codegen/. Pure functions.
+// The facts are those of lower/facts.h, so that a generated header and the simulator have the same
+// facts. Private to codegen/. Pure functions.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace ripeline::codegen {
 
-// kFacts and the tables that it refers to.
+// kFacts, and the tables that it views.
 [[nodiscard]] std::string tables(const Outline& outline, const core::ProgramFacts& facts);
-// The tables that guards and effects look up (number_table() names them): capacities, and amounts
-// that are not the same wherever an op is.
+// The tables that guards and effects read (number_table() names them): capacities, and amounts that
+// differ between the stages of an op.
 [[nodiscard]] std::string number_tables(const Outline& outline);
 
 }  // namespace ripeline::codegen

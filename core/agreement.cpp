@@ -31,7 +31,7 @@ Status refused(Agreeing::Who who, int member, const Ballot& ballot, const std::s
 
 namespace {
 
-// Some engines of the rank are governed by members, some by replicas.
+// The agreement of a rank with engines that members govern and engines that replicas govern.
 class OfBoth final : public Agreement {
  public:
   OfBoth(const ProgramFacts& facts, const Coordinates& self,
@@ -73,7 +73,7 @@ class OfBoth final : public Agreement {
   Rounds among_replicas_;
 };
 
-// Null: they do not agree.
+// Null if the members do not agree on starts.
 std::unique_ptr<Agreement> among_members(const ProgramFacts& facts, const Coordinates& self) {
   switch (facts.members > 1 ? facts.agree : Agree::none) {
     case Agree::intersection:

@@ -1,20 +1,20 @@
 // Agreement: what the members of a tensor-parallel group start, and in which order replicas of the
-// pipeline reduce; between arbiter and executor.
+// pipeline reduce. Stands between arbiter and executor.
 //
 // Members see arrivals at different times, and tasks with collectives must start in one order at
-// all of them. An engine on which a rank has such tasks is governed: it has a log of tasks, one for
-// each round of a step, and each member starts them in that order, each when it may. The same holds
-// of reductions and replicas: ProgramFacts::agreeing() says by whom an engine is governed, and by
-// how many. They settle what comes next by ballots, which each gives to the others; what they mean
-// is in core/rounds.h and core/leader.h. On other engines each goes on alone. spec/group.h is what
-// is proved of this.
+// all members. An engine on which a rank has such tasks is governed: it has a log of tasks, one for
+// each round of a step, and each member starts the tasks in the order of the log, each when it may.
+// The same holds for reductions and replicas: ProgramFacts::agreeing() says who governs an engine,
+// and how many they are. Each gives ballots to the others to settle which task comes next;
+// core/rounds.h and core/leader.h say what ballots mean. On other engines each process decides
+// alone. spec/group.h states what is proved.
 //
-// What is proved rests on this: while an engine starts nothing, what may start on it only grows,
-// and the hint's turn stays. So a ballot that is old when it counts is still true. It holds unless
-// a pool is taken from on several engines, or a hint's turn depends on them; of such programs
-// nothing is proved. Reductions take from no pool that has a capacity, and replicas ask no hint.
+// The proof assumes that tasks which may start on an engine remain so while it starts nothing, and
+// that the hint's turn stays. So an old ballot is still true when it counts. This fails only if
+// several engines take from one pool, or a hint's turn depends on several engines; of such programs
+// nothing is proved. Reductions take from no pool with a capacity; replicas ask no hint.
 //
-// Belongs to its executor, and to its thread. No I/O. Memory is taken by begin_step() only.
+// Belongs to its executor, and to its thread. No I/O. Only begin_step() allocates memory.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@
 
 namespace ripeline::core {
 
-// The ballot of a member, or a replica, in a round, given to all others of its engine.
+// The ballot that a member, or a replica, gives in a round to all others of its engine.
 struct Ballot {
   Engine engine = Engine::compute;
   std::int32_t round = 0;    // how many tasks the engine has started in this step
-  std::int32_t attempt = 0;  // within the round; earlier ones came to nothing
+  std::int32_t attempt = 0;  // within the round; earlier attempts found no common task
   TaskSet tasks;             // never empty
   bool operator==(const Ballot&) const = default;
 };
@@ -40,26 +40,26 @@ class Agreement {
     bool decided = true;             // false: nothing may start before the group agrees
     Choice choice = {};              // if decided
     const Ballot* ballot = nullptr;  // to be given to all others; valid until the next choose()
-    // Another member's ballot, which was kept, contradicts those that came since; null: none does.
+    // A kept ballot of another member contradicts those that came since; null if none does.
     const Status* failure = nullptr;
   };
 
   virtual ~Agreement() = default;
 
   virtual void begin_step(int microbatches) = 0;
-  // Decides what the engine, which may take a task, starts now, if anything.
+  // Decides which task, if any, `engine` starts now; the engine must be able to take one.
   [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
   // `task` starts, which ends the round.
   virtual void started(Task task) = 0;
-  // The member whose ballot is missing, by its number there, while nothing is decided; -1: none, or
-  // it is not known.
+  // The number of the member whose ballot is missing while nothing is decided; -1 if none is
+  // missing or it is not known.
   [[nodiscard]] virtual int waits_for(Engine /*engine*/) const { return -1; }
   // `member`, by its number among those that agree on the ballot's engine (Agreeing::number_of),
-  // gave this ballot, in this step. One that does not fit is refused and changes nothing.
+  // gave this ballot in this step. A ballot that does not fit is refused and changes nothing.
   virtual Status heard(int member, const Ballot& ballot) = 0;
 };
 
-// One that has nobody to agree with, or does not.
+// The agreement of a process that has nobody to agree with, or need not agree.
 class OneMember final : public Agreement {
  public:
   void begin_step(int /*microbatches*/) override {}
@@ -70,11 +70,11 @@ class OneMember final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 };
 
-// The agreement that the facts ask for. They must outlive it.
+// The agreement that the facts ask for. The facts must outlive the agreement.
 [[nodiscard]] std::unique_ptr<Agreement> make_agreement(const ProgramFacts& facts,
                                                         const Coordinates& self);
 
-// For who implements one: all tasks of an engine in a step, and why a ballot is refused.
+// For implementations: all tasks of an engine in a step, and the status that refuses a ballot.
 [[nodiscard]] TaskSet tasks_on(const ProgramFacts& facts, int rank, Engine engine,
                                int microbatches);
 [[nodiscard]] Status refused(Agreeing::Who who, int member, const Ballot& ballot,

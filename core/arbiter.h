@@ -1,8 +1,8 @@
 // Arbiter: which task a rank starts next.
 //
-// A state machine without threads, clocks or I/O. It learns what finished and what arrived, offers
-// what may start, and chooses among that by the program's hint. Its owner is one rank's executor;
-// one thread.
+// A state machine without threads, clocks or I/O. It is told what finished and what arrived, lists
+// the tasks that may start, and chooses one of them by the program's hint. Belongs to one rank's
+// executor; one thread.
 //
 //   arbiter.begin_step(step, 8);
 //   arbiter.on_arrived(message, now);
@@ -11,9 +11,9 @@
 //   ...
 //   arbiter.on_finished(c.task, now);
 //
-// begin_step comes first. Only on_*, started and take_notices change the state: asking twice
-// changes nothing. Tasks and messages must be of this rank and of the current step, each reported
-// once; the executor checks that.
+// begin_step comes first. Only on_*, started and take_notices change the state: the other calls may
+// be repeated freely. Tasks and messages must be of this rank and of the current step, each
+// reported once; the executor checks that.
 #pragma once
 
 #include <cstdint>
@@ -48,30 +48,30 @@ class Arbiter {
   [[nodiscard]] virtual const ProgramFacts& facts() const = 0;
   [[nodiscard]] virtual int rank() const = 0;
 
-  // Forgets the step before. Refuses a count outside the range that was proved.
+  // Forgets the step before. Refuses a microbatch count outside the range that was proved.
   [[nodiscard]] virtual Status begin_step(std::int64_t step, int microbatches) = 0;
 
   virtual void on_finished(Task task, Time now) = 0;
   virtual void on_arrived(Message message, Time now) = 0;
-  // A rendezvous message that a task of this rank has sent was taken; until then its engine, which
-  // hands it over, is not idle.
+  // A rendezvous message that a task of this rank has sent was taken. Until then the task's engine,
+  // which hands the message over, is not idle.
   virtual void on_taken(Message /*message*/, Time /*now*/) {}
 
-  // Replaces `out` by the tasks that may start on `engine` now: needs met and arrived, the
-  // engine idle or running a pair of theirs alone, room in every resource, and its turn under a
-  // committed order.
+  // Replaces `out` by the tasks that may start on `engine` now: what they need has ended and has
+  // arrived, the engine is idle or runs one task that is a pair with them, every resource has room,
+  // and under a committed order it is their turn.
   virtual void ready(Engine engine, TaskSet& out) const = 0;
 
-  // The hint's choice among ready(engine), or among those of it that are in `allowed` if that is
-  // not null.
+  // The hint's choice among ready(engine); if `allowed` is not null, only among those of its tasks
+  // that are in `allowed`.
   [[nodiscard]] virtual Choice choose(Engine engine, const TaskSet* allowed, Time now) const = 0;
 
-  // The next task of the engine in the rank's committed order; lane -1: the order has ended, or the
-  // dispatch commits to none.
+  // The next task of the engine in the rank's committed order; lane -1 if the order has ended, or
+  // the dispatch commits to no order.
   [[nodiscard]] virtual Task next_in_order(Engine /*engine*/) const { return {}; }
 
-  // For a hint with patience: what tasks and messages take, before a step; what neighbours say; and
-  // what to tell them, appended since the last call. Other hints have no use for them.
+  // For a hint with patience: durations of tasks and messages, given before a step; notices of the
+  // neighbours; and notices for them since the last call, appended. Other hints ignore these calls.
   virtual void expect(const Costs& /*costs*/) {}
   virtual void on_notice(const Notice& /*notice*/, Time /*now*/) {}
   virtual void take_notices(Time /*now*/, std::vector<Notice>& /*out*/) {}

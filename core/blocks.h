@@ -1,15 +1,15 @@
-// Blocks: what keeps a task from starting, by a program's facts and a state of its run.
+// Blocks: the reasons why a task may not start, from a program's facts and a state of its run.
 //
-// The one statement of it for the executor, which checks the needs of what its arbiter chose, for
-// find_waits(), which says what a rank waits for, and for the pictures of a run. (spec/machine.h
-// states it for a Program; an arbiter counts what is missing instead of asking.) Room that is kept
-// for an order is the arbiter's alone. A `State` of the task's rank has
+// The only statement of these reasons for the executor, which checks the needs of what its arbiter
+// chose, for find_waits(), which says what a rank waits for, and for the pictures of a run.
+// (spec/machine.h states them for a Program; an arbiter counts what is missing instead.) Room that
+// is kept for an order is checked by the arbiter alone. A `State` of the task's rank has
 //   microbatches()               of the step
-//   is_here(edge, microbatch)    the producer's task has ended, and its message arrived
+//   is_here(edge, microbatch)    the producer's task has ended, and its message has arrived
 //   has_ended(task)
 //   takes(lane)                  the lane's engine hands nothing over, and runs nothing or what a
 //                                task of the lane may run beside
-//   held(pool)                   how much of it is held
+//   held(pool)                   how much of the pool is held
 //   next(lane)                   the next task of the lane's engine in a committed order; lane -1
 //                                if there is no order, or it has ended
 // Pure functions.
@@ -26,10 +26,10 @@ namespace ripeline::core {
 
 struct Block {
   enum class By : std::uint8_t {
-    need,      // `message`: the first of this edge that the task needs and that is not here
-    sequence,  // the lane's task before has not ended
-    engine,    // its engine is busy
-    room,      // `use` finds too little `room` beside what is `held` of its pool
+    need,      // `message`: the first that the task needs over an edge and that is not here
+    sequence,  // the lane's previous task has not ended
+    engine,    // the lane's engine is busy
+    room,      // `use` does not find its `room`, since its pool already holds `held`
     turn,      // `next` comes first in the rank's order
   };
   By by = By::need;
@@ -59,8 +59,8 @@ bool each_missing(const ProgramFacts& facts, const State& state, EdgeSpan needs,
   return false;
 }
 
-// Calls `each(block)` for everything that keeps a task that has not started from starting: needs
-// first, then as `Block::By` lists them, until it returns true.
+// Calls `each(block)` for every reason why `task`, which has not started, may not start: missing
+// needs first, then in the order of `Block::By`, until `each` returns true.
 template <class State, class Each>
 void each_block(const ProgramFacts& facts, const State& state, Task task, const Each& each) {
   const auto missing = [&](Message message) { return each(Block{.message = message}); };

@@ -1,4 +1,4 @@
-// Command: what an executor asks of whoever feeds it.
+// Command: what an executor asks of the code that feeds it events.
 //
 // A plain value.
 #pragma once

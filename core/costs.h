@@ -1,7 +1,7 @@
-// Costs: what tasks and messages take on average, for hints that wait.
+// Costs: the average durations of tasks and messages, for hints that wait.
 //
-// They come from the program's costs, a measured profile or running means. No verdict depends on
-// them: wrong ones cost time only. A plain value.
+// They come from the program's costs, from a measured profile or from running means. No verdict
+// depends on costs: wrong ones only cost time. A plain value.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@
 namespace ripeline::core {
 
 struct Costs {
-  std::vector<Time> tasks;  // per lane: one task
-  // Per lane and microbatch, where that is known; empty, or empty for a lane: as `tasks`.
+  std::vector<Time> tasks;  // per lane: the duration of one task
+  // Per lane and microbatch, where that is known; empty, or empty for a lane, where `tasks` holds.
   std::vector<std::vector<Time>> varying;
-  std::vector<Time> links;    // per edge: from its producer's end to its arrival
-  std::vector<Time> notices;  // per edge: of a notice, between the same ranks
+  std::vector<Time> links;    // per edge: from its producer's end to the message's arrival
+  std::vector<Time> notices;  // per edge: for a notice between the same ranks
 
   [[nodiscard]] Time of(Task task) const {
     const auto lane = static_cast<std::size_t>(task.lane);

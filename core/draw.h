@@ -1,4 +1,4 @@
-// Numbers that are a function of their arguments alone, never of time or order.
+// Pseudo-random numbers that depend on the arguments alone, never on time or on earlier calls.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace ripeline::core {
 
-// 53 bits drawn from the seed and the words, by splitmix64.
+// 53 bits drawn from the seed and `words`, by splitmix64.
 inline std::uint64_t draw_bits(std::uint64_t seed, std::initializer_list<std::uint64_t> words) {
   std::uint64_t x = seed;
   for (const std::uint64_t word : words) {

@@ -1,7 +1,7 @@
-// Early: what has come for later steps, until those begin.
+// Early: messages and ballots that have come for later steps, kept until those steps begin.
 //
-// However much it is, keeping one more and refusing what came twice takes the logarithm of it: a
-// neighbour that runs ahead must not slow this rank down. Memory is taken for each. One thread.
+// To keep one more, or to refuse one that came twice, takes time logarithmic in the number kept: a
+// neighbour that runs ahead must not slow this rank down. Each one takes memory. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace ripeline::core {
 struct IncomingMessage {
   Message message;
   std::int32_t ordinal = 0;
-  bool announced = false;  // else arrived
+  bool announced = false;  // else it has arrived
 
   [[nodiscard]] auto key() const { return std::tuple(message.edge, message.microbatch, announced); }
 };
@@ -39,7 +39,7 @@ struct IncomingBallot {
 template <class Incoming>
 class Early {
  public:
-  // False: the same has come before for this step, which changes nothing.
+  // False, and nothing changes, if the same has come before for this step.
   [[nodiscard]] bool keep(std::int64_t step, const Incoming& early) {
     OfStep& kept = steps_[step];
     if (!kept.known.insert(early.key()).second) return false;

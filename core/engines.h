@@ -1,8 +1,8 @@
 // Engines: what a rank's engines may take now.
 //
-// An engine takes a task when it hands no message over, and runs nothing or one task alone that is
-// a pair with it. Where a program has one engine, no rendezvous and no pairs, OneEngine is the
-// same; Engines use it then. Memory is taken by the constructor only; one thread.
+// An engine takes a task when it hands no message over, and is idle or runs one task alone that is
+// a pair with it. For a program with one engine, no rendezvous and no pairs, OneEngine does the
+// same; Engines uses it then. Only the constructor allocates memory; one thread.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace ripeline::core {
 
-// The compute engine of a program of ProgramFacts::one_engine.
+// The compute engine of a program whose ProgramFacts::one_engine is true.
 class OneEngine {
  public:
   OneEngine() = default;
@@ -42,13 +42,13 @@ class Engines {
   void finished(Task task) { has_one_ ? one_.finished(task) : finished_beside(task); }
   void taken(Message message);
 
-  // Whether it might take a task; false settles it for all of them.
+  // Whether the engine might take a task; if false, it takes a task of no lane.
   [[nodiscard]] bool may_take(Engine engine) const {
     if (has_one_) return one_.may_take(engine);
     const Busy& busy = of(engine);
     return busy.handing == 0 && busy.running.may_take(facts_);
   }
-  // Whether the lane is on it, and it takes a task of it.
+  // Whether the lane is on the engine, and the engine takes a task of the lane.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
     if (has_one_) return one_.takes(engine, lane);
     const Busy& busy = of(engine);
@@ -59,7 +59,7 @@ class Engines {
  private:
   struct Busy {
     RunningTasks running;
-    int handing = 0;  // messages
+    int handing = 0;  // messages that are being handed over
   };
   [[nodiscard]] const Busy& of(Engine engine) const {
     return busy_[static_cast<std::size_t>(engine)];
@@ -71,9 +71,9 @@ class Engines {
   void finished_beside(Task task);
 
   const ProgramFacts& facts_;
-  bool has_one_;  // facts_.one_engine, for which one_ is all
+  bool has_one_;  // facts_.one_engine; then only one_ is used
   OneEngine one_;
-  std::vector<EdgeId> rendezvous_;  // those that leave this rank, by edge
+  std::vector<EdgeId> rendezvous_;  // the rendezvous edges that leave this rank, in order
   int microbatches_ = 0;
   std::array<Busy, kEngines> busy_{};
 };

@@ -90,7 +90,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingBallot& early : early_ballots_.of(step)) {
     if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
   }
-  early_.drop(step);  // also what came for steps before the first one, which never begin here
+  early_.drop(step);  // also drops what came for steps before the first, which never begin here
   early_ballots_.drop(step);
   return {};
 }
@@ -114,7 +114,7 @@ Status Executor::receive(std::int64_t step, const IncomingMessage& incoming, Tim
   return keep_early(step, incoming);
 }
 
-// Why it is refused. Names take memory: only here.
+// Why the message is refused. The text takes memory, so it is made only here.
 Status Executor::unexpected(std::int64_t step, const IncomingMessage& incoming) const {
   const Message message = incoming.message;
   const std::string what = std::string(" ") + verb(incoming.announced);
@@ -184,7 +184,7 @@ Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
                  std::to_string(step));
 }
 
-// Takes a message of this step.
+// Takes in a message of this step.
 Status Executor::accept(const IncomingMessage& incoming, Time now) {
   handed_over_.clear();
   const Status status = incoming.announced
@@ -243,7 +243,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
     if (progress_.all_done()) break;
-    while (may_take(engine) && start_on(engine, now, commands)) {  // another one beside it, too
+    while (may_take(engine) && start_on(engine, now, commands)) {  // a second task may run beside
     }
   }
   const auto starts = std::ssize(commands);
@@ -367,7 +367,7 @@ Status Executor::breach(const std::string& what) const {
 // For example: of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of
 // stage 0 3
 std::string Executor::counters() const {
-  constexpr int kMost = 16;  // lanes, and pools: a breach is one line
+  constexpr int kMost = 16;  // the most lanes and the most pools listed: a breach is one line
   std::string text =
       "of " + std::to_string(microbatches_) + " microbatches " + progress_.text(kMost);
   int shown = 0;

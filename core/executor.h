@@ -1,7 +1,7 @@
 // Executor: one rank's run of a program, as events in and commands out.
 //
-// No thread, clock, socket or tensor. Whoever feeds it decides what it is: transports make it the
-// training runtime, a virtual clock the simulator, a seeded scheduler the test harness.
+// No thread, clock, socket or tensor. The code that feeds it makes it what it is: transports make
+// the training runtime, a virtual clock the simulator, a seeded scheduler the test harness.
 //
 //   executor.begin_step(step, microbatches, now);
 //   for (;;) {
@@ -12,14 +12,14 @@
 //   }
 //
 // Events that do not fit (another step, another rank, twice the same) are refused by status and
-// change nothing. At each start what was proved is checked (needs met, room in every pool) and a
-// breach stops the run, before the task starts, with the rank's counters. Bounded links are kept as
-// core/links.h says; a message beyond its slots is refused. Messages, announcements and ballots of
-// a later step are kept until that step begins, however far ahead it is: a rank that needs nothing
-// from this one may be many steps further. Nobody else need keep them. After the first failure
-// (reported by failed(), or a breach) every call returns that failure. Memory is taken by
-// begin_step() only, but for messages of later steps and until lists of what is due at once have
-// their size. One thread.
+// change nothing. At each start the executor checks what was proved (needs met, room in every
+// pool); a breach stops the run before the task starts, and its status has the rank's counters.
+// Bounded links are kept as core/links.h says; a message beyond their slots is refused. Messages,
+// announcements and ballots of a later step are kept until that step begins, however far ahead it
+// is: a rank that needs nothing from this one may be many steps further. Callers need not keep
+// them. After the first failure (reported by failed(), or a breach) every call returns that
+// failure. Memory is taken by begin_step(), by messages of later steps, and until lists of what is
+// due at once have their final size. One thread.
 #pragma once
 
 #include <array>
@@ -49,51 +49,51 @@ class Executor {
 
   Status begin_step(std::int64_t step, int microbatches, Time now);
 
-  // `ordinal` is that of the message's send or announce; only fifo edges look at it.
+  // `ordinal` is that of the message's send or announce command; only fifo edges use it.
   Status arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal = 0);
-  // The sender gave the command announce; it is granted by poll().
+  // The sender's executor gave the command announce; poll() grants the message.
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
-  // The receiver gave the command grant.
+  // The receiver's executor gave the command grant.
   Status granted(std::int64_t step, Message message, Time now);
-  // Another one of those that agree on the ballot's engine gave the command ballot: a member of
-  // this rank, or a replica (ProgramFacts::agreeing); `member` is its number there. One that came
-  // early and does not fit its step stops the run when that begins.
+  // Another process that agrees on the ballot's engine gave the command ballot: a member of this
+  // rank, or a replica (ProgramFacts::agreeing); `member` is its number among them. An early ballot
+  // is kept; if it does not fit its step, the run stops when that step begins.
   Status balloted(std::int64_t step, int member, const Ballot& ballot);
   // The ballot that the command ballot is about; valid until the next poll().
   [[nodiscard]] const Ballot& ballot(Engine engine) const {
     return *ballots_[static_cast<std::size_t>(engine)];
   }
-  // For who repeats a recorded run and so decides what timing decides: a message that waits for a
-  // slot of its own link leaves once it is let go, into a free one, and not the earliest first.
+  // For callers that repeat a recorded run and so decide what timing decides: a message that waits
+  // for a slot of its own link leaves only after let_go(), when a slot is free, in any order.
   void hold_back(bool value) { links_.hold_back(value); }
   Status let_go(Message message);
   Status finished(Task task, Time now);
-  // A neighbour gave the command notify. Of another step it changes nothing.
+  // A neighbour gave the command notify. A notice of another step changes nothing.
   Status noticed(std::int64_t step, const Notice& notice, Time now);
   // The work failed: the executor stops with this status.
   void failed(Status status);
 
-  // Appends the commands that are due now, what starts after what is sent, what holds last. Each is
-  // given once; hold_until again at each poll while it lasts.
+  // Appends the commands that are due now: sends before starts, holds last. Each command is given
+  // once, except that hold_until is repeated at each poll while it lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
   // Appends the due send, announce and grant commands alone: nothing starts. For callers that must
-  // see what is sent at an instant before anything starts at it; poll() does both.
+  // see what is sent at an instant before anything starts at that instant; poll() does both.
   void poll_links(std::vector<Command>& commands);
-  // The engine runs nothing, and hands a rendezvous message over.
+  // The engine runs no task, but hands a rendezvous message over.
   [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
 
-  // Every task of this rank has finished in this step, and every message has its slot.
+  // Every task of this rank has finished in this step, and Links::settled() holds.
   [[nodiscard]] bool step_done() const { return progress_.all_done() && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }
 
-  // The running tasks and the waits, now; nothing before the first step. After a failure, too.
+  // The running tasks and the waits, now; empty before the first step. Works after a failure, too.
   [[nodiscard]] RankWaits waits() const;
-  // The same for people, in at most `lines` lines.
+  // The running tasks and the waits as text, in at most `lines` lines.
   [[nodiscard]] std::string waiting(int lines = 8) const;
 
-  // For core/blocks.h, of this step and this rank's edges: the producer's task of `microbatch` is
-  // done, and what it sends has come.
+  // For core/blocks.h, in this step and for this rank's edges: true if the producer's task of
+  // `microbatch` is done, and its message, if it sends one, has arrived.
   [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;
   [[nodiscard]] int microbatches() const { return microbatches_; }
 
@@ -104,11 +104,11 @@ class Executor {
   [[nodiscard]] Status unexpected(std::int64_t step, const IncomingMessage& incoming) const;
   [[nodiscard]] Status keep_early(std::int64_t step, const IncomingMessage& early);
   Status accept(const IncomingMessage& incoming, Time now);
-  // Appends the commands ballot of this poll.
+  // Appends the ballot commands of this poll.
   void give_ballots(std::vector<Command>& commands);
   // Keeps the decision's ballot, and whether the group is undecided or has failed.
   void note(const Agreement::Decision& decision, Engine engine);
-  // Whether something started on it.
+  // Returns whether a task started on the engine.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
   void notify(std::vector<Command>& commands) const;
@@ -122,7 +122,7 @@ class Executor {
     return running_[static_cast<std::size_t>(engine)].may_take(facts_) &&
            !links_.hands_over(engine);
   }
-  // The task, and why it may not start; empty if it may.
+  // The task's name and why it may not start; empty if it may.
   [[nodiscard]] std::string why_not(Task task, Engine engine) const;
   [[nodiscard]] Status breach(const std::string& what) const;
   [[nodiscard]] std::string counters() const;
@@ -142,15 +142,15 @@ class Executor {
   Status failure_;
   std::array<RunningTasks, kEngines> running_{};
   std::array<Idle, kEngines> idle_{};
-  std::vector<Engine> engines_;  // those that the rank's lanes use
+  std::vector<Engine> engines_;  // the engines that the rank's lanes use
   TaskProgress progress_;
   std::vector<EdgeId> first_need_;    // per own lane, and one past the last
-  std::vector<LaneId> local_;         // per own edge: its producer, -1 if of another rank
+  std::vector<LaneId> local_;         // per own edge: its producer, -1 if on another rank
   std::vector<Message> handed_over_;  // by one arrival
   std::vector<Time> holds_;           // scratch of poll()
   std::vector<Notice> notices_;       // scratch of poll()
   Links links_;
-  std::array<const Ballot*, kEngines> ballots_{};  // given last
+  std::array<const Ballot*, kEngines> ballots_{};  // the ballots given last
   std::vector<Engine> giving_;                     // scratch of poll(): engines with a ballot
   Early<IncomingMessage> early_;
   Early<IncomingBallot> early_ballots_;

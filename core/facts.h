@@ -1,10 +1,10 @@
 // ProgramFacts: what an executor, a ledger and a transport need to know of a program.
 //
-// Plain data: which lanes exist and where, what they need from where, what they hold, and what
-// decides which starts next. Orders and the values of priorities are functions (core/rules.h). A
-// generated file has it as constexpr; the simulator fills it from a Program. The views point into
-// storage of whoever made it, which must outlive every user. Immutable, hence shared freely between
-// threads.
+// Plain data: which lanes exist and where, what they need and from where, what they hold, and what
+// decides which task starts next. Orders and the values of priorities are functions (core/rules.h).
+// A generated file has the facts as constexpr; the simulator fills them from a Program. The views
+// point into storage of the code that made them, which must outlive every user. Immutable, hence
+// shared freely between threads.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline constexpr int kCoreVersion = 8;
 struct OpFacts {
   std::string_view name;
   OpKind kind;
-  bool sequential = false;  // a lane's tasks start one after the end of the other
+  bool sequential = false;  // each task of a lane starts after the end of the one before
 };
 
 struct LaneFacts {
@@ -38,10 +38,10 @@ struct LaneFacts {
   int chunk;  // the stage's position among its rank's stages
   Engine engine;
   bool once = false;  // one task, of microbatch 0, whatever the number of microbatches
-  Share share = {};   // which microbatches it has
+  Share share = {};   // which microbatches the lane has
 };
 
-// `consumer` needs `producer`. A message when their ranks differ; without payload when their stages
+// `consumer` needs `producer`. A message if their ranks differ; it has no payload if their stages
 // are the same. How messages travel is in core/links.h.
 struct EdgeFacts {
   LaneId producer;
@@ -50,30 +50,30 @@ struct EdgeFacts {
   int inbox = -1;           // index into inboxes; -1: a slot for each message
   bool fifo = false;        // handed over in the order in which the producer ended
   bool rendezvous = false;  // taken when its consumer is the next in its rank's order
-  // Its lanes number the tasks that belong together differently, by their shares.
+  // Its lanes give different numbers to tasks that belong together, owing to their shares.
   bool crosses_shares = false;
 
-  // Task by task: each of the consumer needs that of the producer with the same number.
+  // Each task of the consumer needs the producer's task with the same number.
   [[nodiscard]] constexpr bool is_one_to_one() const { return of == Of::same && !crosses_shares; }
 };
 
-// Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, which
-// edges share.
+// Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, whose
+// slots several edges share.
 struct InboxFacts {
   std::string_view channel;
   int rank;
-  int stage;  // -1: of the whole rank
+  int stage;  // -1 if it serves the whole rank
   std::int64_t slots;
 };
 
-// One instance of a resource: of a stage (then `stage` is it) or of a rank (then `stage` is -1).
+// One instance of a resource: of a stage, or of a rank; then `stage` is -1.
 struct PoolFacts {
   std::string_view resource;
   std::string_view unit;
   int rank;
   int stage;
   std::int64_t bound;          // the proved peak, for every microbatch count in range; -1: none
-  std::int64_t capacity = -1;  // -1: measured only
+  std::int64_t capacity = -1;  // -1: none; usage is only measured
 };
 
 // A task of `lane` acquires `acquires` of `pool` at its start, when `leaving` more must remain
@@ -86,15 +86,15 @@ struct UseFacts {
   std::int64_t leaving = 0;
 };
 
-// Two ops: a task of each may run beside the other on an engine of a rank.
+// Two ops that may overlap: a task of each may run beside the other on an engine of a rank.
 struct PairFacts {
   int first;
   int second;
 };
 
-// Those that must agree on what an engine of a rank starts (core/agreement.h), and how many they
-// are: the members of the rank's tensor-parallel group, or the replicas of the pipeline, each by
-// the same member. Each is known there by its number: Coordinates::member, or ::replica.
+// The processes that must agree on what an engine of a rank starts (core/agreement.h), and how many
+// they are: the members of the rank's tensor-parallel group, or the replicas of the pipeline, each
+// with the same member. Each has a number among them: Coordinates::member, or ::replica.
 struct Agreeing {
   enum class Who : std::uint8_t { nobody, members, replicas };
   Who who = Who::nobody;
@@ -105,7 +105,7 @@ struct Agreeing {
   bool operator==(const Agreeing&) const = default;
 };
 
-// A place of a hint lists the lanes of an op, at every chunk or at one.
+// A place of a hint; it lists the lanes of an op, at every chunk or at one.
 struct PlaceFacts {
   int op;
   std::span<const int> chunk = {};  // by rank; empty: every chunk
@@ -122,16 +122,16 @@ struct PlaceFacts {
 struct PatienceRules {
   double patience = 1.5;
   double yield = 0.9;
-  bool forecasts = false;  // also of tasks that have not started
-  bool learns = false;     // from how late messages were
+  bool forecasts = false;  // notices also for tasks that have not started
+  bool learns = false;     // waits by how late messages were so far
   bool operator==(const PatienceRules&) const = default;
 };
 
-// The choice among the tasks that may start. At most one order has a say: starts keep to it, or
-// room is kept for its rest, or the hint follows it, or both.
+// The choice among the tasks that may start. At most one order is used: starts keep to it, or room
+// is kept for its rest, or the hint follows it, or the last two.
 struct DispatchFacts {
   bool in_order = false;    // starts keep to the order
-  bool keeps_room = false;  // for the rest of the order
+  bool keeps_room = false;  // room is kept for the rest of the order
   bool binds = false;       // the order is from a file, and tells microbatches apart
   HintRule rule = HintRule::none;
   std::span<const PlaceFacts> places = {};
@@ -162,7 +162,7 @@ struct ProgramFacts {
   int core_version;
   std::string_view name;
   std::uint64_t hash;
-  bool proved;  // false: generated through the door that says so
+  bool proved;  // false: by generate_unproved(), which asks for no proof
   int ranks;
   int stages;
   int min_microbatches;
@@ -176,18 +176,18 @@ struct ProgramFacts {
   InputOrder inputs = InputOrder::natural;
   std::span<const PairFacts> pairs = {};
   int members = 1;  // processes that play each rank together
-  // How they agree on what starts (core/agreement.h); none: they do not, or keep to an order.
+  // How the members agree on starts (core/agreement.h); none: they do not, or keep to an order.
   Agree agree = Agree::none;
-  std::span<const LaneId> collectives = {};  // the lanes whose tasks have some, of several members
+  std::span<const LaneId> collectives = {};  // lanes whose tasks have some, if members > 1
   int replicas = 1;                          // copies of the pipeline that train together
-  // The lanes on whose order the replicas agree; none: there is one replica, or all keep to an
-  // order. What is a collective among replicas is any task of OpKind::reduce, if there are several.
+  // The lanes on whose order the replicas agree; empty if there is one replica, or all keep to an
+  // order. With several replicas, every task of OpKind::reduce is a collective among them.
   std::span<const LaneId> reductions = {};
   DispatchFacts dispatch = {};
-  // All tasks are on compute, no two run beside each other, and nothing is handed over.
+  // All tasks are on compute, no two may overlap, and no message is handed over.
   bool one_engine = false;
 
-  // The members or replicas that must agree on what starts on the engine of a rank.
+  // The members or replicas that must agree on which tasks start on the engine of a rank.
   [[nodiscard]] constexpr Agreeing agreeing(int rank, Engine engine) const {
     const auto is_there = [&](LaneId id) {
       const LaneFacts& lane = lanes[static_cast<std::size_t>(id)];
@@ -212,14 +212,14 @@ struct ProgramFacts {
   [[nodiscard]] constexpr bool is_sequential(LaneId lane) const {
     return ops[static_cast<std::size_t>(lanes[static_cast<std::size_t>(lane)].op)].sequential;
   }
-  // Those of a rank.
+  // The lanes of a rank.
   [[nodiscard]] constexpr LaneSpan lanes_of(int rank) const {
     const auto before = [](const LaneFacts& lane, int r) { return lane.rank < r; };
     const auto first = std::lower_bound(lanes.begin(), lanes.end(), rank, before);
     const auto end = std::lower_bound(first, lanes.end(), rank + 1, before);
     return {static_cast<LaneId>(first - lanes.begin()), static_cast<LaneId>(end - lanes.begin())};
   }
-  // Whether tasks of the two may run beside each other on one engine; both are of one rank.
+  // Whether tasks of the two lanes may overlap on one engine; both lanes are of one rank.
   [[nodiscard]] constexpr bool are_pair(LaneId lane, LaneId other) const {
     const LaneFacts& a = lanes[static_cast<std::size_t>(lane)];
     const LaneFacts& b = lanes[static_cast<std::size_t>(other)];
@@ -231,7 +231,7 @@ struct ProgramFacts {
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
     return core::tasks_of(lanes[static_cast<std::size_t>(lane)], microbatches);
   }
-  // Which microbatch of the step the task is of; a lane's tasks are numbered 0, 1, ….
+  // The microbatch of the step that the task is for; `task` has its number among the lane's tasks.
   [[nodiscard]] constexpr int microbatch_of(Task task) const {
     const Share& share = lanes[static_cast<std::size_t>(task.lane)].share;
     return share.is_all() ? task.microbatch : share.microbatch(task.microbatch);
@@ -259,7 +259,7 @@ struct ProgramFacts {
     return microbatches >= min_microbatches &&
            (max_microbatches == 0 || microbatches <= max_microbatches);
   }
-  // The edges whose consumer the lane is.
+  // The edges whose consumer is the lane.
   [[nodiscard]] constexpr EdgeSpan needs_of(LaneId lane) const {
     const auto before = [](const EdgeFacts& edge, LaneId id) { return edge.consumer < id; };
     const auto first = std::lower_bound(edges.begin(), edges.end(), lane, before);
@@ -273,7 +273,7 @@ struct ProgramFacts {
     const auto end = std::lower_bound(first, uses.end(), lane + 1, before);
     return {first, end};
   }
-  // The room that a use must find; nothing: it acquires nothing, or there is no capacity.
+  // The room that a use must find; nothing if it acquires nothing, or its pool has no capacity.
   [[nodiscard]] constexpr std::optional<Room> room(const UseFacts& use) const {
     const PoolFacts& pool = pools[static_cast<std::size_t>(use.pool)];
     if (use.acquires == 0 || pool.capacity < 0) return std::nullopt;

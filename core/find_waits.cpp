@@ -30,13 +30,13 @@ class Finder {
   void lane(LaneId id, std::vector<Wait>& out) const {
     const Task first = progress_.first_left(id);
     if (first.microbatch < 0) return;
-    // The order may put a later one first: both wait.
+    // The order may put a later task of the lane first: then both tasks wait.
     const Task next = this->next(id);
     if (next.lane == id && next != first && progress_.has(next)) task(next, out);
     task(first, out);
   }
 
-  // The state that core/blocks.h asks.
+  // The members of `State` that core/blocks.h calls.
   [[nodiscard]] int microbatches() const { return microbatches_; }
   [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const {
     if (facts_.crosses_ranks(edge)) return view_.links.has_arrived({edge, microbatch});
@@ -54,7 +54,7 @@ class Finder {
   }
 
  private:
-  // Adds what the task needs and, if that is all here, the first other thing that keeps it.
+  // Adds each missing need of the task or, if none is missing, the first other reason why it waits.
   void task(Task task, std::vector<Wait>& out) const {
     if (!progress_.waits(task)) return;
     const std::size_t before = out.size();
@@ -117,7 +117,7 @@ class Finder {
     return {};
   }
 
-  // The wait of a task whose needs are here.
+  // The wait of a task whose needs are met.
   Wait kept_back(Task task, const Block& block) const {
     Wait wait{.reason = For::turn, .task = task, .on = view_.rank};
     switch (block.by) {
@@ -144,7 +144,7 @@ class Finder {
     return wait;
   }
 
-  // The wait of a task that may start, and that was not chosen.
+  // The wait of a task that may start but was not chosen.
   Wait not_chosen(Task task) const {
     Wait wait{.reason = For::turn, .task = task, .on = -1};
     const Idle idle = view_.idle[static_cast<std::size_t>(engine_of(task.lane))];
@@ -187,7 +187,7 @@ class Finder {
     return first;
   }
 
-  // Something of the stage has acquired for the microbatch of `gives`.
+  // Whether a task of the same stage has acquired from the pool for the microbatch of `gives`.
   bool is_acquired(int pool, Task gives) const {
     const int microbatch = facts_.microbatch_of(gives);
     const int stage = facts_.lanes[index(gives.lane)].stage;

@@ -1,6 +1,6 @@
 // find_waits: what a rank waits for (core/waiting.h), found in what its executor keeps.
 //
-// Reads, and changes nothing. For faults and people: it may go through every task of the step.
+// Only reads. Made for failures and for people: it may look at every task of the step.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace ripeline::core {
 
 // Why an engine got no task when the executor last asked for one.
 enum class Idle : std::uint8_t {
-  no_choice,  // it got one, or the arbiter had none to choose
+  no_choice,  // it got a task, or the arbiter had none to choose
   undecided,  // the group has not agreed
   held,       // the hint waits
 };

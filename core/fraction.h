@@ -1,7 +1,7 @@
 // Fraction: exact numbers, for orders whose expressions divide exactly.
 //
-// In lowest terms, the denominator positive. Numerators and denominators must fit in 64 bits
-// through every operation, as they do for the counts of tasks that orders are about.
+// Kept in lowest terms with a positive denominator. Numerators and denominators must fit in 64 bits
+// through every operation, as they do for the counts of tasks that orders compute with.
 #pragma once
 
 #include <cstdint>

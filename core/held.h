@@ -1,6 +1,6 @@
-// Held: how what a rank holds of a resource is counted and called, of a program's tables.
+// Held: how amounts of a resource that a rank holds are counted, and the name of their unit.
 //
-// The rule is that of core/vocabulary/per_rank.h. Pure functions.
+// From a program's tables, by the rule of core/vocabulary/per_rank.h. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace ripeline::core {
 
-// Whether it counts activations of stages: it has no unit, and no task acquires more than one.
+// Whether amounts are activations of stages: no unit, and no task acquires more than one.
 [[nodiscard]] bool counts_activations(const ProgramFacts& facts, std::string_view resource);
 
-// `MiB`, or `activations of a stage`; empty: the name of the resource says it all.
+// `MiB`, or `activations of a stage`; empty if the name of the resource says enough.
 [[nodiscard]] std::string_view unit_of_amounts(const ProgramFacts& facts,
                                                std::string_view resource);
 
-// Activations that the ranks hold, in microbatches of the whole rank.
+// Converts activations that each rank holds to microbatches of the whole rank.
 [[nodiscard]] std::vector<double> in_microbatches(const ProgramFacts& facts, int microbatches,
                                                   const std::vector<std::int64_t>& per_rank);
 

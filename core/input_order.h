@@ -1,8 +1,8 @@
 // Which input each microbatch of a step is.
 //
-// The microbatches of a program are numbers in the order in which they enter; which input has which
-// number is the program's `inputs`. Every rank must give the same numbers: they follow from known
-// costs, such as lengths, which each rank computes alike, and equal costs keep their order. Pure.
+// The microbatches of a program are numbers in the order in which they enter; the program's
+// `inputs` says which input has which number. Every rank must find the same numbers: known costs
+// decide, such as lengths, which every rank computes alike; equal costs keep their order. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace ripeline::core {
 
-// For each microbatch, its input. `costs` has what each input is known to take, in any unit.
+// For each microbatch, its input. `costs` has what each input is expected to take, in any unit.
 //   natural  microbatch m is input m
-//   pyramid  sorted by cost, every second one from the first on, then the others back:
-//            small … large … small
+//   pyramid  sorted by cost; every second input from the first on, then the others
+//            backwards:
 [[nodiscard]] std::vector<std::int32_t> input_order(InputOrder order,
                                                     std::span<const std::int64_t> costs);
 

@@ -52,7 +52,7 @@ void KeptOrder::run(LaneId lane) const {
   }
 }
 
-// `own`: the place of the lane's next occurrence.
+// `own` is the place of the lane's next occurrence.
 bool KeptOrder::finds_room(LaneId lane, std::size_t own) const {
   run(lane);
   for (std::size_t place = first_; place < std::min(own, places_.size()); ++place) {

@@ -1,9 +1,9 @@
 // Room that is kept for the rest of an order, as arbiters of `dispatch ready keeping` use it.
 //
-// A task may start only if, once it has run, those that the order lists before it still find room
-// one after the other (spec/program.h has the rule in full). The order is followed elsewhere
-// (core/order.h): it must be complete, be told of each start first, and outlive this. Memory is
-// taken while a step begins; one thread.
+// A task may start only if, once it has run, the tasks that the order lists before it still find
+// room one after the other (spec/program.h has the rule in full). `order` is kept up to date
+// elsewhere (core/order.h): it must be complete, be told of each start before this is, and outlive
+// this. Memory is taken while a step begins; one thread.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class KeptOrder {
   void begin_step(int microbatches, const FollowedOrder& order);
   void started();
 
-  // Whether room remains for what is before the lane's next occurrence. `held(pool)`: how much is
-  // held now of one of the program's pools.
+  // Whether room remains for the tasks before the lane's next occurrence in the order. `held(pool)`
+  // is how much of one of the program's pools is held now.
   template <class Held>
   [[nodiscard]] bool admits(LaneId lane, const Held& held) const {
     const auto own = static_cast<std::size_t>(order_->next_place(lane));
@@ -37,7 +37,7 @@ class KeptOrder {
     int pool = 0;  // index into pools_
     std::int64_t acquires = 0;
     std::int64_t releases = 0;
-    std::int64_t most = 0;  // held, when it starts
+    std::int64_t most = 0;  // the most that may be held when the task starts
   };
   [[nodiscard]] bool finds_room(LaneId lane, std::size_t own) const;
   void run(LaneId lane) const;
@@ -47,11 +47,11 @@ class KeptOrder {
 
   const ProgramFacts* facts_;
   LaneSpan lanes_;
-  std::vector<int> pools_;              // with a capacity, that the rank's lanes use
+  std::vector<int> pools_;              // the pools with a capacity that the rank's lanes use
   std::vector<std::vector<Use>> uses_;  // by lane of the rank
   const FollowedOrder* order_ = nullptr;
-  std::vector<LaneId> places_;              // -1: beyond the last microbatch
-  std::size_t first_ = 0;                   // all places before have started
+  std::vector<LaneId> places_;              // by place, the lane; -1: beyond the last microbatch
+  std::size_t first_ = 0;                   // all places before this one have started
   mutable std::vector<std::int64_t> held_;  // per entry of pools_: what admits() works on
 };
 

@@ -1,6 +1,6 @@
-// Lateness: how much later than expected the last messages came, and what that says of the next.
+// Lateness: how much later than expected recent messages came, as a forecast for the next.
 //
-// A window of the last arrivals, kept in order. A value; takes no memory beyond itself.
+// A window of the last arrivals, kept sorted. A value; allocates no memory.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace ripeline::core {
 class Lateness {
  public:
   void add(Time late);
-  // Enough was seen to judge by.
+  // True once enough arrivals were seen to judge by.
   [[nodiscard]] bool known() const { return count_ >= kEnough; }
-  // A message is `late`, below 0 when it is not due yet. The lateness up to which it is worth to
-  // wait: as long as, of those seen that were later, half or more came within `next` from then;
-  // `late` itself: it is not worth it. Beyond the latest seen: up to `unseen`.
+  // The lateness until which a message that is `late` by now (below 0 if not due yet) is worth
+  // waiting for: as long as at least half of the seen latenesses above it are within `next` of it;
+  // `late` itself if waiting is not worth it. Beyond the greatest lateness seen: at least `unseen`.
   [[nodiscard]] Time worth(Time late, Time next, Time unseen) const;
 
  private:

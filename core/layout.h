@@ -1,6 +1,6 @@
-// Layout: who is who among the processes of a run, numbered without gaps.
+// Layout: the numbers of the processes of a run, without gaps.
 //
-// The members of a rank stand next to each other, then the ranks of a replica, then the replicas.
+// The members of a rank have adjacent numbers, then come the ranks of a replica, then the replicas.
 // Plain value.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Layout {
             .rank = process / members % ranks,
             .member = process % members};
   }
-  // The process of `rank` in the same replica, with the same member.
+  // The process of `rank` in the same replica and with the same member number as `process`.
   [[nodiscard]] int of_rank(int process, int rank) const {
     Coordinates c = at(process);
     c.rank = rank;
@@ -33,8 +33,8 @@ struct Layout {
   }
   // Each rank is one process.
   [[nodiscard]] bool is_flat() const { return replicas == 1 && members == 1; }
-  // `rank 3`; where a rank has several processes, `process 7 (rank 3, member 1)`. Any number will
-  // do.
+  // `rank 3`; where a rank has several processes, `process 7 (rank 3, member 1)`. `process` may be
+  // any number.
   [[nodiscard]] std::string name(int process) const;
 
   // `4 ranks`, `4 ranks of 2 members each`.

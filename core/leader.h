@@ -1,8 +1,8 @@
 // Leader: an agreement in which member 0 chooses and the others follow.
 //
-// A ballot is one task, the log's entry of its round. Member 0 gives it to all others as it starts
-// the task; these start it when they may, and know nothing of its hint. Entries may overtake each
-// other and come long before their turn.
+// A ballot is one task, the entry of its round in the log. Member 0 gives the ballot to all others
+// as it starts the task; the others start the task when they may, without asking their hints.
+// Entries may overtake each other and come long before their round.
 #pragma once
 
 #include <array>
@@ -25,18 +25,18 @@ class Leader final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 
  private:
-  // The state of an engine that members govern.
+  // The state of an engine on whose starts the members agree.
   struct Table {
     std::int32_t round = 0;
-    TaskSet left;           // its tasks that are not in the log
-    std::vector<Task> log;  // by round, one for each task; lane -1: not known yet
-    Ballot own;             // member 0's
+    TaskSet left;           // the engine's tasks that are not in the log
+    std::vector<Task> log;  // by round, one task for each; lane -1: not known yet
+    Ballot own;             // the ballot that member 0 gives
   };
   [[nodiscard]] std::unique_ptr<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
 
-  // The decision of member 0, or where nothing is agreed on.
+  // The choice that member 0 makes, or any process on an engine that is not governed.
   Decision lead(Table* of, const Arbiter& arbiter, Engine engine, Time now);
   Decision follow(Table& table, const Arbiter& arbiter);
 

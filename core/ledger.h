@@ -1,8 +1,8 @@
-// Ledger: what a rank's tasks hold of each resource, beside the peak that was proved.
+// Ledger: how much of each resource a rank's tasks hold, compared with the proved peak.
 //
-// It observes and never admits: the arbiter alone decides what may start. A start that goes above a
+// It observes and never admits: the arbiter alone decides what may start. A start that exceeds a
 // proved peak, or leaves less of a capacity free than its lane must, is a breach; so is a release
-// of what is not held. Reported with the numbers. One thread.
+// of an amount that is not held. The status has the numbers. One thread.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace ripeline::core {
 
 class Ledger {
  public:
-  // Watches all ranks' tasks, or one rank's: then it takes memory for the rank's pools alone.
+  // Watches all ranks' tasks, or one rank's; with one rank, memory is for that rank's pools alone.
   explicit Ledger(const ProgramFacts& facts, std::optional<int> rank = std::nullopt);
 
   void begin_step();
@@ -44,7 +44,7 @@ class Ledger {
   // Whether each capacity has room for a task of `lane` now, proved peaks aside.
   [[nodiscard]] bool has_room(LaneId lane) const;
 
-  // In the resource's unit, since construction; 0 of another rank's pool.
+  // Amounts in the resource's unit, the peak since construction; 0 for another rank's pool.
   [[nodiscard]] std::int64_t peak(int pool) const;
   [[nodiscard]] std::int64_t held(int pool) const;
 
@@ -53,8 +53,8 @@ class Ledger {
     std::size_t pool;  // index into pools_
     std::int64_t acquires;
     std::int64_t releases;
-    std::int64_t most;  // may be held after the start
-    std::int64_t room;  // the same, by the capacity alone
+    std::int64_t most;  // the most that may be held after the start
+    std::int64_t room;  // the same limit, by the capacity alone
   };
   struct Pool {
     int id;
@@ -63,7 +63,7 @@ class Ledger {
   };
 
   [[nodiscard]] const Pool* find(int pool) const;
-  // Breaches, apart from the calls that look for them.
+  // Make the breaches; kept apart from the short functions that detect them.
   [[nodiscard]] Status too_much(Task task, const Use& use) const;
   [[nodiscard]] Status not_held(Task task, const Pool& pool) const;
   [[nodiscard]] std::size_t row(LaneId lane) const {

@@ -291,7 +291,7 @@ void Links::find_due(const Arbiter& arbiter) {
     due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
     return true;
   };
-  // A grant can admit an earlier message of the list only if a fifo's announcements overtook.
+  // Only if announcements of a fifo edge overtook can a grant admit an earlier message.
   while (std::erase_if(announced_, grant) > 0) {
   }
 }
@@ -309,7 +309,7 @@ void Links::waits(bool ended, std::vector<Wait>& waits) const {
     wait.other = {e.consumer, facts_.needed_by(message.edge, message.microbatch, microbatches_)};
   };
   for (const WaitingMessage& w : waiting_) {
-    if (is_announced(edge(w.message.edge))) {  // granted: it leaves at the next poll
+    if (is_announced(edge(w.message.edge))) {  // a granted message leaves at the next poll
       if (!w.granted) add(Wait::For::grant, w.message, -1);
       continue;
     }

@@ -1,25 +1,25 @@
-// Links: when a rank's messages leave, and when those of others are handed over.
+// Links: when a rank's messages leave, and when messages from other ranks are handed over.
 //
 // One rank's end of every edge that crosses ranks, as sender and as receiver, for one step. A
-// message is known by its edge and its producer's microbatch; its ordinal is its place among the
-// edge's messages of the step, in the order in which the producer's tasks ended.
-//   * A slot for each message: it leaves at once.
-//   * An inbox of its own edge: the sender begins the step with a credit for each slot. A message
-//     takes one to leave, the earliest first (held back: the one that is let go); when the task
-//     that needs it starts, the receiver frees the slot and grants the message, which gives the
-//     credit back.
-//   * A channel: the sender announces the message. The receiver gives a free slot to the earliest
-//     announced and grants that message, which then leaves.
-//   * A rendezvous: the sender announces the message, and its engine is busy until the receiver
-//     grants it, which it does when the task that needs it is the next in its rank's order.
-// If all tasks of a lane need a message, the first start frees its slot. Over a fifo edge messages
-// are handed over by ordinal, whatever the transport does.
+// message is identified by its edge and its producer's microbatch; its ordinal is its position
+// among the edge's messages of the step, in the order in which the producer's tasks ended.
+//   * With a slot for each message, messages leave at once.
+//   * With an inbox for its edge alone, the sender begins the step with a credit for each slot. A
+//     message needs a credit to leave, the earliest first (if held back: the one that is let go).
+//     When the task that needs the message starts, the receiver frees the slot and grants the
+//     message, which returns the credit.
+//   * With a channel, the sender announces the message. The receiver gives a free slot to the
+//     earliest announced message and grants it; the message then leaves.
+//   * With a rendezvous, the sender announces the message, and its engine is busy until the
+//     receiver grants it: when the task that needs the message is the next in its rank's order.
+// If all tasks of a lane need a message, the start of the first frees its slot. Over a fifo edge
+// messages are handed over by ordinal, in whatever order the transport delivers them.
 // A step is settled when every message has left and every credit is back: then each slot is free,
-// and nothing of it is on its way, so that steps never mix.
+// and nothing that uses a slot is on its way, so that steps never mix.
 //
-// What does not fit is refused, without saying where, and changes nothing. Memory is taken by
-// begin_step(), and for what is due by whoever polls after many events only. Belongs to its
-// executor.
+// Events that do not fit are refused, in a status that does not say where, and change nothing.
+// Memory is taken by begin_step() and, if many events come between two polls, for the commands that
+// are due. Belongs to its executor.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class Links {
 
   void begin_step(int microbatches);
 
-  // As sender.
+  // The calls of the sending side.
   void ended(Task task);
   Status granted(Message message);
   void hold_back(bool value) { held_back_ = value; }
@@ -49,27 +49,27 @@ class Links {
   }
   [[nodiscard]] bool settled() const { return waiting_.empty() && lent_ == 0; }
 
-  // As receiver.
+  // The calls of the receiving side.
   [[nodiscard]] bool is_incoming(EdgeId edge) const;
-  // It is of this step, and a task of this rank needs it.
+  // The message is of this step, and a task of this rank needs it.
   [[nodiscard]] bool expects(Message message) const {
     return message.edge >= first_edge_ && message.edge < end_edge_ && message.microbatch >= 0 &&
            message.microbatch < microbatches_ && (state_[position(message)] & kExpected) != 0;
   }
-  // Expected, as is what arrives.
+  // `message` must be one that expects() accepts, here as in arrived().
   Status announced(Message message, std::int32_t ordinal);
-  // Appends the messages that are handed over because of it, in order.
+  // Appends, in order, the messages that this arrival hands over.
   Status arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over);
-  // Handed over.
+  // Whether the message was handed over.
   [[nodiscard]] bool has_arrived(Message message) const {
     return (state_[position(message)] & kHandedOver) != 0;
   }
-  // A task of this rank has started: frees the slots of the messages that it needs.
+  // A task of this rank has started: frees the slots of the messages that the task needs.
   void started(Task task) {
     if (!taken_.empty()) free_slots(task);
   }
 
-  // Appends what is due now: send, announce and grant.
+  // Appends the commands that are due now: send, announce and grant.
   void poll(const Arbiter& arbiter, std::vector<Command>& commands) {
     if (due_.empty() && waiting_.empty() && announced_.empty()) return;  // most calls
     if (!waiting_.empty() || !announced_.empty()) find_due(arbiter);
@@ -82,17 +82,17 @@ class Links {
     due_.clear();
   }
 
-  // Appends a wait for each message of this rank that waits to leave; if all its tasks have `ended`
-  // and all messages have left, one for each edge of which slots are not free again.
+  // Appends a wait for each message of this rank that waits to leave. If all tasks of the rank have
+  // `ended` and all messages have left, appends one for each edge with slots that are not free yet.
   void waits(bool ended, std::vector<Wait>& waits) const;
-  // A message to this rank: whether it is announced and not granted, or has a slot of its inbox.
+  // A message to this rank: whether it waits for its grant; whether it has got a slot of its inbox.
   [[nodiscard]] bool awaits_grant(Message message) const {
     return (state_[position(message)] & (kAnnounced | kGranted)) == kAnnounced;
   }
   [[nodiscard]] bool has_slot(Message message) const {
     return (state_[position(message)] & (kGranted | kReceived)) != 0;
   }
-  // Slots that are taken of an inbox of this rank.
+  // How many slots of an inbox of this rank are taken.
   [[nodiscard]] std::int64_t taken(int inbox) const {
     return taken_[static_cast<std::size_t>(inbox)];
   }
@@ -108,14 +108,14 @@ class Links {
   struct OutgoingMessages {
     EdgeId edge = -1;
     bool announced = false;
-    bool at_once = false;      // a slot for each message
+    bool at_once = false;      // each message has its own slot
     std::int32_t ended = 0;    // messages so far
-    std::int64_t credits = 0;  // for slots of its own inbox
+    std::int64_t credits = 0;  // free slots of the edge's own inbox
   };
   struct WaitingMessage {
     Message message;
     std::int32_t ordinal = 0;
-    bool granted = false;  // or let go
+    bool granted = false;  // granted, or let go
   };
   struct Due {  // the fields of a Command that are set
     Command::Kind kind = Command::Kind::send;
@@ -142,7 +142,7 @@ class Links {
   void expect(EdgeId id);
   [[nodiscard]] std::string name(Message message) const;
   [[nodiscard]] OutgoingMessages* outgoing(EdgeId id);
-  // Slots of its own inbox that are not free.
+  // The number of slots of the edge's own inbox that are not free.
   [[nodiscard]] std::int64_t lent(const OutgoingMessages& out) const;
   [[nodiscard]] bool may_leave(const WaitingMessage& waiting);
   [[nodiscard]] bool may_grant(const WaitingMessage& announced, const Arbiter& arbiter);
@@ -157,16 +157,16 @@ class Links {
   EdgeId first_edge_ = 0;
   EdgeId end_edge_ = 0;
   std::array<int, kEngines> handing_{};    // per engine: rendezvous messages that are not granted
-  std::int64_t lent_ = 0;                  // credits that are not back
-  std::vector<Due> due_;                   // send, announce and grant
-  std::vector<WaitingMessage> waiting_;    // to leave, in the order of ends
-  std::vector<WaitingMessage> announced_;  // not granted, in order
-  std::vector<std::int64_t> taken_;        // per inbox: slots
+  std::int64_t lent_ = 0;                  // credits that have not come back
+  std::vector<Due> due_;                   // commands to send, announce and grant
+  std::vector<WaitingMessage> waiting_;    // messages to leave, in the order of ends
+  std::vector<WaitingMessage> announced_;  // messages not granted, in order
+  std::vector<std::int64_t> taken_;        // per inbox: taken slots
   std::vector<std::uint8_t> state_;        // per own edge and microbatch
   std::vector<std::uint32_t> first_outgoing_;  // per own lane, and one past the last
   std::vector<OutgoingMessages> outgoing_;     // by lane
 
-  std::vector<std::int32_t> ordered_;  // per own edge and ordinal: its microbatch; if any is fifo
+  std::vector<std::int32_t> ordered_;  // per own edge and ordinal: microbatch; if any edge is fifo
   std::vector<IncomingMessages> incoming_;  // per own edge
   std::vector<EdgeId> first_need_;          // per own lane, and one past the last
   std::vector<std::uint8_t> begun_;         // per own lane: one of its tasks has started

@@ -1,8 +1,8 @@
-// Orders as arbiters use them: how one is written, committed to, and followed loosely.
+// Orders as arbiters use them: how an order is written, committed to, and followed loosely.
 //
-// An order is a sequence of tasks of one rank. As a text it is a sequence of lanes, each occurrence
-// of which takes its lane's next microbatch; a file tells which microbatch. Memory is taken while
-// it is written, before the step's first task; one thread.
+// An order is a sequence of tasks of one rank. As text it is a sequence of lanes, and each
+// occurrence of a lane stands for the lane's next microbatch; a file names the microbatches. Memory
+// is taken while the order is written, before the step's first task; one thread.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@
 
 namespace ripeline::core {
 
-// Takes down one rank's order.
+// Collects one rank's order.
 class OrderWriter {
  public:
   // The facts must outlive it.
   OrderWriter(const ProgramFacts& facts, int rank, int microbatches);
 
-  // The next microbatch of the lane of `op` at `chunk`; nothing if there is no such lane. It may
-  // lie beyond the last one if the order has more places than there are tasks.
+  // Appends the next microbatch of the lane of `op` at `chunk`, if there is such a lane. It may lie
+  // beyond the last one, if the order lists the lane more often than it has tasks.
   void add(int op, std::int64_t chunk);
   void add(Task task) { tasks_.push_back(task); }
-  // Whether the lane is there and has a microbatch that is not listed yet.
+  // Whether the lane exists and has a microbatch that is not listed yet.
   [[nodiscard]] bool has_left(int op, std::int64_t chunk) const;
 
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
@@ -38,17 +38,17 @@ class OrderWriter {
   LaneSpan own_;
   int chunks_ = 0;
   std::vector<LaneId> lanes_;         // by chunk, then op; -1 where there is none
-  std::vector<std::int32_t> listed_;  // per own lane: its occurrences so far
+  std::vector<std::int32_t> listed_;  // per own lane: how often it is listed so far
   std::vector<Task> tasks_;
 };
 
-// The next task of each engine of a rank, where starts keep to the order.
+// The next task of each engine of a rank, where starts must keep to the order.
 class CommittedOrder {
  public:
   // Forgets the order before.
   void reset(const ProgramFacts& facts, std::span<const Task> tasks);
 
-  // Lane -1 at the end. It never ends where a microbatch is beyond the last one.
+  // Lane -1 at the end. An order that lists a microbatch beyond the last one never ends.
   [[nodiscard]] Task next(Engine engine) const {
     const Places& its = engines_[static_cast<std::size_t>(engine)];
     return its.next < its.tasks.size() ? its.tasks[its.next] : Task{};
@@ -63,19 +63,19 @@ class CommittedOrder {
   std::array<Places, kEngines> engines_;
 };
 
-// Where each lane's next occurrence stands.
+// The place in the order of each lane's next occurrence.
 class FollowedOrder {
  public:
-  // `lanes` are the rank's; without tasks there is no order.
+  // `lanes` are the rank's; the call without tasks is for a program without an order.
   void reset(LaneSpan lanes);
   void reset(LaneSpan lanes, std::span<const Task> tasks);
 
-  // kNoPlace if the lane has none left.
+  // kNoPlace if the lane has no occurrence left.
   [[nodiscard]] int next_place(LaneId lane) const {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started < l.places.size() ? l.places[l.started] : kNoPlace;
   }
-  // The place of the occurrence that is `ahead` beyond the next one; kNoPlace.
+  // The place of the occurrence that is `ahead` beyond the next one; kNoPlace if there is none.
   [[nodiscard]] int place(LaneId lane, std::size_t ahead) const {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started + ahead < l.places.size() ? l.places[l.started + ahead] : kNoPlace;
@@ -91,27 +91,27 @@ class FollowedOrder {
   std::vector<Lane> lanes_;
 };
 
-// An order from a file, followed: its tasks, without those that have started.
+// An order from a file that the hint follows: its tasks that have not started.
 class FollowedTasks {
  public:
   void reset(std::span<const Task> tasks);
-  // In order; those that started are among them as tasks that are not ready.
+  // The tasks in order; some of them may have started and hence are not ready.
   [[nodiscard]] std::span<const Task> left() const { return std::span(tasks_).subspan(begin_); }
   void started(Task task);
 
  private:
   std::vector<Task> tasks_;
   std::vector<bool> started_;
-  std::size_t begin_ = 0;  // all before have started
+  std::size_t begin_ = 0;  // all tasks before it have started
 };
 
-// A sequence to take places of an order from.
+// A sequence of lanes with counts, from which the places of an order are taken.
 class OrderStream {
  public:
   void add(int op, std::int64_t chunk, std::int64_t count) {
     if (count > 0) items_.push_back({op, chunk, count});
   }
-  // Writes the next item whose lane has a microbatch left; nothing at the end.
+  // Writes the next item whose lane has a microbatch left; writes nothing once none is left.
   void take(OrderWriter& order);
 
  private:
@@ -124,7 +124,7 @@ class OrderStream {
   std::size_t at_ = 0;
 };
 
-// The operations of expressions that C++ lacks: `div` and `%` round down, and ceil(a / b).
+// Operations that C++ lacks and expressions have: `div` and `%`, which round down; ceil(a / b).
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }

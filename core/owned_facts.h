@@ -1,7 +1,7 @@
-// OwnedFacts: a copy of a ProgramFacts with all that it views.
+// OwnedFacts: a copy of a ProgramFacts, with all the data that its views point to.
 //
 // For facts that no generated file holds: of an elaborated program, of a trace. It owns its tables
-// and names; facts() is valid as long as it is, and after a move where it moved to. Immutable.
+// and names; facts() is valid while it lives, and after a move while its target lives. Immutable.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ class OwnedFacts {
   std::vector<LaneId> reductions_;
   std::vector<PlaceFacts> places_;
   std::vector<PlaceFacts> fill_;
-  std::vector<std::vector<int>> chunks_;  // those of places_, then of fill_
+  std::vector<std::vector<int>> chunks_;  // the chunks of places_, then of fill_
   ProgramFacts facts_{};
 };
 

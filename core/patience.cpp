@@ -9,10 +9,10 @@ namespace {
 
 constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
-constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice of more says nothing
+constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice beyond this counts as unknown
 constexpr int kMostPutOff = 32;                         // for one message: holding must end
-constexpr int kMostForecasts = 10'000;  // by a rank while nothing happens there: talk must end
-constexpr double kMoved = 0.5;  // task durations: a forecast that moved by less is not repeated
+constexpr int kMostForecasts = 10'000;  // per rank while nothing happens there: talk must end
+constexpr double kMoved = 0.5;  // in task durations: a forecast that moved by less is not repeated
 
 Time times(double factor, Time time) {
   return Time{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
@@ -38,8 +38,8 @@ Patience::Patience(const ProgramFacts& facts, int rank)
   std::int32_t rows = 0;
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
-    // Between lanes that number microbatches differently nothing is said: what is said is of the
-    // consumer's next ones.
+    // No notices between lanes that number microbatches differently: a notice is about the
+    // consumer's next tasks.
     if (e.crosses_shares) continue;
     const bool crosses = facts.crosses_ranks(static_cast<EdgeId>(i));
     if (is_own(e.consumer) && crosses) {
@@ -60,7 +60,7 @@ void Patience::expect(const Costs& costs) { costs_ = costs; }
 void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   microbatches_ = microbatches;
   order_ = &order;
-  static_cast<void>(rows_.begin_step(microbatches));  // the arbiter's own rows refuse
+  static_cast<void>(rows_.begin_step(microbatches));  // the arbiter's own rows check the count
   std::fill(said_.begin(), said_.end(), LastNotice{});
   running_ = {};
   const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
@@ -121,7 +121,7 @@ void Patience::noticed(const Notice& notice, Time now) {
   settle(lane(facts_.edges[index(edge)].consumer), notice.message.microbatch);
 }
 
-// Whether what was said of the message may be put off once more.
+// Whether the expected arrival of the message may be put off once more.
 bool Patience::put_off(Message message) {
   std::uint8_t& times = put_off_[row(message)];
   if (times >= kMostPutOff) return false;
@@ -253,7 +253,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   if (ahead < count) return {now, ready.lowest()};
   ahead -= count;
   if (l.in.empty()) {
-    // The input is made by this rank itself, in this forecast.
+    // This rank makes the input itself, in this forecast.
     for (const Lane& other : lanes_) {
       if (&other != &l && other.out.empty() && ahead < other.ends.size()) {
         return {other.ends[ahead], -1};
@@ -274,7 +274,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   return {std::max(earliest, now), microbatch};
 }
 
-// In the order, as far ahead as each lane's next task.
+// Goes through the order until each lane that sends has its next task forecast, or cannot have.
 void Patience::forecast(Time now) {
   std::size_t left = 0;
   for (Lane& l : lanes_) {

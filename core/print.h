@@ -1,6 +1,6 @@
 // Names for people: lanes, tasks, pools and inboxes as PyTorch and the language write them.
 //
-// Ids must be of `facts`.
+// Ids must be of the program that `facts` describes.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ripeline::core {
 [[nodiscard]] std::string lane_name(const ProgramFacts& facts, LaneId lane);  // 2F
 [[nodiscard]] std::string task_name(const ProgramFacts& facts, Task task);    // 2F0
 [[nodiscard]] std::string pool_name(const ProgramFacts& facts, int pool);  // activation of stage 2
-// inbox of stage 2, the slots from 1F to 2F
+// `inbox of stage 2` for a channel `inbox`, else `the slots from 1F to 2F`.
 [[nodiscard]] std::string inbox_name(const ProgramFacts& facts, int inbox);
 
 }  // namespace ripeline::core

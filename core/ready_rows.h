@@ -1,11 +1,13 @@
 // ReadyRows: which tasks of a rank have their needs met.
 //
-// It counts, per task, the tasks that it needs and that are not here yet: those that the edges of
-// its lane say, and for a sequential op the microbatch before. At zero the task enters its lane's
-// row, from which it is taken when it starts. Memory is taken by begin_step() only; one thread.
+// It counts, per task, the tasks that must end first and have not: those that the edges of its lane
+// name, and for a sequential op the microbatch before. At zero the task enters its lane's row, and
+// leaves it when it starts. Only begin_step() allocates memory; one thread.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/arbiter.h"
@@ -23,7 +25,7 @@ class ReadyRows {
   [[nodiscard]] LaneId end_lane() const { return end_lane_; }
   [[nodiscard]] LaneSpan lanes() const { return {first_lane_, end_lane_}; }
 
-  // Refuses a count outside the program's range, and then changes nothing.
+  // Refuses a microbatch count outside the program's range; then it changes nothing else.
   [[nodiscard]] Status begin_step(int microbatches);
   void arrived(Message message);
   void started(Task task) { tasks_.remove(task); }
@@ -31,21 +33,33 @@ class ReadyRows {
 
   // The tasks that have their needs met and have not started.
   [[nodiscard]] const TaskSet& tasks() const { return tasks_; }
-  // Whether `task` is one of them; a task beyond the step's microbatches is not.
+  // Whether `task` is in tasks(); false for a task beyond the step's microbatches.
   [[nodiscard]] bool contains(Task task) const {
     return task.lane >= 0 && task.microbatch < microbatches_ && tasks_.contains(task);
   }
-  // Starts the lowest microbatch of them that `lane` has, among those in `allowed` if that is not
-  // null; nothing if there is none, or no lane (-1).
+  // Starts the lane's lowest microbatch in tasks(), if `allowed` is not null only among its tasks;
+  // chooses nothing if there is none, or the lane is -1.
   [[nodiscard]] Choice offer(LaneId lane, const TaskSet* allowed) const {
     const int microbatch = lane < 0 ? -1 : lowest(lane, allowed);
     if (microbatch < 0) return {};
     return {.kind = Choice::Kind::start, .task = {lane, microbatch}, .until = Time{0}};
   }
-  // Its microbatch, where `lane` is one of the rank's, or -1.
+  // The microbatch that offer() would start, or -1; `lane` must be one of the rank's.
   [[nodiscard]] int lowest(LaneId lane, const TaskSet* allowed) const {
     const MicrobatchSet& row = tasks_.row(lane);
     return allowed == nullptr ? row.lowest() : row.lowest_common(allowed->row(lane));
+  }
+  // The lowest microbatch as in lowest(), but not below `from`.
+  [[nodiscard]] int next(LaneId lane, const TaskSet* allowed, int from) const {
+    const std::span<const std::uint64_t> words = tasks_.row(lane).words();
+    auto skipped = static_cast<unsigned>(from % 64);
+    for (auto w = static_cast<std::size_t>(from / 64); w < words.size(); ++w) {
+      std::uint64_t both = words[w] >> skipped << skipped;
+      if (allowed != nullptr) both &= allowed->row(lane).words()[w];
+      if (both != 0) return static_cast<int>(w * 64) + std::countr_zero(both);
+      skipped = 0;
+    }
+    return -1;
   }
   // Makes `out` an empty set of this rank's tasks.
   void reset(TaskSet& out) const { out.reset(first_lane_, end_lane_ - first_lane_, microbatches_); }
@@ -53,10 +67,10 @@ class ReadyRows {
  private:
   struct Needs {
     std::uint32_t same = 0;     // edges to the producer's task of the same microbatch
-    std::vector<EdgeId> other;  // the others
+    std::vector<EdgeId> other;  // edges that need other tasks of the producer
   };
 
-  // The task of the edge's producer is here.
+  // The producer's task of `microbatch` has ended, and its message, if any, has arrived.
   void here(EdgeId edge, int microbatch);
   void here_otherwise(EdgeId edge, int microbatch);
   void meet(LaneId lane, int microbatch);

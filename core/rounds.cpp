@@ -62,7 +62,7 @@ Status Rounds::take_waiting(Table& table) {
     Member& member = table.members[i];
     if (!member.ahead || member.here) continue;
     if (!is_of(member.next, table.round, table.attempt)) {
-      if (table.cast) continue;  // the next attempt's or round's: it overtook this one's
+      if (table.cast) continue;  // a ballot of the next attempt or round overtook it
       return refused(who_, static_cast<int>(i), member.next, "the others are at another one");
     }
     member.ahead = false;
@@ -82,7 +82,7 @@ bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
     if (choice.starts()) word_.add(choice.task);
   }
   if (word_.empty()) return false;
-  // Said again only if it is another one, or asked for.
+  // A ballot with the same tasks is given again only if another process began the attempt.
   const bool is_said = table.own.round == table.round && table.own.tasks == word_;
   if (is_said && table.ballots == 0) return false;
   table.own.round = table.round;
@@ -103,7 +103,7 @@ Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time n
       return decision;
     }
     if (!table.cast) {
-      // One at a time: the one before is not given yet.
+      // One ballot at a time: the previous one is not given yet.
       if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
       decision.ballot = &table.own;
     }
@@ -171,7 +171,7 @@ Status Rounds::heard(int member, const Ballot& ballot) {
     count(table, ballot.tasks);
     return {};
   }
-  // Nobody goes on from an attempt without the own ballot of it.
+  // No process leaves an attempt without this process's ballot.
   const bool follows =
       table.cast && (is_of(ballot, table.round, table.attempt + 1) ||
                      (is_of(ballot, table.round + 1, 0) && ballot.round < table.rounds));

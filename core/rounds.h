@@ -1,17 +1,17 @@
-// Rounds: an agreement by ballots of all, `intersection` and `vote`, of the members of a rank or of
-// its replicas. What is said of members holds of replicas, who agree by intersection.
+// Rounds: an agreement by everybody's ballots, with `intersection` or `vote` among the members of a
+// rank, or intersection among its replicas. Statements about members hold for replicas, too.
 //
-// In a round each member gives a ballot once something may start there: with `intersection` all
-// that may, with `vote` what its own hint would choose. When all ballots of an attempt are there,
-// what they have in common is the same for all members, and the hint's choice of it is what starts
-// next; of replicas, whose hints are at different turns, the first by op, as declared, then from
-// the last stage to the first, then by microbatch. If they have nothing in common, the round has
-// another attempt: it begins with a member to which something has happened that changes its ballot,
-// and the others answer. Its number keeps old and new ballots apart, which may overtake each other:
-// a decision on some of each would differ from member to member.
+// In a round each member gives a ballot once a task may start there: with `intersection` all tasks
+// that may, with `vote` the one that its own hint would choose. When all ballots of an attempt are
+// there, their common tasks are the same for all members, and the task that the hint chooses among
+// these starts next. Replicas, whose hints may be at different turns, take the first by op, as
+// declared, then from the last stage to the first, then by microbatch. If the ballots have no
+// common task, the round has another attempt: it begins with a member whose ballot has changed
+// since, and the others answer. The attempt's number separates old and new ballots, which may
+// overtake each other: decisions on a mixture would differ.
 //
 // So there are at most as many attempts as changes, and one at a time. A member is at most one
-// ballot ahead of another: its next one follows from theirs.
+// ballot ahead of another, since its next ballot depends on the ballots of all others.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ namespace ripeline::core {
 
 class Rounds final : public Agreement {
  public:
-  // On the engines that `who` governs. Of members, the facts say `intersection` or `vote`. The
-  // facts must outlive it.
+  // Governs the engines that `who` governs. Among members, the facts must name `intersection` or
+  // `vote`. The facts must outlive this.
   Rounds(const ProgramFacts& facts, const Coordinates& self, Agreeing::Who who);
 
   void begin_step(int microbatches) override;
@@ -36,20 +36,20 @@ class Rounds final : public Agreement {
 
  private:
   struct Member {
-    bool here = false;   // its ballot of this attempt counts already
-    bool ahead = false;  // `next` has come, which is of the next attempt or round
+    bool here = false;   // its ballot of this attempt is counted already
+    bool ahead = false;  // `next` has come, a ballot of the next attempt or round
     Ballot next;
   };
   // The state of a governed engine.
   struct Table {
-    std::int32_t rounds = 0;  // in the step: one for each task
+    std::int32_t rounds = 0;  // rounds in the step: one for each task
     std::int32_t round = 0;
     std::int32_t attempt = 0;
-    TaskSet tasks;      // all of the engine
-    bool cast = false;  // the own ballot of this attempt
-    Ballot own;         // the last one
-    int ballots = 0;    // cast in this attempt, the own one among them
-    TaskSet common;     // to all of these
+    TaskSet tasks;      // all tasks of the engine
+    bool cast = false;  // the own ballot of this attempt is cast
+    Ballot own;         // the last own ballot
+    int ballots = 0;    // ballots of this attempt, the own one included
+    TaskSet common;     // the tasks that all these ballots have
     std::vector<Member> members;
   };
 
@@ -57,9 +57,9 @@ class Rounds final : public Agreement {
     return tables_[static_cast<std::size_t>(engine)];
   }
   void begin_attempt(Table& table, std::int32_t round, std::int32_t attempt);
-  // Counts those of this attempt that came ahead of it. Not ok: one is of none that is to come.
+  // Counts early ballots that are of this attempt. Fails if one is of no attempt that can follow.
   Status take_waiting(Table& table);
-  // Whether it has something to say.
+  // Casts the own ballot; false if there is nothing new to publish.
   bool cast(Table& table, const Arbiter& arbiter, Time now);
   static void count(Table& table, const TaskSet& tasks);
   [[nodiscard]] Task first_reduction(const TaskSet& common) const;
@@ -68,7 +68,7 @@ class Rounds final : public Agreement {
   const ProgramFacts& facts_;
   Coordinates self_;
   Agreeing::Who who_;
-  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed by these
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed by `who_`
   TaskSet word_;                                         // scratch of cast()
   Status failure_;
 };

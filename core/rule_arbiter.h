@@ -1,10 +1,10 @@
-// RuleArbiter: the arbiter of every program, over its facts and its Rules.
+// RuleArbiter: the arbiter of every program, built on its facts and its Rules.
 //
-// ReadyRows say which tasks have their needs met, Engines what is idle, the Rules where there is
-// room, an order whose turn it is, a KeptOrder what must remain, the Hint which goes first, and
-// Patience whether to wait for another. `Rules` is as core/rules.h has it. Where facts() is a
-// constant, what the program does not use is not compiled. Its memory is that of the rank's tasks
-// and of the numbers that the Rules count.
+// ReadyRows know which tasks have their needs met, Engines which engines are idle, the Rules where
+// there is room, an order whose turn it is, a KeptOrder which room must remain, the Hint which lane
+// goes first, and Patience whether to wait for another. `Rules` is described in core/rules.h. Where
+// facts() is a constant, parts that the program does not use are not compiled. Memory grows with
+// the rank's tasks and with the number of pools that the Rules count.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@
 #include "core/kept_order.h"
 #include "core/order.h"
 #include "core/patience.h"
-#include "core/priority.h"
 #include "core/ready_rows.h"
 #include "core/rules.h"
+#include "core/vocabulary/greatest.h"
 #include "core/vocabulary/hint.h"
 
 namespace ripeline::core {
@@ -30,9 +30,9 @@ struct DispatchParts {
   bool in_order = false;       // a committed order
   bool binds = false;          // an order of tasks, not of lanes
   bool has_order = false;      // an order to write at the start of a step
-  bool follows_lanes = false;  // somebody reads the order lane by lane: hint, kept room, patience
+  bool follows_lanes = false;  // hint, kept room or patience reads the order by lane
   bool keeps_room = false;
-  bool waits = false;  // patience
+  bool waits = false;  // the hint has patience
   HintRule rule = HintRule::none;
 
   constexpr explicit DispatchParts(const DispatchFacts& dispatch)
@@ -45,7 +45,7 @@ struct DispatchParts {
         waits(dispatch.patience.has_value()),
         rule(dispatch.rule) {}
 };
-// Generated rules, whose tables the compiler sees.
+// Generated rules, whose facts are a compile-time constant.
 template <class Rules>
 concept HasConstantFacts = requires {
   typename std::integral_constant<bool, Rules::facts().one_engine>;
@@ -71,7 +71,7 @@ class RuleArbiter : public Arbiter {
     if (dispatch.patience) patience_.emplace(facts, rank);
   }
 
-  // Parts of it view each other.
+  // Not copied, since parts view each other.
   RuleArbiter(const RuleArbiter&) = delete;
   RuleArbiter& operator=(const RuleArbiter&) = delete;
 
@@ -160,7 +160,7 @@ class RuleArbiter : public Arbiter {
     if (parts().waits) patience_->take_notices(now, out);
   }
 
-  // How much of one of the rank's pools its tasks hold.
+  // How much of one of the rank's pools is held by its tasks.
   [[nodiscard]] std::int64_t held(int pool) const { return held_[rules_.place_of(pool)]; }
 
  private:
@@ -183,7 +183,7 @@ class RuleArbiter : public Arbiter {
     return {.kind = Choice::Kind::start, .task = task, .until = Time{0}};
   }
 
-  // Whether the lane's engine is this one and takes its tasks, and there is room for one.
+  // Whether the lane is on this engine, the engine takes its tasks, and there is room for one.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
     return engines_.takes(engine, lane) && has_room(lane);
   }
@@ -216,15 +216,13 @@ class RuleArbiter : public Arbiter {
       });
       return lane >= 0 ? start_of({lane, microbatch}) : Choice{};
     } else if (parts().rule == HintRule::priority) {
-      Greatest greatest;
-      for (const Hint::Valued& valued : hint_.valued()) {
-        if (!takes(engine, valued.lane)) continue;
-        greatest.compare(valued.tells_apart ? Greatest::Of::all : Greatest::Of::lowest, rows_,
-                         valued.lane, allowed, [this](Task task) {
-                           return rules_.priority(task, held_.data(), microbatches_);
-                         });
-      }
-      if (greatest.choice().starts()) return greatest.choice();
+      const Task task = greatest(
+          hint_.valued(),
+          [&](LaneId lane, int from) {
+            return from > 0 || takes(engine, lane) ? rows_.next(lane, allowed, from) : -1;
+          },
+          [this](Task asked) { return rules_.priority(asked, held_.data(), microbatches_); });
+      if (task.lane >= 0) return start_of(task);
     }
     for (const LaneId lane : hint_.tried(round_)) {
       if (const int m = lowest(engine, lane, allowed); m >= 0) return start_of({lane, m});
@@ -245,7 +243,7 @@ class RuleArbiter : public Arbiter {
   DispatchParts parts_;
   ReadyRows rows_;
   Busy engines_;
-  std::vector<std::int64_t> held_;  // by place of the pool
+  std::vector<std::int64_t> held_;  // by the pool's place_of()
   int round_ = 0;                   // the place of `rounds` to try first
   int microbatches_ = 0;
   Hint hint_;

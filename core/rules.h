@@ -1,21 +1,21 @@
-// Rules: what a program says that is no table, as an Arbiter asks it.
+// Rules: the parts of a program that are functions, not tables, as an Arbiter calls them.
 //
-// An arbiter is RuleArbiter<Rules> (core/rule_arbiter.h), where Rules has what follows. A generated
-// header has functions of the user's program; simulate/table_arbiter.h evaluates an elaborated one.
+// An arbiter is RuleArbiter<Rules> (core/rule_arbiter.h), where Rules has the members below. A
+// generated header has them for its program; simulate/table_arbiter.h evaluates an elaborated one.
 //
 //   facts()                                        the tables, which outlive the arbiter
-//   kOneEngine                                     facts().one_engine, where that is a constant
+//   kOneEngine                                     facts().one_engine, if constant; else false
 //   has_room(lane, held)                           whether a task of the lane finds what it
 //                                                  acquires, where `held` is by pool
-//   acquire(lane, held), release(lane, held)       what it takes at its start, gives at its end
-//   counted(facts), place_of(pool)                 the size of `held`, and where it has a pool
+//   acquire(lane, held), release(lane, held)       what a task takes at its start, gives at its end
+//   counted(facts), place_of(pool)                 the size of `held`, and a pool's index in it
 //   write_order(rank, microbatches, OrderWriter&)  the order that the dispatch has, if it has one.
 //                                                  It may fail if this count has none
-//   priority(task, held, microbatches)             of a task that a place lists, if the hint goes
-//                                                  by priority: the greatest first
+//   priority(task, held, microbatches)             the value of a task that a place lists, if the
+//                                                  hint goes by priority: the greatest first
 //
-// FreeRules is what a program has that bounds nothing; Rules derive from it. Room is counted in any
-// number type, so that `ripeline validate` can run it on formulas.
+// FreeRules has the members for a program without bounds; Rules derive from it. Room is counted in
+// any number type, so that `ripeline validate` can run the functions on formulas.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@
 
 namespace ripeline::core {
 
-// The type of a comparison of numbers: bool, and of formulas a formula (validate/probe/probe.h).
+// The type of a comparison: bool for numbers, a formula for formulas (validate/probe/probe.h).
 template <class Number>
 using Truth = decltype(std::declval<Number>() <= std::declval<Number>());
 

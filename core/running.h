@@ -1,6 +1,6 @@
-// RunningTasks: the lanes of what an engine runs.
+// RunningTasks: the lanes of the tasks that an engine runs.
 //
-// Nothing, one task, or two whose ops are a pair. A value.
+// None, one, or two whose ops are a pair. A value.
 #pragma once
 
 #include "core/facts.h"
@@ -18,20 +18,20 @@ class RunningTasks {
     other_ = -1;
   }
 
-  // The last to start of what runs; -1: nothing.
+  // The lane of the task that started last among those that run; -1 if none runs.
   [[nodiscard]] LaneId lane() const { return lane_; }
-  // Whether the engine might take another task; false settles it for all of them.
+  // Whether the engine might take another task; if false, it takes a task of no lane.
   [[nodiscard]] bool may_take(const ProgramFacts& facts) const {
     return lane_ < 0 || (other_ < 0 && !facts.pairs.empty());
   }
-  // Whether one of `lane`, which is on this engine, may run beside what runs.
+  // Whether a task of `lane`, which is on this engine, may run beside the running tasks.
   [[nodiscard]] bool takes(LaneId lane, const ProgramFacts& facts) const {
     return may_take(facts) && (lane_ < 0 || facts.are_pair(lane, lane_));
   }
 
  private:
   LaneId lane_ = -1;
-  LaneId other_ = -1;  // beside it
+  LaneId other_ = -1;  // the lane of the task that runs beside
 };
 
 }  // namespace ripeline::core

@@ -1,8 +1,8 @@
-// Status: how a call of the runtime says that it failed.
+// Status: how a call of the runtime reports failure.
 //
-// A value; empty, and one null pointer, when the call succeeded: every event of a run returns
-// several. The message says who, what was expected and what was found, in one line, so that a
-// caller only adds where it was.
+// A value; empty, a single null pointer, when the call succeeded, since every event of a run
+// returns several. The message names the subject, what was expected and what was found, in one
+// line, so that a caller only adds the place.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace ripeline::core {
 enum class StatusCode {
   ok,       // nothing failed
   invalid,  // the caller's argument or the peer's frame is wrong
-  refused,  // the parties do not fit together (another program, another version)
+  refused,  // the parties do not match (another program, another version)
   lost,     // a peer went away
   timeout,  // a wait reached its limit
   breach,   // an invariant that was proved does not hold: our bug, or a foreign arbiter
@@ -53,7 +53,7 @@ class [[nodiscard]] Status {
     StatusCode code;
     std::string message;
   };
-  // Apart, so that what returns the good one stays short.
+  // Out of line, so that copies of a successful status stay short.
   void copy(const Status& other);
 
   std::unique_ptr<const Failure> failure_;

@@ -7,11 +7,11 @@
 
 namespace ripeline::core {
 
-// Time since an arbitrary start that one rank chose. Hosts share no clock.
+// Time since an arbitrary start that one rank chose, as hosts share no clock.
 using Time = std::chrono::nanoseconds;
 
-// A process's coordinates: its copy of the pipeline, its rank there, its member of the rank's
-// tensor-parallel group.
+// The coordinates of a process: its replica of the pipeline, its rank in that, and its member
+// number in the rank's tensor-parallel group.
 struct Coordinates {
   int replica = 0;
   int rank = 0;

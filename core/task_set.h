@@ -1,8 +1,8 @@
 // Sets of tasks as bits: one row of microbatches for each lane of a rank.
 //
 // Adding and removing are O(1); the lowest member of a row is found through a summary of its
-// non-empty words, so that 4,096 microbatches cost two scans of one word each. Memory is taken by
-// reset() only. Values; one thread at a time.
+// non-empty words, so that in a row of 4,096 microbatches it takes a scan of two words. Only
+// reset() allocates memory. Values; one thread at a time.
 #pragma once
 
 #include <bit>
@@ -53,14 +53,14 @@ class MicrobatchSet {
   // The lowest member that is in `other` too, or -1. Both have the same size.
   [[nodiscard]] int lowest_common(const MicrobatchSet& other) const;
   [[nodiscard]] bool empty() const { return lowest() < 0; }
-  // Leaves what is in `other` too. Both have the same size.
+  // Removes all members that are not in `other`. Both have the same size.
   void keep_common(const MicrobatchSet& other);
-  // Whether `other` has the same size, and all of it is in this one.
+  // Whether `other` has the same size, and all its members are in this set.
   [[nodiscard]] bool has_all(const MicrobatchSet& other) const;
 
-  // The microbatches as bits, 64 to a word: for who sends them.
+  // The microbatches as bits, 64 to a word, to be sent to other processes.
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
-  // At most as many words; the rest is empty.
+  // Takes at most as many words as the set has; the rest becomes empty.
   void assign(std::span<const std::uint64_t> words);
 
   bool operator==(const MicrobatchSet&) const = default;
@@ -84,11 +84,11 @@ class TaskSet {
   [[nodiscard]] bool contains(Task task) const { return row(task.lane).contains(task.microbatch); }
   [[nodiscard]] bool empty() const;
   [[nodiscard]] std::size_t count() const;
-  // The lowest of the lowest lane that has one; lane -1: none.
+  // The lowest task of the lowest lane that has one; lane -1 if the set is empty.
   [[nodiscard]] Task first() const;
-  // Leaves what is in `other` too. Both have the same rows.
+  // Removes all tasks that are not in `other`. Both have the same rows.
   void keep_common(const TaskSet& other);
-  // Whether `other` has the same rows, and all of it is in this one.
+  // Whether `other` has the same rows, and all its tasks are in this set.
   [[nodiscard]] bool has_all(const TaskSet& other) const;
 
   [[nodiscard]] MicrobatchSet& row(LaneId lane) {

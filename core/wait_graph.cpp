@@ -21,20 +21,20 @@ using Why = Blame::Why;
 
 constexpr int kFar = std::numeric_limits<int>::max();
 
-// Where chains end.
+// The end of a chain.
 struct Sink {
   int process = -1;
   Why why = Why::nobody;
   Task task;
   Time since{0};
-  // One of each process and reason; of what runs, one of each task.
+  // One sink for each process and reason; of running tasks, one for each task.
   [[nodiscard]] auto key() const {
     const Task of = why == Why::runs ? task : Task{};
     return std::tuple(process, why, of.lane, of.microbatch);
   }
 };
 
-// Waits are numbered 0 .. waits - 1, by process and then as the process gave them; sinks follow.
+// Nodes are waits 0 .. waits - 1, by process and then in its order, and after them the sinks.
 class WaitGraph {
  public:
   WaitGraph(const ProgramFacts& facts, const Layout& layout, std::span<const RankState> states)
@@ -75,7 +75,7 @@ class WaitGraph {
   }
 
  private:
-  // The way to one sink: how far each wait is from it, and how many processes wait for it.
+  // The way to one sink: how far each wait is from it, and how many processes wait for the sink.
   struct Way {
     std::vector<int> steps;
     std::int64_t processes = 0;
@@ -85,7 +85,7 @@ class WaitGraph {
   [[nodiscard]] bool is_well(std::size_t process) const {
     return states_[process].is == RankState::Is::well;
   }
-  // In a step before the other's: of what the other waits for it does not speak yet.
+  // `process` is in an earlier step than `other`; it does not report on what `other` waits for yet.
   [[nodiscard]] bool is_behind(int process, int other) const {
     return states_[index(process)].waits.step < states_[index(other)].waits.step;
   }
@@ -95,11 +95,11 @@ class WaitGraph {
 
   // ------------------------------------------------------------- what a wait waits for
 
-  // Numbers of sinks are theirs after the waits: known once all waits are.
+  // The number of a sink as a node is after the waits; it is known once all waits are.
   Nodes sink(Sink sink) {
     const auto [place, added] = known_.emplace(sink.key(), sinks_.size());
     if (added) sinks_.push_back(sink);
-    // Keeps the first of the tasks that it owes, or might start.
+    // Keeps the earliest of the tasks that the process owes, or might start.
     Task& task = sinks_[place->second].task;
     const auto order = [](Task t) { return std::pair(t.microbatch, t.lane); };
     if (sink.task.lane >= 0 && (task.lane < 0 || order(sink.task) < order(task))) task = sink.task;
@@ -124,7 +124,7 @@ class WaitGraph {
     }
     return found;
   }
-  // The first task there for which `fits` holds, that runs; or who has to start it, too.
+  // The first running task for which `is` holds; or the processes that must start it, too.
   template <class Fits>
   Nodes runs(int process, const Fits& is) {
     for (const RunningTask& running : states_[index(process)].waits.running) {
@@ -135,8 +135,8 @@ class WaitGraph {
     }
     return {};
   }
-  // A task with collectives, which runs at `process`, ends once all members have started it: what
-  // those that have not do.
+  // A task with collectives that runs at `process` ends once all members have started it; so the
+  // chain goes on to what the other members do instead of starting it.
   Nodes others_of(int process, Task task) {
     Nodes found;
     const auto add = [&](const Nodes& more) {
@@ -174,7 +174,7 @@ class WaitGraph {
     std::erase(others, process);
     return others;
   }
-  // On the task's engine.
+  // The task that `process` runs on the engine of `task` instead of that task.
   Nodes runs_instead(int process, Task task) {
     const auto engine_of = [&](Task t) { return facts_.lanes[index(t.lane)].engine; };
     for (const RunningTask& running : states_[index(process)].waits.running) {
@@ -184,7 +184,7 @@ class WaitGraph {
     }
     return {};
   }
-  // Whose ballot is missing; -1: it is not known.
+  // The process whose ballot is missing; -1 if it is not known.
   [[nodiscard]] int agreeing(const Blame::Link& link) const {
     Coordinates who = layout_.at(link.process);
     const LaneFacts& lane = facts_.lanes[index(link.wait.task.lane)];
@@ -193,8 +193,8 @@ class WaitGraph {
     (among.who == Agreeing::Who::replicas ? who.replica : who.member) = link.wait.on;
     return layout_.process(who);
   }
-  // The process of the rank that owes the link's wait; -1: nobody. What came from another process
-  // may name a rank that the layout lacks.
+  // The process of the rank that owes the link's wait; -1 if nobody does. A wait that came from
+  // another process may name a rank that the layout lacks.
   [[nodiscard]] int owner(const Blame::Link& link) const {
     const int rank = link.wait.on;
     if (rank >= layout_.ranks) return layout_.is_flat() ? rank : -1;
@@ -235,7 +235,7 @@ class WaitGraph {
     return {};
   }
 
-  // The process decides alone; by what else it waits for, perhaps.
+  // The process decides alone, but perhaps on account of what else it waits for.
   Nodes undecided(const Blame::Link& link) {
     Nodes found = starts(link);
     const Nodes others = waits_of(link.process, [&](const Wait& w) {
@@ -257,7 +257,7 @@ class WaitGraph {
       return w.is_of_message() ? w.message == message : w.task == task;
     });
     if (!found.empty()) return found;
-    // Later than the lane's next, of which alone it speaks.
+    // The task comes after its lane's next one, and the process reports only on that one.
     found = runs(process,
                  [&](Task t) { return t.lane == task.lane && t.microbatch < task.microbatch; });
     if (!found.empty()) return found;
@@ -267,7 +267,7 @@ class WaitGraph {
     return found.empty() ? sink({process, Why::owes, task}) : found;
   }
 
-  // Nodes that keep the owner from taking the message, or another from the same inbox.
+  // Nodes that keep the owner from taking the message, or another message from the same inbox.
   Nodes taker_of(const Wait& wait, const Blame::Link& link) {
     const int process = owner(link);
     if (!exists(process)) return starts(link);
@@ -292,7 +292,7 @@ class WaitGraph {
     return found.empty() ? any_of(process, wait.other) : found;
   }
 
-  // All that the process waits for; `missing` is what is owed if that is nothing.
+  // All that the process waits for; `missing` is what it owes if it waits for nothing.
   Nodes any_of(int process, Task missing) {
     if (!is_well(index(process))) return standing(process);
     Nodes found = runs(process, [](Task) { return true; });
@@ -323,7 +323,7 @@ class WaitGraph {
     return way;
   }
 
-  // As wait_graph.h orders them.
+  // The order that core/wait_graph.h states.
   static bool comes_first(const Sink& a, const Way& to_a, const Sink& b, const Way& to_b) {
     const auto key = [](const Sink& s, const Way& way) {
       const bool well = s.why > Why::silent;
@@ -362,7 +362,7 @@ class WaitGraph {
     return blame;
   }
 
-  // The shortest circle; nothing if none waits.
+  // The shortest circle; nothing if no process waits.
   Blame circle() const {
     Nodes best;
     for (std::size_t i = 0; i < links_.size() && best.size() != 1; ++i) {

@@ -1,18 +1,18 @@
-// The waits of all processes of a run, followed to whoever causes them.
+// Follows the waits of all processes of a run to the process that causes them.
 //
-// Each process that could be asked has said what it runs and what it waits for (core/waiting.h).
-// From there every wait leads to what must happen first, and so on, until a chain ends at a process
-// that has failed, was lost, is silent, runs a task or does nothing although it could; or comes
-// back to where it was. That process, or that circle, is to blame:
-//   1. processes that have failed, then lost ones, then silent ones, the earliest first: there is
-//      something wrong with them, whoever waits for them;
-//   2. else where the chains of most processes end;
+// Each process that could be asked has told what it runs and what it waits for (core/waiting.h).
+// From each wait a chain leads to what must happen first, and so on, until it ends at a process
+// that has failed, was lost, is silent, runs a task or does nothing although it could; or until it
+// returns to one of its own waits. That process, or that circle, is to blame:
+//   1. processes that have failed, then lost ones, then silent ones, in each group the earliest
+//      first: something is wrong with them, whether others wait for them or not;
+//   2. else the process where the chains of most processes end;
 //   3. a circle only if no chain ends.
-// A task with collectives that runs waits for the members that have not started it, and one that
-// reduces for such replicas.
+// A running task with collectives waits for the members that have not started it, a running
+// reduction for the replicas that have not.
 //
-// Pure functions, the same for the same input. Any input will do: waits that do not fit the facts
-// are left out, processes that are not there owe nothing.
+// Pure functions: the same input gives the same result. Any input is allowed: waits that do not fit
+// the facts are left out, and processes that do not exist owe nothing.
 #pragma once
 
 #include <cstdint>
@@ -25,29 +25,29 @@
 
 namespace ripeline::core {
 
-// The known state of a process. Times are of the clock of whoever asks.
+// The known state of a process. Times are by the clock of the process that asks.
 struct RankState {
   enum class Is : std::uint8_t {
     well,    // it has answered
-    failed,  // it ended its run, for a reason of its own
+    failed,  // it ended its run, because something failed there
     lost,    // it cannot be reached any more
     silent,  // it gives no sign of life, or does not answer
   };
   Is is = Is::silent;
-  Time since{0};     // failed, lost, silent: since when
-  std::string said;  // for people, with these: why, or the last thing that it did; may be empty
-  RankWaits waits;   // well
+  Time since{0};     // failed, lost, silent: since when it is
+  std::string said;  // failed, lost, silent: why, or its last known action, as text; may be empty
+  RankWaits waits;   // well: what it runs and waits for
 };
 
 struct Blame {
   enum class Why : std::uint8_t {
-    nobody,  // all are well, and none waits
+    nobody,  // all processes are well, and none waits
     failed,
     lost,
     silent,
     runs,    // `task` runs, and others wait for its end
-    owes,    // others wait for it, and it neither runs nor waits for anything on which that hangs
-    starts,  // does not start `task`, for which nobody owes it anything
+    owes,    // others wait for it; it runs nothing and waits for nothing that would explain this
+    starts,  // does not start `task`, for which it waits for nobody
     circle,  // each of `processes` waits for the next, the last for the first
   };
   struct Link {
@@ -56,18 +56,18 @@ struct Blame {
     bool operator==(const Link&) const = default;
   };
   Why why = Why::nobody;
-  std::vector<int> processes;  // a circle's in its order, each once; else one
-  Task task = {};              // runs, starts; owes: what is missing, if it is a task
+  std::vector<int> processes;  // a circle's processes in order, each once; else one
+  Task task = {};              // runs, starts: the task; owes: what is missing, if a task
   Time since{0};               // failed, lost, silent, runs
-  std::int64_t step = -1;      // owes: that of the process
+  std::int64_t step = -1;      // owes: the step of the process
   std::string said;            // failed, lost, silent
-  // Each waits for the next, and the last for the culprit; of a circle, all of it.
+  // Each link waits for the next, the last for the culprit; for a circle, all of its links.
   std::vector<Link> chain;
 };
 
-// The process with the number i is processes[i], by the layout. Who is to blame is the same for
-// all; the chain is the shortest that begins at process `from`, or if that is -1 or does not wait
-// for the culprit, anywhere.
+// Process i has the state processes[i], numbered by the layout. The culprit is the same for every
+// `from`; the chain is the shortest one that begins at process `from`, or at any process if `from`
+// is -1 or does not wait for the culprit.
 [[nodiscard]] Blame follow_waits(const ProgramFacts& facts, const Layout& layout,
                                  std::span<const RankState> processes, int from = -1);
 

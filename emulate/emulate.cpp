@@ -11,7 +11,7 @@
 
 #include "emulate/timed_engine.h"
 #include "emulate/together.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "runtime/worker.h"
 
 namespace ripeline::emulate {
@@ -59,9 +59,9 @@ RankRun EmulatedRank::run(core::Arbiter& arbiter, const simulate::Timing& timing
   TimedEngine engine(facts, timing, clock_);
   Recorder recorder(arbiter, clock_, transport_, run);
   runtime::Worker worker(arbiter, run_, engine, {.costs = timing.costs(), .observer = &recorder});
-  runtime::StepReport report;
+  runtime::process::StepReport report;
   run.status = worker.step(step_++, microbatches, report);
-  const runtime::Rank& rank = worker.rank();
+  const runtime::process::Rank& rank = worker.rank();
   if (!run.status.ok()) run.waiting = rank.executor().waiting(kWaitingLines);
   run.overshot = transport_.overshot();
   run.behind = std::max(run.behind, transport_.behind());
@@ -92,7 +92,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
   for (int process = 0; process < layout.processes(); ++process) {
     arbiters.push_back(make_arbiter(layout.at(process).rank));
   }
-  auto group = runtime::make_local_group(layout.processes());
+  auto group = runtime::network::make_local_group(layout.processes());
   std::vector<std::thread> threads;
   std::atomic<bool> no_memory{false};
   const auto run_process = [&](std::size_t process) {

@@ -41,7 +41,7 @@ struct EmulatedRun {
   core::Time behind{0};     // the most by which a rank went on late: counted
 };
 
-// One step, each member of each rank a thread, over transport/local. Blocks until it has ended.
+// One step, each member of each rank a thread, over network/local. Blocks until it has ended.
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 [[nodiscard]] EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
                                   int microbatches, const simulate::Timing& timing,

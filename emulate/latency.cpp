@@ -16,7 +16,6 @@ using runtime::Delivery;
 using runtime::Envelope;
 using runtime::Payload;
 using runtime::RankClock;
-using runtime::Signal;
 
 LatencyTransport::LatencyTransport(runtime::Transport& inner, RankClock& clock)
     : inner_(inner), clock_(clock), woke_(clock.now()) {}
@@ -43,12 +42,17 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
 // Messages from one rank to another arrive here in the order in which they left, so that the link
 // between them is given out as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
-  if (envelope.signal == Signal::ballot) return envelope.sent + timing_->ballot();
-  const core::Message message = envelope.message;
+  const runtime::signals::OfMessage* const of = runtime::message_of(envelope.signal);
+  if (of == nullptr) return envelope.sent + timing_->ballot();
+  const core::Message message = of->message;
   const auto edge = static_cast<std::size_t>(message.edge);
   if (edge >= facts_->edges.size()) return envelope.sent;  // the executor refuses it
-  if (envelope.signal == Signal::notice) return envelope.sent + timing_->notice(message.edge);
-  if (envelope.signal != Signal::data) return envelope.sent + timing_->control(message.edge);
+  if (envelope.is<runtime::signals::Notice>()) {
+    return envelope.sent + timing_->notice(message.edge);
+  }
+  if (!envelope.is<runtime::signals::Data>()) {
+    return envelope.sent + timing_->control(message.edge);
+  }
   Time due = envelope.sent + timing_->latency(message);
   if (const Time transfer = timing_->transfer(message); transfer.count() > 0) {
     const auto producer = static_cast<std::size_t>(facts_->edges[edge].producer);
@@ -92,8 +96,8 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
     arrived_.clear();
     if (Status s = inner_.poll(inner_wait, arrived_); !s.ok()) return s;
     for (Delivery& delivery : arrived_) {
-      const Signal signal = delivery.envelope.signal;
-      if (runtime::is_of_edge(signal) || signal == Signal::ballot) {
+      if (runtime::message_of(delivery.envelope.signal) != nullptr ||
+          delivery.envelope.is<runtime::signals::Ballot>()) {
         hold(std::move(delivery));
       } else {
         deliveries.push_back(std::move(delivery));

@@ -12,7 +12,7 @@
 
 #include "core/facts.h"
 #include "runtime/clock.h"
-#include "runtime/transport/transport.h"
+#include "runtime/transport.h"
 #include "simulate/timing.h"
 
 namespace ripeline::emulate {
@@ -52,6 +52,7 @@ class LatencyTransport final : public runtime::Transport {
   [[nodiscard]] core::Time busy() const { return clock_.now() - woke_; }
 
  private:
+  // When what is of the program is due here.
   [[nodiscard]] core::Time due(const runtime::Envelope& envelope);
   void hold(runtime::Delivery delivery);
   void release(std::vector<runtime::Delivery>& deliveries);

@@ -121,12 +121,12 @@ Recorder::Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock
   }
 }
 
-void Recorder::arrived(const runtime::Envelope& envelope, Time at) {
+void Recorder::arrived(const runtime::signals::Data& data, Time sent, Time at) {
   run_.entries.push_back({.kind = Entry::Kind::arrived,
-                          .what = envelope.message.edge,
-                          .microbatch = envelope.message.microbatch,
+                          .what = data.message.edge,
+                          .microbatch = data.message.microbatch,
                           .at = at,
-                          .sent = envelope.sent});
+                          .sent = sent});
 }
 
 void Recorder::started(core::Task task, Time at) {

@@ -50,13 +50,13 @@ struct RankRun {
 [[nodiscard]] runtime::Blob encode(const RankRun& run);
 core::Status decode(const runtime::Blob& payload, RankRun& run);
 
-class Recorder final : public runtime::RankObserver {
+class Recorder final : public runtime::process::RankObserver {
  public:
   // All are borrowed.
   Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock,
            const LatencyTransport& transport, RankRun& run);
 
-  void arrived(const runtime::Envelope& envelope, core::Time at) override;
+  void arrived(const runtime::signals::Data& data, core::Time sent, core::Time at) override;
   void started(core::Task task, core::Time at) override;
   void finished(core::Task task, core::Time at) override;
   void polled(core::Time now, const core::Executor& executor,

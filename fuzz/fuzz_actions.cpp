@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace ripeline::spec;
+using namespace ripeline::pytorch;
 
 constexpr std::size_t kMostBytes = 16384;
 

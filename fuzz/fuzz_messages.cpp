@@ -12,15 +12,15 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/ballot_codec.h"
-#include "runtime/carrier_words.h"
-#include "runtime/gather.h"
-#include "runtime/notice_codec.h"
-#include "runtime/place.h"
-#include "runtime/report.h"
+#include "runtime/network/place.h"
+#include "runtime/process/ballot_codec.h"
+#include "runtime/process/carrier_words.h"
+#include "runtime/process/gather.h"
+#include "runtime/process/notice_codec.h"
+#include "runtime/process/report.h"
 
-#include "runtime/transport/connection.h"
-#include "runtime/value_head.h"
+#include "runtime/network/connection.h"
+#include "runtime/torch/value_head.h"
 
 namespace {
 
@@ -47,13 +47,15 @@ void read_frames(const std::uint8_t* data, std::size_t size) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) != 0) std::abort();
   asio::io_context io;
-  HostPlace place;
-  std::vector<Frame> frames;
+  network::HostPlace place;
+  std::vector<network::Frame> frames;
   int closed = 0;
   {
-    const auto connection = std::make_shared<Connection>(io, ends[0], kToken, kLargest, place);
-    connection->start({.on_frame = [&](Frame&& frame) { frames.push_back(std::move(frame)); },
-                       .on_closed = [&](const core::Status&) { ++closed; }});
+    const auto connection =
+        std::make_shared<network::Connection>(io, ends[0], kToken, kLargest, place);
+    connection->start(
+        {.on_frame = [&](network::Frame&& frame) { frames.push_back(std::move(frame)); },
+         .on_closed = [&](const core::Status&) { ++closed; }});
     if (write(ends[1], data, size) != static_cast<ssize_t>(size)) std::abort();
     io.poll();
     close(ends[1]);
@@ -63,52 +65,52 @@ void read_frames(const std::uint8_t* data, std::size_t size) {
     io.poll();
   }
   std::size_t bytes = 0;
-  for (const Frame& frame : frames) {
+  for (const network::Frame& frame : frames) {
     require(frame.token == kToken, "a frame has the run's token");
     require(frame.payload.size() <= kLargest + kLargestHead, "a frame is within its bounds");
-    Frame again;
-    PayloadShape shape;
-    require(decode_header(encode_header(frame), again, shape).ok(), "a header is one");
-    bytes += kHeaderBytes + shape.parts * sizeof(std::uint64_t) + frame.payload.size();
+    network::Frame again;
+    network::PayloadShape shape;
+    require(network::decode_header(network::encode_header(frame), again, shape).ok(),
+            "a header is one");
+    bytes += network::kHeaderBytes + shape.parts * sizeof(std::uint64_t) + frame.payload.size();
   }
   require(bytes <= size, "no frame is made of what did not come");
 }
 
 void read_gathers(const std::uint8_t* data, std::size_t size) {
-  Gathers gathers(0, {.ranks = 3});
+  process::Gathers gathers(0, {.ranks = 3});
   require(gathers.begin("norms", {}).ok(), "a gather begins");
-  Delivery delivery{.from = 1, .envelope = {}, .payload = {}, .at = {}};
+  std::int64_t number = 0;
   // Each part as long as its first byte says.
   for (std::size_t at = 0; at < size;) {
     const std::size_t part = std::min<std::size_t>(data[at], size - at - 1);
-    delivery.from = 1 + data[at] % 2;
-    delivery.payload = payload_of(blob(data + at + 1, part));
+    const int from = 1 + data[at] % 2;
     const bool was_done = gathers.is_done();
-    const bool taken = gathers.take(delivery).ok();
-    require(!(was_done && taken && delivery.envelope.step == 0),
-            "nothing is added to what is done");
-    delivery.envelope.step = data[at] % 5 == 0 ? 1 : 0;
+    const bool taken = gathers.take(from, number, payload_of(blob(data + at + 1, part))).ok();
+    require(!(was_done && taken && number == 0), "nothing is added to what is done");
+    number = data[at] % 5 == 0 ? 1 : 0;
     at += 1 + part;
   }
-  std::vector<Outgoing> sends;
+  std::vector<process::Outgoing> sends;
   gathers.take_outgoing(sends);
   require(gathers.is_done() == !sends.empty(), "process 0 sends when it has all");
 }
 
 void read_report(const std::uint8_t* data, std::size_t size) {
-  ProcessReport report;
+  process::ProcessReport report;
   const core::Time now = std::chrono::hours(1);
-  if (!decode_report(payload_of(blob(data, size)), now, report).ok()) return;
-  ProcessReport again;
-  require(decode_report(encode_report(report, now), now, again).ok(), "a report can be read");
+  if (!process::decode_report(payload_of(blob(data, size)), now, report).ok()) return;
+  process::ProcessReport again;
+  require(process::decode_report(process::encode_report(report, now), now, again).ok(),
+          "a report can be read");
   require(again.waits.waits == report.waits.waits, "its waits come back");
 }
 
 void read_notice(const std::uint8_t* data, std::size_t size) {
-  Delivery delivery{.from = 1, .envelope = {}, .payload = payload_of(blob(data, size)), .at = {}};
+  const Payload payload = payload_of(blob(data, size));
   core::Notice notice;
-  if (!decode_notice(delivery, notice).ok()) return;
-  require(encode_notice(notice).head == delivery.payload.head, "a notice comes back");
+  if (!process::decode_notice({}, payload, notice).ok()) return;
+  require(process::encode_notice(notice).head == payload.head, "a notice comes back");
 }
 
 // A ballot of a rank with two lanes, whose members agree.
@@ -120,12 +122,14 @@ void read_ballot(const std::uint8_t* data, std::size_t size) {
       core::kCoreVersion, "two", 0, true, 1, 2, 1, 0, kOps, kLanes, {}, {}, {}};
   core::Ballot ballot;
   int microbatches = 0;
-  if (!decode_ballot(kFacts, 0, payload_of(blob(data, size)), microbatches, ballot).ok()) return;
+  if (!process::decode_ballot(kFacts, 0, payload_of(blob(data, size)), microbatches, ballot).ok())
+    return;
   core::Ballot again;
   int same = 0;
-  require(
-      decode_ballot(kFacts, 0, encode_ballot(kFacts, 0, microbatches, ballot), same, again).ok(),
-      "a ballot can be read");
+  require(process::decode_ballot(kFacts, 0, process::encode_ballot(kFacts, 0, microbatches, ballot),
+                                 same, again)
+              .ok(),
+          "a ballot can be read");
   require(same == microbatches, "so does the number of microbatches");
   require(again == ballot, "a ballot comes back");
 }
@@ -147,10 +151,11 @@ void read_value(const std::uint8_t* data, std::size_t size) {
 }
 
 void read_word(const std::uint8_t* data, std::size_t size) {
-  CarrierWord word;
-  if (!decode_word(payload_of(blob(data, size)), word).ok()) return;
-  CarrierWord again;
-  require(decode_word(encode_word(word), again).ok(), "a carrier's word can be read");
+  process::CarrierWord word;
+  if (!process::decode_word(payload_of(blob(data, size)), word).ok()) return;
+  process::CarrierWord again;
+  require(process::decode_word(process::encode_word(word), again).ok(),
+          "a carrier's word can be read");
   require(again == word, "a carrier's word comes back");
 }
 

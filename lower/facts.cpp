@@ -36,7 +36,7 @@ std::vector<core::UseFacts> uses_of(const spec::Program& program) {
   return uses;
 }
 
-// Places, and the chunks that they view.
+// A hint's places as facts, and the chunks that they view.
 std::vector<core::PlaceFacts> places_of(const std::vector<spec::HintPlace>& places) {
   std::vector<core::PlaceFacts> found;
   for (const spec::HintPlace& place : places) {
@@ -45,7 +45,7 @@ std::vector<core::PlaceFacts> places_of(const std::vector<spec::HintPlace>& plac
   return found;
 }
 
-// The views are into the program and into the places.
+// The views point into the program and into the places.
 core::DispatchFacts dispatch_of(const spec::Program& program,
                                 const std::vector<core::PlaceFacts>& places,
                                 const std::vector<core::PlaceFacts>& fill) {

@@ -1,7 +1,7 @@
-// facts_of: a Program as the tables that executors use.
+// facts_of: makes from a Program the tables that executors use.
 //
-// The one lowering: codegen/ prints what it returns as a generated file's tables, simulate/ runs
-// it. Pure; the result owns what it views.
+// The only place where programs become tables: codegen/ prints the tables into a generated file,
+// simulate/ runs them. Pure; the result owns what it views.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace ripeline::lower {
 
 // The facts of an unproved program.
 [[nodiscard]] core::OwnedFacts facts_of(const spec::Program& program);
-// Likewise, with the bounds that were proved of its pools.
+// The facts of a proved program, with the bounds that were proved for its pools.
 [[nodiscard]] core::OwnedFacts facts_of(const verify::ProvedProgram& proved);
-// Likewise, as if these bounds, one for each pool, had been proved.
+// The facts of a program as if these bounds, one for each pool, had been proved.
 [[nodiscard]] core::OwnedFacts facts_with_bounds_for_testing(
     const spec::Program& program, const std::vector<std::optional<std::int64_t>>& bounds);
 

@@ -1,13 +1,13 @@
 #include "optimise/certified.h"
 
 #include <cstddef>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "optimise/forms.h"
 #include "optimise/written_order.h"
-#include "simulate/table_arbiter.h"
+#include "simulate/run_program.h"
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
@@ -60,6 +60,15 @@ std::string refuted_bound(const Claim& claim, const Certified& made) {
 
 }  // namespace
 
+Claim claim_of(const FormSearch& search, const spec::ReadFile& read_file) {
+  const Form& form = *search.best()->form;
+  return {.problem = *form.problem,
+          .source = form.source,
+          .read_file = read_file,
+          .bound = search.bound_of(form),
+          .order = search.best()->order};
+}
+
 spec::Result<Certified> certified(const Claim& claim, const std::vector<std::string>& comments) {
   const Problem& problem = claim.problem;
   Certified made;
@@ -82,11 +91,8 @@ spec::Result<Certified> certified(const Claim& claim, const std::vector<std::str
       !s.ok()) {
     return defect("times of the order that was found: " + s.message());
   }
-  simulate::Simulator simulator(made.facts.facts(), [&](int rank) {
-    return std::make_unique<simulate::TableArbiter>(made.program, made.facts.facts(), rank);
-  });
-  made.run =
-      simulator.run(problem.microbatches(), made.timing, {.record = &made.record, .causes = true});
+  made.run = simulate::run_program(made.program, made.facts.facts(), problem.microbatches(),
+                                   made.timing, {.record = &made.record, .causes = true});
   for (const std::string& lie : {difference(claim, made), refuted_bound(claim, made)}) {
     if (!lie.empty()) return defect("the order that was found: " + lie);
   }

@@ -23,6 +23,8 @@
 
 namespace ripeline::optimise {
 
+class FormSearch;
+
 // A found order that has passed.
 struct Certified {
   std::string text;  // the program, in the canonical layout
@@ -42,6 +44,8 @@ struct Claim {
   Bound bound;                 // in nanoseconds
   Found order;
 };
+// The claim of a search that found an order; the search must outlive it.
+[[nodiscard]] Claim claim_of(const FormSearch& search, const spec::ReadFile& read_file);
 // `comments` as of with_order(). Errors: a defect, in a sentence.
 [[nodiscard]] spec::Result<Certified> certified(const Claim& claim,
                                                 const std::vector<std::string>& comments);

@@ -16,7 +16,7 @@
 #include "spec/indexing.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using spec::Expr;
 using spec::Program;
@@ -28,18 +28,18 @@ constexpr int kCapacityDoublings = 6;
 
 class Builder {
  public:
-  Builder(const ast::Pipeline& tree, const Program& program, const Obligation& open)
+  Builder(const ast::Pipeline& tree, const Program& program, const verify::Obligation& open)
       : tree_(tree), program_(program), open_(open) {}
 
-  Candidates run() {
-    if (open_.kind == ObligationKind::memory) {
+  CandidateChanges run() {
+    if (open_.kind == verify::ObligationKind::memory) {
       add_assertions();
       return std::move(found_);
     }
     read_waits();
     for (const int resource : full_) add_leaving(resource);
-    const std::vector<Candidate> ordered = sequential();
-    const std::vector<Candidate> linked = link_changes(tree_, links_);
+    const std::vector<CandidateChange> ordered = sequential();
+    const std::vector<CandidateChange> linked = link_changes(tree_, links_);
     append(found_.first, ordered);
     append(found_.first, linked);
     for (const int resource : full_) add_numbers(resource, found_.first);
@@ -47,20 +47,20 @@ class Builder {
       if (std::find(full_.begin(), full_.end(), resource) != full_.end()) continue;
       add_numbers(resource, found_.last);
     }
-    const std::vector<Candidate> roomy = capacities();
+    const std::vector<CandidateChange> roomy = capacities();
     append(found_.first, roomy);
-    for (const Candidate& a : ordered) pair_up(a, linked);
-    for (const Candidate& a : leaving_) pair_up(a, roomy);
+    for (const CandidateChange& a : ordered) pair_up(a, linked);
+    for (const CandidateChange& a : leaving_) pair_up(a, roomy);
     return std::move(found_);
   }
 
  private:
-  static void append(std::vector<Candidate>& to, const std::vector<Candidate>& more) {
+  static void append(std::vector<CandidateChange>& to, const std::vector<CandidateChange>& more) {
     to.insert(to.end(), more.begin(), more.end());
   }
 
-  void pair_up(const Candidate& one, const std::vector<Candidate>& others) {
-    for (const Candidate& other : others) {
+  void pair_up(const CandidateChange& one, const std::vector<CandidateChange>& others) {
+    for (const CandidateChange& other : others) {
       found_.last.push_back(
           {[one, other](std::int64_t k) { return both(one.change(1), other.change(k)); },
            other.doublings, one.instead + other.instead, -1, 1, one.only_alone});
@@ -76,7 +76,7 @@ class Builder {
       for (const spec::Edge& edge : program_.edges) add_link(edge);
       return;
     }
-    for (const Wait& wait : run->waits) {
+    for (const verify::Wait& wait : run->waits) {
       if (wait.block.why == spec::Block::Why::room || wait.block.why == spec::Block::Why::kept) {
         const int resource = at(program_.pools, wait.block.pool).resource;
         if (std::find(full_.begin(), full_.end(), resource) == full_.end()) {
@@ -131,10 +131,10 @@ class Builder {
     for (const bool forwards_only : {true, false}) {
       const std::string some = leaving(tree_, r.name, forwards_only).text;
       if (some.empty() || (forwards_only && some == all)) continue;
-      Candidate candidate{[&tree = tree_, name = r.name, forwards_only](std::int64_t) {
-                            return leaving(tree, name, forwards_only);
-                          },
-                          0, "leaving " + r.name};
+      CandidateChange candidate{[&tree = tree_, name = r.name, forwards_only](std::int64_t) {
+                                  return leaving(tree, name, forwards_only);
+                                },
+                                0, "leaving " + r.name};
       leaving_.push_back(candidate);
       found_.first.push_back(std::move(candidate));
     }
@@ -142,7 +142,7 @@ class Builder {
 
   // One op leaves the same room at every stage: what another op takes there, as a rule. A committed
   // order leaves no choice, so there it only stops a rank.
-  void add_numbers(int resource, std::vector<Candidate>& to) const {
+  void add_numbers(int resource, std::vector<CandidateChange>& to) const {
     if (program_.dispatch.in_order) return;
     const std::string& name = at(program_.resources, resource).name;
     const std::int64_t unit = unit_of(resource);
@@ -218,8 +218,8 @@ class Builder {
            });
   }
 
-  std::vector<Candidate> sequential() const {
-    std::vector<Candidate> found;
+  std::vector<CandidateChange> sequential() const {
+    std::vector<CandidateChange> found;
     if (program_.dispatch.in_order || !order_matters()) return found;
     std::set<std::string> all;
     each<ast::Op>(tree_, [&](const ast::Op& op) {
@@ -231,7 +231,7 @@ class Builder {
     return found;
   }
 
-  Candidate in_sequence(const std::set<std::string>& names) const {
+  CandidateChange in_sequence(const std::set<std::string>& names) const {
     Change change{"sequential", "", {}, {}};
     each<ast::Op>(tree_, [&](const ast::Op& op) {
       if (names.count(op.name.text) == 0) return;
@@ -257,8 +257,8 @@ class Builder {
             }};
   }
 
-  std::vector<Candidate> capacities() const {
-    std::vector<Candidate> found;
+  std::vector<CandidateChange> capacities() const {
+    std::vector<CandidateChange> found;
     for (const int full : full_) {
       each<ast::Resource>(tree_, [&](const ast::Resource& resource) {
         if (resource.name.text != at(program_.resources, full).name || !resource.capacity) return;
@@ -320,17 +320,17 @@ class Builder {
 
   const ast::Pipeline& tree_;
   const Program& program_;
-  const Obligation& open_;
+  const verify::Obligation& open_;
   std::vector<int> full_;          // resources
   std::vector<spec::Span> links_;  // needs
-  std::vector<Candidate> leaving_;
-  Candidates found_;
+  std::vector<CandidateChange> leaving_;
+  CandidateChanges found_;
 };
 
 }  // namespace
 
-Candidates candidates_for(const ast::Pipeline& tree, const Program& program,
-                          const Obligation& open) {
+CandidateChanges candidates_for(const ast::Pipeline& tree, const Program& program,
+                                const verify::Obligation& open) {
   return Builder(tree, program, open).run();
 }
 
@@ -342,4 +342,4 @@ Change both(const Change& a, const Change& b) {
           }};
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

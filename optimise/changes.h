@@ -13,7 +13,7 @@
 #include "spec/program.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 struct Change {
   std::string what;
@@ -26,7 +26,7 @@ struct Change {
 
 // A change by a number, k = 1, 2, 4, … so many doublings; with none, by k = 1 alone. With `most`,
 // by any k from 1 to it.
-struct Candidate {
+struct CandidateChange {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
   std::string instead = {};  // its group, of which only the first that is proved is kept
@@ -38,11 +38,12 @@ struct Candidate {
 
 // Changes for an obligation that is not proved, nearest first. `last` only when nothing else was
 // proved: room that is left of other resources, and two changes at once.
-struct Candidates {
-  std::vector<Candidate> first;
-  std::vector<Candidate> last;
+struct CandidateChanges {
+  std::vector<CandidateChange> first;
+  std::vector<CandidateChange> last;
 };
-[[nodiscard]] Candidates candidates_for(const spec::ast::Pipeline& tree,
-                                        const spec::Program& program, const Obligation& open);
+[[nodiscard]] CandidateChanges candidates_for(const spec::ast::Pipeline& tree,
+                                              const spec::Program& program,
+                                              const verify::Obligation& open);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

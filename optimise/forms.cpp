@@ -32,7 +32,8 @@ void FormSearch::find_bound() {
   for (const Form& form : forms_) {
     const Bound& bound = bound_of(form);
     if (!fits(form) || (fits() && bound_.value <= bound.value)) continue;
-    bound_ = {bound.value, named(form, bound.by)};
+    bound_ = bound;
+    bound_.by = named(form, bound.by);
     bounding_ = index_of(form);
   }
 }

@@ -13,7 +13,7 @@
 #include "verify/verdict.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using spec::Program;
 
@@ -129,7 +129,7 @@ class Bounds {
 
 class LeastSearch {
  public:
-  LeastSearch(const Program& program, const std::string& name, const VerifyOptions& options)
+  LeastSearch(const Program& program, const std::string& name, const verify::VerifyOptions& options)
       : program_(program), name_(name), options_(options), bounds_(program, name) {
     options_.search_states = std::min(options_.search_states, kSearchStates);
   }
@@ -144,7 +144,7 @@ class LeastSearch {
     settle_uniform();
     lower_each();
     settle_sum();
-    found_.outcome = Outcome::proved;
+    found_.outcome = verify::Outcome::proved;
     found_.sum = sum_of(found_.each);
     return std::move(found_);
   }
@@ -154,19 +154,19 @@ class LeastSearch {
     return std::accumulate(choice.begin(), choice.end(), std::int64_t{0});
   }
 
-  Outcome judged(const Choice& choice) {
+  verify::Outcome judged(const Choice& choice) {
     const auto known = known_.find(choice);
     if (known != known_.end()) return known->second;
     ++found_.judged;
-    const Verdict verdict = verify(bounds_.with(choice), options_);
+    const verify::Verdict verdict = verify::verify(bounds_.with(choice), options_);
     known_.emplace(choice, verdict.outcome);
-    if (verdict.outcome != Outcome::proved) why_not(choice, verdict);
+    if (verdict.outcome != verify::Outcome::proved) why_not(choice, verdict);
     return verdict.outcome;
   }
-  bool proved(const Choice& choice) { return judged(choice) == Outcome::proved; }
+  bool proved(const Choice& choice) { return judged(choice) == verify::Outcome::proved; }
 
-  void why_not(const Choice& choice, const Verdict& verdict) {
-    for (const Obligation& o : verdict.obligations) {
+  void why_not(const Choice& choice, const verify::Verdict& verdict) {
+    for (const verify::Obligation& o : verdict.obligations) {
       if (o.outcome != verdict.outcome) continue;
       reason_ = fmt::format("With {} for each: {} {}", choice.front(), name_of(o.kind),
                             name_of(o.outcome));
@@ -193,9 +193,9 @@ class LeastSearch {
     ++found_.judged;
     Program measured = bounds_.without();
     measured.pairs.clear();
-    const Verdict verdict = verify(measured, options_);
-    if (verdict.outcome != Outcome::proved) return false;
-    const auto& peaks = obligation(verdict, ObligationKind::memory).peak.at(name_);
+    const verify::Verdict verdict = verify::verify(measured, options_);
+    if (verdict.outcome != verify::Outcome::proved) return false;
+    const auto& peaks = obligation(verdict, verify::ObligationKind::memory).peak.at(name_);
     Choice each;
     for (std::size_t i = 0; i < peaks.size(); ++i) {
       if (!peaks[i]) return false;
@@ -238,9 +238,9 @@ class LeastSearch {
     if (found_.uniform - start() > kUniformTried * unit) return;
     found_.below_uniform = found_.uniform == start() ? Smaller::none : Smaller::refuted;
     for (std::int64_t value = start(); value < found_.uniform; value += unit) {
-      const Outcome outcome = judged(all(value));
-      if (outcome == Outcome::unknown) found_.below_uniform = Smaller::not_proved;
-      if (outcome == Outcome::proved) found_.uniform = value;
+      const verify::Outcome outcome = judged(all(value));
+      if (outcome == verify::Outcome::unknown) found_.below_uniform = Smaller::not_proved;
+      if (outcome == verify::Outcome::proved) found_.uniform = value;
     }
   }
 
@@ -303,7 +303,7 @@ class LeastSearch {
       if (found_.each[i] <= bounds_.least()[i]) continue;
       Choice choice = found_.each;
       choice[i] -= bounds_.unit();
-      if (judged(choice) != Outcome::refuted) return false;
+      if (judged(choice) != verify::Outcome::refuted) return false;
     }
     return true;
   }
@@ -325,11 +325,11 @@ class LeastSearch {
   bool try_all(Choice& choice, std::size_t i, std::int64_t units) {
     if (i + 1 == choice.size() || units == 0) {
       choice[i] += units * bounds_.unit();
-      const Outcome outcome = judged(choice);
-      if (outcome == Outcome::proved) found_.each = choice;
-      if (outcome == Outcome::unknown) found_.below_sum = Smaller::not_proved;
+      const verify::Outcome outcome = judged(choice);
+      if (outcome == verify::Outcome::proved) found_.each = choice;
+      if (outcome == verify::Outcome::unknown) found_.below_sum = Smaller::not_proved;
       choice[i] -= units * bounds_.unit();
-      return outcome == Outcome::proved;
+      return outcome == verify::Outcome::proved;
     }
     for (std::int64_t here = units; here >= 0; --here) {
       choice[i] += here * bounds_.unit();
@@ -342,9 +342,9 @@ class LeastSearch {
 
   const Program& program_;
   const std::string& name_;
-  VerifyOptions options_;
+  verify::VerifyOptions options_;
   Bounds bounds_;
-  std::map<Choice, Outcome> known_;
+  std::map<Choice, verify::Outcome> known_;
   std::string reason_;  // for the last choice that was not proved
   LeastCapacity found_;
 };
@@ -363,8 +363,8 @@ std::vector<std::string> least_names(const Program& program) {
 }
 
 LeastCapacity least_capacity(const Program& program, const std::string& name,
-                             const VerifyOptions& options) {
+                             const verify::VerifyOptions& options) {
   return LeastSearch(program, name, options).run();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

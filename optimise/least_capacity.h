@@ -15,7 +15,7 @@
 #include "spec/program.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 // The names to ask for: each resource, each channel that carries messages, and `links` for all
 // bounded links that are no channel. A resource or channel called `links` comes before these.
@@ -29,7 +29,7 @@ struct LeastCapacity {
     not_proved,  // some were not refuted, but none was proved
     not_tried,   // for a sum: no single one can be lowered; for `uniform`: too many to try
   };
-  Outcome outcome = Outcome::unknown;  // proved: the following; unknown: `reason`
+  verify::Outcome outcome = verify::Outcome::unknown;  // proved: the following; unknown: `reason`
   std::string reason;
   std::vector<std::string> instances;  // activation of stage 2
   std::int64_t uniform = 0;            // the same for each
@@ -41,6 +41,6 @@ struct LeastCapacity {
 };
 // `name` is one of least_names().
 [[nodiscard]] LeastCapacity least_capacity(const spec::Program& program, const std::string& name,
-                                           const VerifyOptions& options = {});
+                                           const verify::VerifyOptions& options = {});
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using Json = nlohmann::json;
 
@@ -55,7 +55,7 @@ std::string known_of(Smaller below) {
 }  // namespace
 
 std::string least_capacity_text(const std::string& name, const LeastCapacity& least) {
-  if (least.outcome != Outcome::proved) {
+  if (least.outcome != verify::Outcome::proved) {
     return fmt::format("least {}: unknown. {}\n", name, least.reason);
   }
   std::string text =
@@ -70,7 +70,7 @@ std::string least_capacity_text(const std::string& name, const LeastCapacity& le
 Json least_capacity_json(const LeastCapacity& least) {
   Json json = {{"outcome", name_of(least.outcome)}, {"judged", least.judged}};
   if (!least.reason.empty()) json["reason"] = least.reason;
-  if (least.outcome != Outcome::proved) return json;
+  if (least.outcome != verify::Outcome::proved) return json;
   json["uniform"] = least.uniform;
   json["uniform_is"] = known_of(least.below_uniform);
   json["sum"] = least.sum;
@@ -82,4 +82,4 @@ Json least_capacity_json(const LeastCapacity& least) {
   return json;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

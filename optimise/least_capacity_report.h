@@ -9,10 +9,10 @@
 
 #include "optimise/least_capacity.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 // Ends with a newline.
 [[nodiscard]] std::string least_capacity_text(const std::string& name, const LeastCapacity& least);
 [[nodiscard]] nlohmann::json least_capacity_json(const LeastCapacity& least);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

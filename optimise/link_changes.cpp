@@ -10,7 +10,7 @@
 
 #include "optimise/tree_edits.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using spec::Expr;
 
@@ -23,8 +23,8 @@ class Links {
   Links(const ast::Pipeline& tree, const std::vector<spec::Span>& needs)
       : tree_(tree), needs_(needs) {}
 
-  std::vector<Candidate> all() const {
-    std::vector<Candidate> found;
+  std::vector<CandidateChange> all() const {
+    std::vector<CandidateChange> found;
     std::set<std::string> channels;
     std::vector<const ast::NeededOp*> handed_over;
     each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
@@ -52,7 +52,7 @@ class Links {
 
  private:
   // The senders go on at once: these needs' messages have slots of their own.
-  Candidate without_rendezvous(const std::vector<const ast::NeededOp*>& needs) const {
+  CandidateChange without_rendezvous(const std::vector<const ast::NeededOp*>& needs) const {
     Change change{"slots", "", needs.front()->span, {}};
     std::vector<spec::Span> spans;
     each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
@@ -73,8 +73,8 @@ class Links {
   }
 
   // The need with another link; `grows`: with k slots more than these.
-  static Candidate link(const ast::Op& op, const ast::NeededOp& need, const std::string& via,
-                        const std::optional<Expr>& slots, bool grows) {
+  static CandidateChange link(const ast::Op& op, const ast::NeededOp& need, const std::string& via,
+                              const std::optional<Expr>& slots, bool grows) {
     const auto change = [op = op.name.text, need, via, slots, grows](std::int64_t k) {
       ast::NeededOp written = need;
       written.via->text = via;
@@ -92,7 +92,7 @@ class Links {
     return {change, grows ? kSlotDoublings : 0, instead};
   }
 
-  Candidate larger_channel(const std::string& name) const {
+  CandidateChange larger_channel(const std::string& name) const {
     const ast::Channel* channel = nullptr;
     each<ast::Channel>(tree_, [&](const ast::Channel& c) {
       if (c.name.text == name) channel = &c;
@@ -109,7 +109,7 @@ class Links {
     return {change, kSlotDoublings, {}};
   }
 
-  Candidate private_slots(const std::string& channel) const {
+  CandidateChange private_slots(const std::string& channel) const {
     Change change{"slots", "", {}, {}};
     std::vector<std::string> ops;
     each_need(tree_, [&](const ast::Op& op, const ast::NeededOp& need) {
@@ -133,9 +133,9 @@ class Links {
 
 }  // namespace
 
-std::vector<Candidate> link_changes(const ast::Pipeline& tree,
-                                    const std::vector<spec::Span>& needs) {
+std::vector<CandidateChange> link_changes(const ast::Pipeline& tree,
+                                          const std::vector<spec::Span>& needs) {
   return Links(tree, needs).all();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -7,11 +7,11 @@
 #include "spec/ast.h"
 #include "spec/diagnostics.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 // Changes of the links by which these needs are met, given by the needs' places: more slots,
 // messages in order, a slot for each message, senders that do not wait. The tree must outlive them.
-[[nodiscard]] std::vector<Candidate> link_changes(const spec::ast::Pipeline& tree,
-                                                  const std::vector<spec::Span>& needs);
+[[nodiscard]] std::vector<CandidateChange> link_changes(const spec::ast::Pipeline& tree,
+                                                        const std::vector<spec::Span>& needs);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -7,8 +7,7 @@
 
 #include "lower/facts.h"
 #include "optimise/bounds/program_bounds.h"
-#include "simulate/simulator.h"
-#include "simulate/table_arbiter.h"
+#include "simulate/run_program.h"
 #include "spec/long_period.h"
 #include "verify/verify.h"
 
@@ -60,11 +59,9 @@ struct SimulatedRun {
 
 SimulatedRun simulated(const Program& program, int microbatches, const simulate::Timing& timing) {
   const core::OwnedFacts facts = lower::facts_of(program);
-  simulate::Simulator simulator(facts.facts(), [&](int rank) {
-    return std::make_unique<simulate::TableArbiter>(program, facts.facts(), rank);
-  });
   SimulatedRun run;
-  run.report = simulator.run(microbatches, timing, {.record = &run.record, .causes = false});
+  run.report = simulate::run_program(program, facts.facts(), microbatches, timing,
+                                     {.record = &run.record, .causes = false});
   return run;
 }
 

@@ -55,9 +55,9 @@ std::vector<Time> sums_of(const PlacedModel& model, Time unit,
   return sums;
 }
 
-constexpr const Rational PlacedModel::Costs::*kForward[] = {&PlacedModel::Costs::forward};
-constexpr const Rational PlacedModel::Costs::*kInput[] = {&PlacedModel::Costs::input};
-constexpr const Rational PlacedModel::Costs::*kWeight[] = {&PlacedModel::Costs::weight};
+constexpr const Rational PlacedModel::Costs::*kForwardCosts[] = {&PlacedModel::Costs::forward};
+constexpr const Rational PlacedModel::Costs::*kInputCosts[] = {&PlacedModel::Costs::input};
+constexpr const Rational PlacedModel::Costs::*kWeightCosts[] = {&PlacedModel::Costs::weight};
 constexpr const Rational PlacedModel::Costs::*kAll[] = {
     &PlacedModel::Costs::forward, &PlacedModel::Costs::input, &PlacedModel::Costs::weight};
 
@@ -69,9 +69,9 @@ RankBounds::RankBounds(const PlacedModel& model, const Times& times, Objective o
       microbatches_(model.microbatches),
       by_wall_(objective == Objective::wall),
       latency_(nanoseconds_of(times)),
-      forward_(sums_of(model, times.unit, kForward)),
-      input_(sums_of(model, times.unit, kInput)),
-      weight_(sums_of(model, times.unit, kWeight)),
+      forward_(sums_of(model, times.unit, kForwardCosts)),
+      input_(sums_of(model, times.unit, kInputCosts)),
+      weight_(sums_of(model, times.unit, kWeightCosts)),
       work_(sums_of(model, times.unit, kAll)) {
   const PlacedModel::Bytes bytes = model.bytes.value_or(PlacedModel::Bytes{});
   activation_ = static_cast<double>(bytes.activation);

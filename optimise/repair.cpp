@@ -14,9 +14,13 @@
 #include "spec/print.h"
 #include "verify/verdict.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using spec::Program;
+using verify::Obligation;
+using verify::ProvedRepair;
+using verify::Verdict;
+
 namespace ast = spec::ast;
 
 namespace {
@@ -30,10 +34,10 @@ class Repairer {
            const ast::Pipeline& tree, const Program& program, const RepairOptions& limits)
       : source_(source), options_(options), tree_(tree), program_(program), limits_(limits) {}
 
-  void run(const Candidates& candidates, Repairs& found) {
-    for (const Candidate& candidate : candidates.first) try_one(candidate, found.proved);
+  void run(const CandidateChanges& candidates, Repairs& found) {
+    for (const CandidateChange& candidate : candidates.first) try_one(candidate, found.proved);
     if (found.proved.empty()) {
-      for (const Candidate& candidate : candidates.last) try_one(candidate, found.proved);
+      for (const CandidateChange& candidate : candidates.last) try_one(candidate, found.proved);
     }
     if (!found.proved.empty() || judged_ == 0) return;
     found.note = fmt::format("No repair was proved, of {} change{} tried.", judged_,
@@ -41,7 +45,7 @@ class Repairer {
   }
 
  private:
-  void try_one(const Candidate& candidate, std::vector<ProvedRepair>& found) {
+  void try_one(const CandidateChange& candidate, std::vector<ProvedRepair>& found) {
     if (static_cast<int>(found.size()) >= limits_.most_repairs) return;
     if (candidate.only_alone && !found.empty()) return;
     if (!candidate.instead.empty() && settled_.count(candidate.instead) > 0) return;
@@ -53,7 +57,7 @@ class Repairer {
   }
 
   // The least k that is proved, of those tried.
-  std::optional<ProvedRepair> climb(const Candidate& candidate) {
+  std::optional<ProvedRepair> climb(const CandidateChange& candidate) {
     std::int64_t too_few = 0;
     std::optional<ProvedRepair> best;
     std::int64_t k = 0;
@@ -76,7 +80,7 @@ class Repairer {
   }
 
   // Which k are tried until one is proved: every one of few, else doublings.
-  static std::vector<std::int64_t> steps_of(const Candidate& candidate) {
+  static std::vector<std::int64_t> steps_of(const CandidateChange& candidate) {
     std::vector<std::int64_t> steps{1};
     const bool few = candidate.most <= kFewNumbers;
     for (std::int64_t k = 2; k <= candidate.most; k = few ? k + 1 : 2 * k) steps.push_back(k);
@@ -87,16 +91,16 @@ class Repairer {
 
   // The peaks of a committed order are known without the capacity, and with less it sticks. Pairs
   // hold more where there is room, but do not need it.
-  std::optional<ProvedRepair> by_peaks(const Candidate& candidate) {
+  std::optional<ProvedRepair> by_peaks(const CandidateChange& candidate) {
     Program measured = program_;
     measured.pairs.clear();
     for (spec::Pool& pool : measured.pools) {
       if (pool.resource == candidate.resource) pool.capacity.reset();
     }
     if (!may_judge(measured)) return std::nullopt;
-    const Verdict verdict = verify(measured, limits_.judging);
-    if (verdict.outcome != Outcome::proved) return std::nullopt;
-    const auto& peaks = obligation(verdict, ObligationKind::memory)
+    const Verdict verdict = verify::verify(measured, limits_.judging);
+    if (verdict.outcome != verify::Outcome::proved) return std::nullopt;
+    const auto& peaks = obligation(verdict, verify::ObligationKind::memory)
                             .peak.at(at(program_.resources, candidate.resource).name);
     std::int64_t most = 0;  // the most that a pool lacks
     std::size_t next = 0;
@@ -124,7 +128,7 @@ class Repairer {
     const auto program = spec::elaborate(changed, source_, options_);
     // Not so if, say, an amount is above its capacity.
     if (!program.ok() || !may_judge(program.value())) return std::nullopt;
-    if (verify(program.value(), limits_.judging).outcome != Outcome::proved) {
+    if (verify::verify(program.value(), limits_.judging).outcome != verify::Outcome::proved) {
       return std::nullopt;
     }
     return ProvedRepair{change.what, change.text, change.span, spec::print(changed)};
@@ -143,11 +147,12 @@ class Repairer {
 // The first that is refuted with a run or, of an unknown verdict, that is unknown. What is not
 // supported yet, no change of these makes so.
 const Obligation* to_repair(const Program& program, const Verdict& verdict) {
-  if (verdict.outcome == Outcome::unknown && !program.unsupported.empty()) return nullptr;
+  if (verdict.outcome == verify::Outcome::unknown && !program.unsupported.empty()) return nullptr;
   for (const Obligation& o : verdict.obligations) {
-    if (o.kind != ObligationKind::deadlock && o.kind != ObligationKind::memory) continue;
-    if (o.outcome != verdict.outcome || o.outcome == Outcome::proved) continue;
-    if (o.outcome == Outcome::unknown || o.counterexample) return &o;
+    if (o.kind != verify::ObligationKind::deadlock && o.kind != verify::ObligationKind::memory)
+      continue;
+    if (o.outcome != verdict.outcome || o.outcome == verify::Outcome::proved) continue;
+    if (o.outcome == verify::Outcome::unknown || o.counterexample) return &o;
   }
   return nullptr;
 }
@@ -168,10 +173,10 @@ Repairs find_repairs(const spec::Source& source, const spec::ElaborateOptions& o
                              program.lanes.size(), most);
     return found;
   }
-  const auto tree = spec::parse(source);
-  if (!tree.ok()) return found;
-  Repairer(source, options, tree.value(), program, limits)
-      .run(candidates_for(tree.value(), program, *open), found);
+  const auto parsed = spec::parse(source);
+  if (!parsed.ok()) return found;
+  const ast::Pipeline tree = spec::narrowed(parsed.value(), options);
+  Repairer(source, options, tree, program, limits).run(candidates_for(tree, program, *open), found);
   return found;
 }
 
@@ -184,4 +189,4 @@ void add_repairs(Verdict& verdict, Repairs repairs) {
   }
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -17,7 +17,7 @@
 #include "spec/program.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 struct RepairOptions {
   int most_repairs = 3;
@@ -25,7 +25,7 @@ struct RepairOptions {
   int most_lanes_in_order = 48;      // for committed orders of any count; proofs take longer
   int most_judged = 48;              // changed programs
   std::int64_t most_work = 150'000;  // squares of their lanes, in all
-  VerifyOptions judging = {
+  verify::VerifyOptions judging = {
       .solver_steps = 4'000'000, .search_states = 2'000, .find_runs = false};  // per program
 };
 
@@ -34,15 +34,15 @@ struct RepairOptions {
 // then capacity, then two changes at once. A repair of an unknown one does not say that the program
 // is wrong. `options` are those with which `program` was made of `source`.
 struct Repairs {
-  std::optional<ObligationKind> obligation;  // nothing: there is nothing to repair
-  std::vector<ProvedRepair> proved;
+  std::optional<verify::ObligationKind> obligation;  // nothing: there is nothing to repair
+  std::vector<verify::ProvedRepair> proved;
   std::string note;  // why there are none; empty if nothing was there to try
 };
 [[nodiscard]] Repairs find_repairs(const spec::Source& source,
                                    const spec::ElaborateOptions& options,
-                                   const spec::Program& program, const Verdict& verdict,
+                                   const spec::Program& program, const verify::Verdict& verdict,
                                    const RepairOptions& limits = {});
 // Puts them into the verdict's obligation, for reports.
-void add_repairs(Verdict& verdict, Repairs repairs);
+void add_repairs(verify::Verdict& verdict, Repairs repairs);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

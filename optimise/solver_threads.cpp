@@ -178,7 +178,7 @@ void SolverThreads::set_window(const Found& best, std::uint64_t seed, SolveReque
 bool SolverThreads::take_in(const SolveRequest& request, const SolveAnswer& answer) {
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
   // In a model that is not even, lanes whose tasks do not have their turns might be faster.
-  if (answer.bound && problem_.model().even) raise(*answer.bound, "CP-SAT");
+  if (answer.bound && problem_.model().even) raise(*answer.bound, Formula::solver);
   const bool is_last = answer.status == SolveAnswer::Status::optimal && request.is_free.empty() &&
                        request.scale == exact_ && problem_.objective() == Objective::wall &&
                        !problem_.model().left_out;
@@ -213,7 +213,7 @@ bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
   const SolveAnswer answer = optimise::solve(request);
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
   parts_->set(part, answer.bound.value_or(0), answer.status == SolveAnswer::Status::optimal);
-  raise(parts_->bound(), "parts of it, by CP-SAT");
+  raise(parts_->bound(), Formula::solver_of_parts);
   return true;
 }
 
@@ -224,9 +224,11 @@ bool SolverThreads::is_available(const SolveAnswer& answer) {
   return false;
 }
 
-void SolverThreads::raise(Time bound, std::string_view by) {
+void SolverThreads::raise(Time bound, Formula formula) {
   const std::lock_guard lock(mutex_);
-  if (bound > std::max(bound_.value, problem_.bound().value)) bound_ = {bound, std::string(by)};
+  if (bound > std::max(bound_.value, problem_.bound().value)) {
+    bound_ = {bound, std::string(name_of(formula)), formula};
+  }
 }
 
 }  // namespace ripeline::optimise

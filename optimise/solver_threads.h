@@ -13,7 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -67,7 +66,7 @@ class SolverThreads {
   // False: there is no solver, no order, or no better one.
   [[nodiscard]] bool take_in(const SolveRequest& request, const SolveAnswer& answer);
   [[nodiscard]] bool is_available(const SolveAnswer& answer);
-  void raise(Time bound, std::string_view by);
+  void raise(Time bound, Formula formula);
   [[nodiscard]] Time value_of(const Found& order) const;
 
   const Problem& problem_;

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 using spec::Expr;
 
@@ -55,4 +55,4 @@ std::string header_of(const ast::Op& op) {
   return text;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

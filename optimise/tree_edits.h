@@ -7,7 +7,7 @@
 
 #include "spec/ast.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 
 namespace ast = spec::ast;
 
@@ -48,4 +48,4 @@ void each_need(Tree& tree, const Visit& visit) {
 // `op F forward`
 [[nodiscard]] std::string header_of(const ast::Op& op);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -16,10 +16,10 @@
 namespace ripeline::optimise {
 
 struct Uniform {
-  spec::Placement placement = spec::Placement::chain;  // or v
-  int ranks = 4;                                       // > 0
-  int microbatches = 8;                                // > 0
-  std::int64_t forward = 1;                            // per stage; > 0, as the next two
+  pytorch::Placement placement = pytorch::Placement::chain;  // or v
+  int ranks = 4;                                             // > 0
+  int microbatches = 8;                                      // > 0
+  std::int64_t forward = 1;                                  // per stage; > 0, as the next two
   std::int64_t input = 1;
   std::int64_t weight = 1;
   std::int64_t latency = 0;  // per message between ranks; >= 0
@@ -32,7 +32,7 @@ struct Uniform {
 
 // Stages of a rank.
 [[nodiscard]] inline int chunks_of(const Uniform& problem) {
-  return problem.placement == spec::Placement::v ? 2 : 1;
+  return problem.placement == pytorch::Placement::v ? 2 : 1;
 }
 // Whether each stage of a rank has room for one forward: exactly then there is an order.
 [[nodiscard]] inline bool has_order(const Uniform& problem) {
@@ -50,7 +50,7 @@ enum class Objective { wall, span };
 
 // A legal order of all tasks, and what the search says of it.
 struct FoundOrder {
-  std::vector<std::vector<spec::Action>> rows;  // one per rank, in the order in which they run
+  std::vector<std::vector<pytorch::Action>> rows;  // one per rank, in the order in which they run
   std::int64_t span = 0;
   std::int64_t wall = 0;
   int peak = 0;  // activations of a stage that a rank holds at most

@@ -43,7 +43,7 @@ class Reading {
   bool has_placement() {
     const int p = program_.ranks;
     const bool v = stages_ == 2 * p;
-    read_.problem.placement = v ? spec::Placement::v : spec::Placement::chain;
+    read_.problem.placement = v ? pytorch::Placement::v : pytorch::Placement::chain;
     if (!v && stages_ != p) return false;
     for (int s = 0; s < stages_; ++s) {
       if (at(program_.stages, s).rank != (s < p ? s : 2 * p - 1 - s)) return false;
@@ -176,10 +176,10 @@ Rows UniformProgram::rows_of(const FoundOrder& order, const Model& model) const 
   const auto stages = static_cast<int>(lanes.size() / kKinds.size());
   Rows rows(model.machines.size());
   for (const auto& row : order.rows) {
-    for (const spec::Action& action : row) {
-      const int kind = action.kind == spec::ActionKind::forward          ? kForward
-                       : action.kind == spec::ActionKind::backward_input ? kInput
-                                                                         : kWeight;
+    for (const pytorch::Action& action : row) {
+      const int kind = action.kind == pytorch::ActionKind::forward          ? kForward
+                       : action.kind == pytorch::ActionKind::backward_input ? kInput
+                                                                            : kWeight;
       const int lane = at(lanes, kind * stages + action.stage);
       at(rows, at(model.lanes, lane).machine).push_back(lane);
     }

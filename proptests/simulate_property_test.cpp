@@ -17,7 +17,7 @@
 #include "trace/write.h"
 #include "verify/verify.h"
 
-namespace ripeline::proptests {
+namespace ripeline::proptests::simulate_property_test {
 namespace {
 
 using core::Time;
@@ -141,4 +141,4 @@ RC_GTEST_PROP(Simulate, the_same_seed_gives_the_same_run, ()) {
 }
 
 }  // namespace
-}  // namespace ripeline::proptests
+}  // namespace ripeline::proptests::simulate_property_test

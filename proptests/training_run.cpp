@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "lower/facts.h"
-#include "runtime/delay.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
+#include "runtime/process/delay.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 
@@ -23,7 +23,7 @@ constexpr const char* kDelays =
 
 RankResult run_rank(const spec::Program& program, const core::ProgramFacts& facts, int rank,
                     runtime::Transport& transport, const runtime::ToyModel& model, int microbatches,
-                    const runtime::DelayPlan& delays) {
+                    const runtime::process::DelayPlan& delays) {
   RankResult result;
   simulate::InterpretedArbiter arbiter(program, facts, rank);
   runtime::ToyWork work(model);
@@ -31,8 +31,8 @@ RankResult run_rank(const spec::Program& program, const core::ProgramFacts& fact
   runtime::InlineEngine engine(work, [&](const runtime::TaskInfo& info) {
     std::this_thread::sleep_for(delays.compute(facts, info.step, info.task));
   });
-  runtime::Worker worker(arbiter, run, engine, {.due = runtime::due_of(delays, facts)});
-  runtime::StepReport report;
+  runtime::Worker worker(arbiter, run, engine, {.due = runtime::process::due_of(delays, facts)});
+  runtime::process::StepReport report;
   result.status = worker.step(0, microbatches, report);
   if (result.status.ok()) result.status = run.finish(20s);
   result.started = worker.rank().started();
@@ -55,13 +55,14 @@ std::vector<RankResult> train_one_step(const spec::Program& program,
                                        const runtime::ToyModel& model, int microbatches,
                                        std::uint64_t delay_seed) {
   const core::OwnedFacts storage = lower::facts_with_bounds_for_testing(program, proved_peaks);
-  runtime::DelayPlan delays;
+  runtime::process::DelayPlan delays;
   std::vector<RankResult> results(static_cast<std::size_t>(program.ranks));
-  if (core::Status status = runtime::DelayPlan::parse(kDelays, delay_seed, delays); !status.ok()) {
+  if (core::Status status = runtime::process::DelayPlan::parse(kDelays, delay_seed, delays);
+      !status.ok()) {
     results[0].status = status;
     return results;
   }
-  auto group = runtime::make_local_group(program.ranks);
+  auto group = runtime::network::make_local_group(program.ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < program.ranks; ++rank) {
     const auto r = static_cast<std::size_t>(rank);

@@ -1,4 +1,4 @@
-// One training step of a program on transport/local, each rank a thread under an interpreted
+// One training step of a program on network/local, each rank a thread under an interpreted
 // arbiter, with delays drawn from a seed.
 //
 // The laws about training look at its results. It ends by itself: a rank that waits longer than the

@@ -10,12 +10,12 @@
 #include "pytorch/rules.h"
 #include "pytorch/shape.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-// The groups of rules are asked in order. A group, and the rules whose findings leave it without a
-// meaning or with nothing new to say. Deadlock is asked of all that can be paired, whatever else is
-// missing.
+// The groups of rules, asked in order. A group is skipped after findings of the rules in
+// `not_after`, which leave it without a meaning or with nothing new to report. Deadlock is asked of
+// all that can be paired, whatever else is missing.
 struct Group {
   void (*ask)(ScheduleCheck&);
   bool only_comms;
@@ -55,26 +55,26 @@ std::vector<std::string> assumptions_of(const CheckReport& report, const CheckOp
             "receive, in one order for all ranks."
           : "Nothing is added on load: sends, receives and reductions are those of the file."};
   switch (options.layout) {
-    case WireLayout::group:
+    case wire::WireLayout::group:
       texts.emplace_back(
           "Layout group: one communicator for all sends and receives of a rank, as "
           "PyTorch's batched ones use.");
       break;
-    case WireLayout::pair:
+    case wire::WireLayout::pair:
       texts.emplace_back("Layout pair: a communicator for each pair of ranks, both directions.");
       break;
-    case WireLayout::edge:
+    case wire::WireLayout::edge:
       texts.emplace_back("Layout edge: a communicator for each pair of ranks and direction.");
       break;
   }
   switch (options.kernels) {
-    case WireKernels::per_stream:
+    case wire::WireKernels::per_stream:
       texts.emplace_back("Kernels per-stream: all that have been issued can be resident at once.");
       break;
-    case WireKernels::launch_order:
+    case wire::WireKernels::launch_order:
       texts.emplace_back("Kernels launch-order: one that waits holds up those issued after it.");
       break;
-    case WireKernels::serial:
+    case wire::WireKernels::serial:
       texts.emplace_back("Kernels serial: no two are resident together.");
       break;
   }
@@ -131,32 +131,32 @@ bool ScheduleCheck::has_mistake(CellPlace place) const {
       });
 }
 
-const CellPlace* ScheduleCheck::find(const spec::Action& action) const {
+const CellPlace* ScheduleCheck::find(const Action& action) const {
   return places_.find(key_of(action));
 }
 
-const CellPlace* ScheduleCheck::add(const spec::Action& action, CellPlace place) {
+const CellPlace* ScheduleCheck::add(const Action& action, CellPlace place) {
   const auto [at, fresh] = places_.emplace(key_of(action), place);
   return fresh ? nullptr : at;
 }
 
-spec::Result<CheckReport> check(const spec::ReadActions& read, const CheckOptions& options) {
+spec::Result<CheckReport> check(const ReadActions& read, const CheckOptions& options) {
   spec::Result<CheckShape> shape = shape_of(read.table, options);
   if (!shape.ok()) return shape.errors();
   CheckReport report;
   report.shape = std::move(shape).value();
   ScheduleCheck checking(read.table, options, report);
-  for (const spec::CellMistake& mistake : read.mistakes) {
+  for (const CellMistake& mistake : read.mistakes) {
     checking.found(mistake.rule, {mistake.row, mistake.column}, mistake.text, mistake.message);
   }
   report.finding_count = read.mistake_count;
   ask_groups(checking);
   std::stable_partition(report.findings.begin(), report.findings.end(), is_first);
   report.assumptions = assumptions_of(report, options);
-  report.verdict = report.finding_count > 0 ? Outcome::refuted
-                   : report.reason.empty()  ? Outcome::proved
-                                            : Outcome::unknown;
+  report.verdict = report.finding_count > 0 ? verify::Outcome::refuted
+                   : report.reason.empty()  ? verify::Outcome::proved
+                                            : verify::Outcome::unknown;
   return report;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

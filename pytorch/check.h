@@ -1,11 +1,11 @@
-// check: a schedule of PyTorch, as a CSV file holds it, judged before a launch.
+// check: judges a schedule of PyTorch, read from a CSV file, before a launch.
 //
 // PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules,
-// each with an id; a group is left out where an earlier finding leaves it without a meaning:
+// each with an id; a group is left out if an earlier finding leaves it without a meaning:
 //   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: each cell
-//                                     an action from its first to its last character
-//   stage owner microbatch            each action is of a stage that there is, in the row of its
-//                                     rank, of a microbatch that there is
+//                                     is an action from its first to its last character
+//   stage owner microbatch            each action has a stage that exists, in the row of that
+//                                     stage's rank, and a microbatch that exists
 //   repeated missing mixed            per stage and microbatch: F once, and either B once, or I and
 //                                     W once
 //   order                             at each rank: F before B and I, I before W, a stage's result
@@ -18,8 +18,8 @@
 //   deadlock mismatch                 every action ends, whatever the timing, on the stated
 //                                     communicators and kernels, each send a rendezvous
 //   memory                            activations held, from F to B or W, within the limit
-// Refuted: at least one finding. Proved: none, and each rule was asked. Unknown: more than can be
-// judged. Values; thread-safe; any table will do.
+// Refuted: at least one finding. Proved: no finding, and each rule was asked. Unknown: the table is
+// beyond what can be judged. Values; thread-safe; accepts any table.
 #pragma once
 
 #include <algorithm>
@@ -35,33 +35,33 @@
 #include "verify/verify.h"
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 enum class ActionForm : std::uint8_t {
   compute_only,   // computations and blanks; PyTorch derives the communication
-  compute_comms,  // everything is written; no blanks
+  compute_comms,  // all communication is written in the file; no blanks
 };
 [[nodiscard]] std::string name_of(ActionForm form);
 
 struct CheckOptions {
-  // Each of these up to `form` is taken from the file where it is not given.
+  // Each of the options up to `form` is taken from the file if it is not given.
   std::optional<int> ranks{};
   std::optional<int> stages{};
   std::optional<int> microbatches{};
-  std::optional<spec::Placement> placement{};
+  std::optional<Placement> placement{};
   std::optional<ActionForm> form{};
-  std::optional<spec::Rational> rank_memory{};  // room for microbatches of all of a rank's stages
-  std::optional<std::int64_t> stage_memory{};   // room for activations of one stage
-  WireLayout layout = WireLayout::group;
-  WireKernels kernels = WireKernels::per_stream;
-  bool reduce = true;  // false: PyTorch from before REDUCE_GRAD, which neither adds nor wants it
+  std::optional<spec::Rational> rank_memory{};  // room of a rank, in microbatches of all its stages
+  std::optional<std::int64_t> stage_memory{};   // room of a stage, in activations
+  wire::WireLayout layout = wire::WireLayout::group;
+  wire::WireKernels kernels = wire::WireKernels::per_stream;
+  bool reduce = true;  // false: a PyTorch from before REDUCE_GRAD, which neither adds nor wants it
   bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
 };
 
 struct CheckFinding {
   std::string rule;
   int row = 0;       // from 1
-  int column = 0;    // from 1; 0: no cell, as of what is missing
+  int column = 0;    // from 1; 0: no cell, as for a missing task
   std::string task;  // the action, or the text of the cell
   std::string message;
   bool operator==(const CheckFinding&) const = default;
@@ -70,11 +70,11 @@ struct CheckFinding {
 // The form and the sizes by which the table is judged.
 struct CheckShape {
   ActionForm form = ActionForm::compute_only;
-  spec::Placement placement = spec::Placement::chain;
-  spec::StageMap map;
+  Placement placement = Placement::chain;
+  StageMap map;
   int microbatches = 0;
-  std::vector<std::string> from_file;  // names of those of its parts that no option gave
-  // Stages of the rank.
+  std::vector<std::string> from_file;  // names of the sizes that no option gave
+  // The number of stages on the rank.
   [[nodiscard]] int chunks(int rank) const {
     return static_cast<int>(std::count(map.rank_of.begin(), map.rank_of.end(), rank));
   }
@@ -82,19 +82,19 @@ struct CheckShape {
 };
 
 struct LayoutVerdict {
-  WireLayout layout = WireLayout::group;
-  WireKernels kernels = WireKernels::per_stream;
-  WireVerdict::Kind kind = WireVerdict::Kind::safe;
+  wire::WireLayout layout = wire::WireLayout::group;
+  wire::WireKernels kernels = wire::WireKernels::per_stream;
+  wire::WireVerdict::Kind kind = wire::WireVerdict::Kind::safe;
 };
 
 struct CheckReport {
-  Outcome verdict = Outcome::unknown;
+  verify::Outcome verdict = verify::Outcome::unknown;
   CheckShape shape;
   std::vector<CheckFinding> findings;   // group by group, then by place; the first kMostFindings
-  std::size_t finding_count = 0;        // all that were found
-  std::vector<std::string> not_judged;  // rules that were not asked, since others found something
-  std::string reason;                   // if unknown: why
-  // The most activations held at once, of all stages of a rank and of a stage; empty if not judged.
+  std::size_t finding_count = 0;        // including those not kept
+  std::vector<std::string> not_judged;  // rules that were not asked, because of other findings
+  std::string reason;                   // if unknown, the reason
+  // The most activations held at once, by rank over its stages and by stage; empty if not judged.
   std::vector<std::int64_t> rank_peak;
   std::vector<std::int64_t> stage_peak;
   std::vector<LayoutVerdict> layouts;
@@ -103,8 +103,8 @@ struct CheckReport {
 inline constexpr std::size_t kMostFindings = 1000;
 inline constexpr int kMostRanks = 4096;
 
-// Errors: check-options, when the options fit no table.
-[[nodiscard]] spec::Result<CheckReport> check(const spec::ReadActions& read,
+// Errors: check-options, if the options fit no table.
+[[nodiscard]] spec::Result<CheckReport> check(const ReadActions& read,
                                               const CheckOptions& options = {});
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

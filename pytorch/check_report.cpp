@@ -10,7 +10,7 @@
 #include "core/vocabulary/plural.h"
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 using Json = nlohmann::json;
 
@@ -28,7 +28,7 @@ std::string shape_text(const CheckShape& shape) {
                      name_of(shape.placement));
 }
 
-// Rows count from 1 and ranks from 0, so both are said.
+// A line for a finding. Rows count from 1 and ranks from 0, so it gives both.
 std::string finding_text(const CheckFinding& finding, int ranks) {
   std::string where = fmt::format("row {}", finding.row);
   if (finding.row <= ranks) where += fmt::format(" (rank {})", finding.row - 1);
@@ -37,8 +37,8 @@ std::string finding_text(const CheckFinding& finding, int ranks) {
   return fmt::format("  {}: [{}] {}{}\n", where, finding.rule, task, finding.message);
 }
 
-// Steps around the first finding that has a cell; cells with findings are marked `>`.
-std::string grid(const spec::ActionTable& table, const CheckReport& report) {
+// The columns around the first finding that has a cell; cells with findings are marked `>`.
+std::string grid(const ActionTable& table, const CheckReport& report) {
   const auto first = std::find_if(report.findings.begin(), report.findings.end(),
                                   [](const CheckFinding& f) { return f.column > 0; });
   if (first == report.findings.end() || table.rows.empty()) return {};
@@ -53,7 +53,7 @@ std::string grid(const spec::ActionTable& table, const CheckReport& report) {
   const auto text_of = [&](int row, int column) -> std::string {
     const auto& cells = at(table.rows, row - 1);
     if (column > size_of(cells)) return {};
-    const spec::ActionCell& cell = at(cells, column - 1);
+    const ActionCell& cell = at(cells, column - 1);
     std::string text = cell.actions.empty() ? "." : to_string(cell);
     if (cell.actions.empty()) {
       for (const CheckFinding& f : report.findings) {
@@ -83,7 +83,7 @@ std::string grid(const spec::ActionTable& table, const CheckReport& report) {
   return "\n" + text + "\n";
 }
 
-// The peaks of the ranks in microbatches: all of a rank's stages have each microbatch.
+// The peaks of the ranks in microbatches, each of which all of a rank's stages have.
 std::vector<double> in_microbatches(const CheckReport& report) {
   std::vector<double> counted;
   for (int rank = 0; rank < size_of(report.rank_peak); ++rank) {
@@ -103,11 +103,11 @@ std::string peaks_text(const char* name, const std::vector<Number>& peaks) {
 std::string layouts_text(const CheckReport& report) {
   std::string text;
   for (const LayoutVerdict& v : report.layouts) {
-    if (v.kernels == WireKernels::per_stream) {
+    if (v.kernels == wire::WireKernels::per_stream) {
       text += fmt::format("  layout {:<6}", name_of(v.layout));
     }
     text += fmt::format("  {} {:<9}", name_of(v.kernels), name_of(v.kind));
-    if (v.kernels == WireKernels::serial) {
+    if (v.kernels == wire::WireKernels::serial) {
       text.erase(text.find_last_not_of(' ') + 1);
       text += '\n';
     }
@@ -117,8 +117,8 @@ std::string layouts_text(const CheckReport& report) {
 
 }  // namespace
 
-std::string check_text(const std::string& name, const spec::ActionTable& table,
-                       const CheckReport& report, const CheckOptions& options) {
+std::string check_text(const std::string& name, const ActionTable& table, const CheckReport& report,
+                       const CheckOptions& options) {
   std::string text = fmt::format("{}: {}", name, name_of(report.verdict));
   if (report.finding_count > 0) text += ", " + plural(report.finding_count, "finding");
   text += fmt::format(" ({})\n", shape_text(report.shape));
@@ -159,7 +159,7 @@ std::string check_text(const std::string& name, const spec::ActionTable& table,
 
 namespace {
 
-// 2 rather than 2.0.
+// The value as an integer if it is one: 2 rather than 2.0.
 Json number(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
@@ -212,4 +212,4 @@ Json check_json(const std::string& file, std::string_view bytes, const CheckRepo
   return json;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -9,14 +9,14 @@
 
 #include "pytorch/check.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 // Verdict, findings, the grid with the cells marked, peaks, assumptions. Ends with a newline.
-[[nodiscard]] std::string check_text(const std::string& name, const spec::ActionTable& table,
+[[nodiscard]] std::string check_text(const std::string& name, const ActionTable& table,
                                      const CheckReport& report, const CheckOptions& options);
 
-// One object. `bytes` are the file's, for its hash: ranks that load other files have another.
+// A JSON object. `bytes` is the file's content, for its hash: ranks with other files have another.
 [[nodiscard]] nlohmann::json check_json(const std::string& file, std::string_view bytes,
                                         const CheckReport& report, const CheckOptions& options);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

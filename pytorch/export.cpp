@@ -12,35 +12,42 @@
 #include "spec/footprint.h"
 #include "spec/machine.h"
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
-std::optional<ActionKind> kind_of(OpKind kind) {
+using spec::Diagnostics;
+using spec::Event;
+using spec::Lane;
+using spec::Program;
+
+std::optional<ActionKind> kind_of(spec::OpKind kind) {
   switch (kind) {
-    case OpKind::forward:
+    case spec::OpKind::forward:
       return ActionKind::forward;
-    case OpKind::backward:
+    case spec::OpKind::backward:
       return ActionKind::backward;
-    case OpKind::backward_input:
+    case spec::OpKind::backward_input:
       return ActionKind::backward_input;
-    case OpKind::backward_weight:
+    case spec::OpKind::backward_weight:
       return ActionKind::backward_weight;
     default:
       return std::nullopt;
   }
 }
 
-// Measured bytes: the state of the run, and the file that is made of it.
-constexpr KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
+// Bytes, as measured: for the state of the run, and for the file that is made from the run.
+constexpr spec::KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
 
-Diagnostic wrong(std::string id, std::string message, std::string hint, Span span = {}) {
+spec::Diagnostic wrong(std::string id, std::string message, std::string hint,
+                       spec::Span span = {}) {
   return {
       .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
 }
 
-// Why the microbatches of a stage do not all run backward once, whole or in two halves, as cells
-// say it; nothing: they do, or the stage has no op with some microbatches only.
-std::optional<Diagnostic> partial_backwards(const Program& program, int stage, int microbatches) {
+// Why the stage's microbatches do not each run backward once, whole or in two halves, as cells
+// require; nothing if they do, or if no op of the stage leaves out microbatches.
+std::optional<spec::Diagnostic> partial_backwards(const Program& program, int stage,
+                                                  int microbatches) {
   std::array<int, 3> lanes{-1, -1, -1};  // whole, input, weight
   bool partial = false;
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -48,13 +55,13 @@ std::optional<Diagnostic> partial_backwards(const Program& program, int stage, i
     if (l.stage != stage) continue;
     partial = partial || !l.share.is_all();
     switch (at(program.ops, l.op).kind) {
-      case OpKind::backward:
+      case spec::OpKind::backward:
         lanes[0] = lane;
         break;
-      case OpKind::backward_input:
+      case spec::OpKind::backward_input:
         lanes[1] = lane;
         break;
-      case OpKind::backward_weight:
+      case spec::OpKind::backward_weight:
         lanes[2] = lane;
         break;
       default:
@@ -72,17 +79,17 @@ std::optional<Diagnostic> partial_backwards(const Program& program, int stage, i
   return std::nullopt;
 }
 
-// Errors for what PyTorch's schedules cannot express of this program.
+// Errors for the parts of the program that PyTorch's schedules cannot express.
 Diagnostics problems(const Program& program, int microbatches) {
   Diagnostics found;
-  for (const Unsupported& u : program.unsupported) {
+  for (const spec::Unsupported& u : program.unsupported) {
     found.push_back(wrong(
         "export-unsupported",
         fmt::format("{} is not executed, so there is no run to write", u.construct), {}, u.span));
   }
   std::set<std::pair<int, ActionKind>> there;
   for (const Lane& lane : program.lanes) {
-    const Op& op = at(program.ops, lane.op);
+    const spec::Op& op = at(program.ops, lane.op);
     const auto kind = kind_of(op.kind);
     if (!kind) {
       found.push_back(
@@ -90,7 +97,7 @@ Diagnostics problems(const Program& program, int microbatches) {
                 "they have forward, backward, backward input and backward weight", op.span));
       return found;
     }
-    if (lane.engine != Engine::compute) {
+    if (lane.engine != spec::Engine::compute) {
       found.push_back(wrong("export-engine",
                             fmt::format("op {} is not on the compute engine", op.name),
                             "PyTorch's schedules have one engine", op.span));
@@ -109,7 +116,7 @@ Diagnostics problems(const Program& program, int microbatches) {
       return found;
     }
   }
-  if (program.inputs != InputOrder::natural) {
+  if (program.inputs != spec::InputOrder::natural) {
     found.push_back(wrong("export-inputs", "PyTorch takes the inputs of a step as they come",
                           "sort them in the training program, and write `inputs natural;`"));
     return found;
@@ -135,7 +142,7 @@ std::optional<Placement> placement_of(const Program& program) {
   for (const Placement placement : {Placement::chain, Placement::loop, Placement::v}) {
     const auto map = place_stages(placement, program.ranks, stages);
     if (!map) continue;
-    const auto placed = [&](const Stage& stage) {
+    const auto placed = [&](const spec::Stage& stage) {
       const auto s = static_cast<int>(&stage - program.stages.data());
       return stage.rank == map->rank(s);
     };
@@ -144,26 +151,26 @@ std::optional<Placement> placement_of(const Program& program) {
   return std::nullopt;
 }
 
-// A cost in ticks: fine enough for what a cost is, coarse enough to add up exactly.
-std::int64_t ticks_of(Rational cost) {
+// A cost in ticks, which are fine enough for measured costs and coarse enough to add up exactly.
+std::int64_t ticks_of(spec::Rational cost) {
   constexpr long double kTicks = 1e6L;
   return std::llroundl(kTicks * static_cast<long double>(cost.numerator) /
                        static_cast<long double>(cost.denominator));
 }
 
-// Costs that have no value for some microbatch.
+// Errors for costs that have no value for some microbatch.
 Diagnostics check_costs(const Program& program, int microbatches) {
   for (const Lane& lane : program.lanes) {
     for (int m = 0; lane.cost.varies() && m < microbatches; ++m) {
       if (!lane.share.has(m)) continue;
-      const Result<Rational> cost = lane.cost.of(m);
+      const spec::Result<spec::Rational> cost = lane.cost.of(m);
       if (!cost.ok()) return cost.errors();
     }
   }
   return {};
 }
 
-// The run on a virtual clock.
+// Runs the program on a virtual clock.
 class Run {
  public:
   Run(const Program& program, int microbatches)
@@ -172,7 +179,7 @@ class Run {
     running_.resize(table_.rows.size());
   }
 
-  // False: it stuck.
+  // Runs to the end; false if the run sticks.
   bool go() {
     while (!machine_.done(state_)) {
       deliver();
@@ -193,7 +200,7 @@ class Run {
 
   void deliver() {
     std::erase_if(on_way_, [this](const Event& event) {
-      if (!machine_.is_enabled(state_, event, Machine::Chooser::dispatch)) return false;
+      if (!machine_.is_enabled(state_, event, spec::Machine::Chooser::dispatch)) return false;
       machine_.step(state_, event);
       return true;
     });
@@ -202,7 +209,7 @@ class Run {
   void start(int rank) {
     RunningTask& running = running_[static_cast<std::size_t>(rank)];
     if (running.lane >= 0) return;
-    const auto [lane, microbatch] = machine_.choice(state_, rank, Engine::compute);
+    const auto [lane, microbatch] = machine_.choice(state_, rank, spec::Engine::compute);
     if (lane < 0) return;
     machine_.step(state_, {.what = Event::Do::start, .lane = lane, .microbatch = microbatch});
     const Lane& l = at(program_.lanes, lane);
@@ -212,7 +219,7 @@ class Run {
     table_.rows[static_cast<std::size_t>(rank)].push_back({.actions = {{*kind, l.stage, input}}});
   }
 
-  // All that end at the earliest time.
+  // Ends all tasks that end at the earliest time; false if none runs.
   bool end_next() {
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
     std::int64_t next = kNever;
@@ -225,7 +232,7 @@ class Run {
       if (r.lane < 0 || r.end != next) continue;
       machine_.step(state_, {.what = Event::Do::end, .lane = r.lane, .microbatch = r.microbatch});
       for (const int edge : at(program_.lanes, r.lane).feeds) {
-        const Edge& e = at(program_.edges, edge);
+        const spec::Edge& e = at(program_.edges, edge);
         const int count = machine_.microbatches();
         if (!program_.crosses_ranks(e) || program_.needed_by(e, r.microbatch, count) < 0) continue;
         on_way_.push_back({.what = Event::Do::arrive,
@@ -239,8 +246,8 @@ class Run {
   }
 
   const Program& program_;
-  Machine machine_;
-  Machine::State state_;
+  spec::Machine machine_;
+  spec::Machine::State state_;
   std::int64_t now_ = 0;
   std::vector<RunningTask> running_;  // per rank
   std::vector<Event> on_way_;
@@ -253,7 +260,7 @@ bool has_actions(const Program& program, int microbatches) {
   return problems(program, microbatches).empty() && placement_of(program);
 }
 
-Result<ExportedActions> export_actions(const Program& program, int microbatches) {
+spec::Result<ExportedActions> export_actions(const Program& program, int microbatches) {
   Diagnostics found = problems(program, microbatches);
   if (!found.empty()) return found;
   const auto placement = placement_of(program);
@@ -262,7 +269,7 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
                  "it has chain (stage s on rank s), loop (s % ranks) and v (down and back up)");
   }
   if (program.dispatch.binding() >= 0) {
-    const Order& order = at(program.orders, program.dispatch.binding());
+    const spec::Order& order = at(program.orders, program.dispatch.binding());
     for (int rank = 0; rank < program.ranks; ++rank) {
       const auto expanded = expand(program, order, rank, microbatches);
       if (!expanded.ok()) return expanded.errors();
@@ -283,4 +290,4 @@ Result<ExportedActions> export_actions(const Program& program, int microbatches)
   return ExportedActions{.table = run.take(), .placement = *placement, .map = *map};
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

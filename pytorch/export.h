@@ -1,9 +1,9 @@
-// A program's order as PyTorch's actions.
+// Exports a program's order as PyTorch's actions.
 //
-// Each rank's tasks in the order of their starts, of one run: tasks take the program's costs,
-// messages no time, and whatever may start and is chosen starts at once, ranks in order. With a
-// committed order that is the order; readiness-first it is the run that the hint makes when all
-// goes as the costs say. Ops become F, B, I and W by their kinds. Pure; never throws.
+// Each rank's tasks are in the order of their starts in one run: tasks take the program's costs,
+// messages take no time, and a task that may start and is chosen starts at once, ranks in order.
+// With a committed order this is the order; readiness-first it is the run that the hint makes if
+// all goes as the costs say. Ops become F, B, I and W by their kinds. Pure; never throws.
 #pragma once
 
 #include "pytorch/csv/actions.h"
@@ -11,7 +11,7 @@
 #include "spec/diagnostics.h"
 #include "spec/program.h"
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 
 struct ExportedActions {
   ActionTable table;  // compute_only, without blanks
@@ -19,15 +19,16 @@ struct ExportedActions {
   StageMap map;
 };
 
-// `microbatches` is in the program's range. Errors: export-op (no F, B, I or W of PyTorch, or twice
-// at a stage), export-engine, export-where, export-inputs, export-stages (no chain of stages),
-// export-placement (neither chain, loop nor v), export-stuck, export-too-large,
-// export-unsupported (the program says what is not executed), and those of Cost::of() and
-// expand().
-[[nodiscard]] Result<ExportedActions> export_actions(const Program& program, int microbatches);
+// `microbatches` must be in the program's range. Errors: export-op (an op that is no F, B, I or
+// W, or the second one at a stage), export-engine, export-where, export-inputs, export-stages
+// (no chain of stages), export-placement (neither chain, loop nor v), export-stuck,
+// export-too-large, export-unsupported (a construct that is not executed), and those of
+// Cost::of() and expand().
+[[nodiscard]] spec::Result<ExportedActions> export_actions(const spec::Program& program,
+                                                           int microbatches);
 
-// Whether PyTorch's actions can say all of the program, so that nothing but its run is left to
-// fail.
-[[nodiscard]] bool has_actions(const Program& program, int microbatches);
+// True if PyTorch's actions can express the whole program, so that an export can fail only because
+// of its run.
+[[nodiscard]] bool has_actions(const spec::Program& program, int microbatches);
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

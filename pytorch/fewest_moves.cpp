@@ -1,9 +1,9 @@
-// Which cells move: those without which all rows can end. Of a cycle of waits one cell must move,
-// so the cells of one cycle are tried, each with one move less for what is left; with one move
-// first, then two, and so on. Each choice that lets all rows end is put back where it holds least.
+// Finds cells whose moves let all rows end. At least one cell of a cycle of waits must move, so the
+// cells of one cycle are tried, each with one move less for the rest; with one move first, then
+// two, and so on. For each choice that lets all rows end, cells are put back where least is held.
 //
-// Where the steps do not suffice, the moves are those of spec::make_loadable(), without those that
-// are not needed.
+// If the steps do not suffice, the result is the moves of make_loadable(), without those that are
+// not needed.
 #include "pytorch/fewest_moves.h"
 
 #include <algorithm>
@@ -14,15 +14,11 @@
 #include "pytorch/placing.h"
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
-
-constexpr std::int64_t kMostSteps = 30'000'000;    // steps of the search
-constexpr std::int64_t kMostLeftOut = 60'000'000;  // steps of leaving out moves that are not needed
+constexpr std::int64_t kMostSteps = 30'000'000;    // steps of the whole search
+constexpr std::int64_t kMostLeftOut = 60'000'000;  // steps for leaving out moves not needed
 
 constexpr int kMoreToFit = 3;
 
@@ -38,8 +34,8 @@ class MoveSearch {
   MoveSearch(const MoveCells& cells, const Fits& fits)
       : progress_(cells), placing_(cells, fits, steps_, kMostSteps), kept_(cells.cells.size(), 0) {}
 
-  // The best choice of the fewest cells, where `enough` are known to do; nothing: none was found in
-  // its steps. Where none fits, a few more moves may.
+  // The best choice with the fewest cells, if `enough` cells are known to suffice; nothing if none
+  // was found within the steps. If none of these fits, a few more moves are tried.
   std::optional<Moved> run(int enough) {
     for (int moves = 1; moves <= enough + kMoreToFit && steps_ <= kMostSteps; ++moves) {
       explore(moves);
@@ -47,8 +43,8 @@ class MoveSearch {
     }
     return std::move(best_);
   }
-  // Whether no fewer moves than the best has do. All choices of as many cells as the first one has
-  // were tried, so one more is the fewest of those that fit; of larger choices only some are tried.
+  // True if fewer moves than the best has do not suffice. All choices of as many cells as the first
+  // one were tried, so one more is the fewest that fit; only some larger ones are tried.
   bool is_fewest() const {
     return best_moves_ == first_moves_ || (best_moves_ == first_moves_ + 1 && steps_ <= kMostSteps);
   }
@@ -66,7 +62,7 @@ class MoveSearch {
     progress_.go_back(mark);
   }
 
-  // One of the cycle's cells moves: the first of them in some order, those before it do not.
+  // Moves one of the cycle's cells: each is tried as the first that moves, with earlier ones kept.
   void branch(int left) {
     std::vector<int> tried;
     for (const int cell : progress_.cycle()) {
@@ -84,7 +80,7 @@ class MoveSearch {
     for (const int cell : tried) at(kept_, cell) = 0;
   }
 
-  // More moves than the best has are only for what the best does not do.
+  // A choice with more moves than the best one is taken only if it fits and the best does not.
   void consider() {
     PlacedRows placed = placing_.best(taken_);
     if (!best_) first_moves_ = taken_.size();
@@ -99,17 +95,17 @@ class MoveSearch {
   std::int64_t steps_ = 0;
   RowProgress progress_;
   Placing placing_;
-  std::vector<char> kept_;  // per cell: its turn to move has been
+  std::vector<char> kept_;  // per cell: tried before, so it stays
   std::vector<int> taken_;
   std::optional<Moved> best_;
   std::size_t best_moves_ = 0;
-  std::size_t first_moves_ = 0;  // moves of the first choice
+  std::size_t first_moves_ = 0;  // the number of moves of the first choice
 };
 
 // The cells that make_loadable() moved, without those that can stay.
-std::vector<int> needed_moves(const MoveCells& cells, const std::vector<spec::Move>& moves) {
+std::vector<int> needed_moves(const MoveCells& cells, const std::vector<Move>& moves) {
   std::vector<int> moved;
-  for (const spec::Move& move : moves) {
+  for (const Move& move : moves) {
     for (const int id : at(cells.rows, move.row - 1)) {
       if (*at(cells.cells, id) == move.cell) moved.push_back(id);
     }
@@ -156,7 +152,7 @@ RowPeak peak_of(const std::vector<const ActionCell*>& row) {
   std::int64_t held = 0;
   std::map<int, std::int64_t> of_stage;
   for (const ActionCell* cell : row) {
-    for (const spec::Action& action : cell->actions) {
+    for (const Action& action : cell->actions) {
       if (action.kind == ActionKind::forward) {
         peak.all = std::max(peak.all, ++held);
         peak.stage = std::max(peak.stage, ++of_stage[action.stage]);
@@ -170,9 +166,8 @@ RowPeak peak_of(const std::vector<const ActionCell*>& row) {
   return peak;
 }
 
-MovedOrder with_fewest_moves(const ActionTable& table, const spec::StageMap& map,
-                             const Fits& fits) {
-  const spec::LoadableOrder loadable = make_loadable(table, map);
+MovedOrder with_fewest_moves(const ActionTable& table, const StageMap& map, const Fits& fits) {
+  const LoadableOrder loadable = make_loadable(table, map);
   if (!loadable.stuck.empty() || loadable.moves.empty()) {
     return {.table = loadable.table, .moves = {}, .stuck = loadable.stuck, .fewest = true};
   }
@@ -186,4 +181,4 @@ MovedOrder with_fewest_moves(const ActionTable& table, const spec::StageMap& map
   return order_of(cells, {std::move(needed), std::move(placed)}, false);
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,5 +1,5 @@
-// repair(): what of a table can be kept is kept, in its order; the rest is derived again. Tasks are
-// never invented: a table in which one is missing says too little.
+// repair(): keeps, in its order, whatever can be kept of a table, and derives the rest again. Tasks
+// are never invented: a table that lacks a task cannot be repaired.
 #include "pytorch/fix.h"
 
 #include <algorithm>
@@ -12,12 +12,7 @@
 #include "pytorch/checking.h"
 #include "pytorch/fewest_moves.h"
 
-namespace ripeline::verify {
-
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
+namespace ripeline::pytorch {
 
 namespace {
 
@@ -42,8 +37,7 @@ std::vector<std::int64_t> peaks_of(const ActionTable& table) {
 
 class ScheduleRepair {
  public:
-  ScheduleRepair(const spec::ReadActions& read, const CheckReport& report,
-                 const CheckOptions& options)
+  ScheduleRepair(const ReadActions& read, const CheckReport& report, const CheckOptions& options)
       : shape_(report.shape), report_(report), options_(options), table_(read.table) {}
 
   spec::Result<Repair> run() {
@@ -60,7 +54,7 @@ class ScheduleRepair {
  private:
   void did(std::string change) { changes_.push_back(std::move(change)); }
 
-  // Fails for a cell that says nothing: a task would be lost.
+  // Fails if a cell cannot be read: a task would be lost.
   spec::Result<void> check_readable() {
     for (const CheckFinding& f : report_.findings) {
       if (f.rule == "cell") {
@@ -98,7 +92,7 @@ class ScheduleRepair {
     }
   }
 
-  // Actions that cannot overlap are done one after the other, in the order as written.
+  // Writes actions that cannot overlap one after the other, in the order as written.
   void split_overlaps() {
     if (!has_rule(report_, "overlap")) return;
     for (auto& row : table_.rows) {
@@ -140,7 +134,7 @@ class ScheduleRepair {
     }
   }
 
-  // Microbatches 5 and 7 of two become 0 and 1, where every stage runs these two.
+  // Microbatches 5 and 7 of two become 0 and 1, if every stage runs exactly these two.
   void renumber() {
     std::map<int, std::set<int>> ids;
     std::set<int> all;
@@ -169,7 +163,7 @@ class ScheduleRepair {
     }
   }
 
-  // Whole rows that stand in the place of another rank.
+  // Moves whole rows that stand in the place of another rank's.
   void swap_rows() {
     if (!has_rule(report_, "owner") || size_of(table_.rows) != shape_.map.ranks) return;
     std::vector<std::vector<ActionCell>> rows(table_.rows.size());
@@ -189,7 +183,7 @@ class ScheduleRepair {
     table_.rows = std::move(rows);
   }
 
-  // Only of a table whose stages all exist, each in its row.
+  // True if all stages of the table exist and each action is in its rank's row.
   bool placed() {
     if (size_of(table_.rows) != shape_.map.ranks) return false;
     for (int r = 0; r < shape_.map.ranks; ++r) {
@@ -205,7 +199,7 @@ class ScheduleRepair {
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
     peak_before_ = peaks_of(table_);
-    // Each rank has as many stages.
+    // Each rank has the same number of stages.
     const std::optional<std::int64_t> room = rank_room(options_, shape_.chunks(0));
     const MovedOrder ordered =
         with_fewest_moves(table_, shape_.map, [this, room](const RowPeak& peak) {
@@ -213,7 +207,7 @@ class ScheduleRepair {
                  peak.stage <= options_.stage_memory.value_or(peak.stage);
         });
     if (!ordered.stuck.empty()) {
-      const spec::StuckRank& stuck = ordered.stuck.front();
+      const StuckRank& stuck = ordered.stuck.front();
       Action whole = stuck.need;  // a backward may be B or I
       whole.kind = ActionKind::backward;
       const bool either = stuck.need.kind == ActionKind::backward_input &&
@@ -222,7 +216,7 @@ class ScheduleRepair {
                                    to_string(stuck.action), either ? to_string(whole) + " or " : "",
                                    to_string(stuck.need)));
     }
-    for (const spec::Move& move : ordered.moves) {
+    for (const Move& move : ordered.moves) {
       did(fmt::format("row {}: {} moved from position {} to {}", move.row, to_string(move.cell),
                       move.from, move.to));
     }
@@ -253,21 +247,21 @@ class ScheduleRepair {
 
 }  // namespace
 
-spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& report,
+spec::Result<Repair> repair(const ReadActions& read, const CheckReport& report,
                             const CheckOptions& options) {
   spec::Result<Repair> result = ScheduleRepair(read, report, options).run();
   if (!result.ok()) return result;
-  // As the file was taken, so must the repaired one be.
+  // The repaired table is judged under the shape by which the file was judged.
   CheckOptions same = options;
   same.ranks = report.shape.map.ranks;
   same.stages = report.shape.map.stages();
   same.microbatches = report.shape.microbatches;
   same.placement = report.shape.placement;
   same.form = report.shape.form;
-  const auto again = check(spec::read_actions(spec::write_actions(result.value().table)), same);
+  const auto again = check(read_actions(write_actions(result.value().table)), same);
   if (!again.ok()) return no_repair(again.errors().front().message);
   const CheckReport& left = again.value();
-  if (left.verdict == Outcome::proved) {
+  if (left.verdict == verify::Outcome::proved) {
     Repair repaired = std::move(result).value();
     repaired.rank_peak = left.rank_peak;
     return repaired;
@@ -277,4 +271,4 @@ spec::Result<Repair> repair(const spec::ReadActions& read, const CheckReport& re
                                left.findings.front().message));
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

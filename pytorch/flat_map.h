@@ -1,4 +1,4 @@
-// A map from numbers to small values in one array: for what is kept of each of millions of cells. A
+// A map from numbers to small values in one array, for data about each of millions of cells. A
 // value; thread-safe as one.
 #pragma once
 
@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 template <class Value>
 class FlatMap {
  public:
-  // Makes room for so many keys at once; it grows by itself too.
+  // Makes room for this many keys at once; the map also grows by itself.
   void reserve(std::size_t keys) {
     const std::size_t slots = std::bit_ceil(keys + keys / 2 + 8);
     if (slots > slots_.size()) rehash(slots);
@@ -44,7 +44,7 @@ class FlatMap {
     [[no_unique_address]] Value value{};
   };
 
-  // The slot of the key, or the free one where it belongs.
+  // The slot of the key, or the free slot in which it belongs.
   [[nodiscard]] std::size_t slot_of(std::uint64_t key) const {
     constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;  // 2^64 divided by the golden ratio
     const std::size_t last = slots_.size() - 1;
@@ -63,7 +63,7 @@ class FlatMap {
   }
 
   std::vector<Slot> slots_;  // a power of two
-  int shift_ = 64;           // from a spread key to the number of a slot
+  int shift_ = 64;           // turns a spread key into the number of a slot
   std::size_t size_ = 0;
 };
 
@@ -71,4 +71,4 @@ struct Present {};
 // A set of numbers.
 using FlatSet = FlatMap<Present>;
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
-constexpr std::size_t kUnsharded = 3;  // stages whose weights a rank has; see Additions
+constexpr std::size_t kUnsharded = 3;  // how many stages' weights a rank has; see Additions
 
 template <class T>
 T& at(std::vector<T>& v, int i) {
@@ -21,10 +21,10 @@ const T& at(const std::vector<T>& v, int i) {
 
 enum class Stall : std::uint8_t {
   stop,  // keep every rank's order
-  move,  // when no rank can go on, take the nearest later cell that can
+  move,  // if no rank can go on, take the nearest later cell that can
 };
 
-// Rounds in the order of ranks, one cell per rank and round.
+// Goes in rounds through the ranks, with one cell per rank and round.
 class MessageAdder {
  public:
   struct Result {
@@ -77,7 +77,7 @@ class MessageAdder {
     return static_cast<std::size_t>(at(position_, rank)) == at(rows_, rank).size();
   }
 
-  // The first need of the cell that has not ended, with the action that needs it.
+  // The first need of the cell whose result does not exist yet, with the action that needs it.
   std::optional<MissingNeed> missing(const ActionCell& cell) const {
     for (const Action& action : cell.actions) {
       if (!is_compute(action.kind)) continue;
@@ -103,7 +103,7 @@ class MessageAdder {
     ++at(position_, rank);
   }
 
-  // The least move over all ranks, of those the first.
+  // Makes the shortest move over all ranks; among equally short ones, that of the first rank.
   bool move_one(const std::vector<int>& left) {
     int best_rank = -1;
     int best = 0;
@@ -146,11 +146,11 @@ class MessageAdder {
 
 // --- UNSHARD, RESHARD and REDUCE_GRAD ---
 
-// The stages that compute next, each once: the nearest kUnsharded, and those that the last of them
-// shares a cell with.
+// The stages that compute next, each once: the nearest kUnsharded, and further ones that compute in
+// the same cell as the last of these.
 class NextStages {
  public:
-  // Cells from the last one to the first.
+  // Adds a cell; cells are added from the last one to the first.
   void prepend(const ActionCell& cell, std::size_t index) {
     std::vector<Next> all;
     const auto add = [&all](const Next& next) {
@@ -177,12 +177,12 @@ class NextStages {
   std::vector<Next> next_;
 };
 
-// From the last cell to the first: the stages that have their weights at a cell are those that
-// compute next from it on, so each cell is looked at once.
+// Goes from the last cell to the first: at each cell, the stages with weights are those that
+// compute next from there on, so each cell is looked at once.
 std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
   std::vector<ActionCell> reversed;
   NextStages next;
-  std::vector<int> after;  // which have their weights there, in the order of their computations
+  std::vector<int> after;  // stages that have their weights there, in the order of computing
   // Adds the UNSHARD and RESHARD cells between a cell and the one after it, last first.
   const auto change = [&reversed](std::vector<int> from, const std::vector<int>& to) {
     const auto is_in = [](const std::vector<int>& stages, int stage) {
@@ -211,7 +211,7 @@ std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
 
 std::vector<ActionCell> with_reductions(const std::vector<ActionCell>& row, int microbatches) {
   std::vector<ActionCell> result;
-  std::unordered_map<int, int> done;  // backwards of a stage
+  std::unordered_map<int, int> done;  // per stage: the number of its backwards
   for (const ActionCell& cell : row) {
     result.push_back(cell);
     for (const Action& action : cell.actions) {
@@ -322,4 +322,4 @@ ActionTable computations_of(const ActionTable& table) {
   return result;
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

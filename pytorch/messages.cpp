@@ -1,15 +1,11 @@
-// The rules of compute_comms: what is sent and received, REDUCE_GRAD, UNSHARD and RESHARD.
+// The rules for compute_comms: sends and receives, REDUCE_GRAD, UNSHARD and RESHARD.
 #include "pytorch/messages.h"
 
 #include <map>
 
 #include <fmt/format.h>
 
-namespace ripeline::verify {
-
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
+namespace ripeline::pytorch {
 
 namespace {
 
@@ -31,7 +27,7 @@ Action producer_of(const Action& message) {
   }
 }
 
-// I or B, whichever the file has.
+// The place of the I or the B, whichever the file has.
 const CellPlace* find_either(const ScheduleCheck& checking, Action action) {
   const CellPlace* place = checking.find(action);
   if (place == nullptr && action.kind == ActionKind::backward_input) {
@@ -41,7 +37,7 @@ const CellPlace* find_either(const ScheduleCheck& checking, Action action) {
   return place;
 }
 
-// Why PyTorch would have nothing to send or receive there.
+// Why PyTorch has nothing to send or receive for this action.
 std::string why_no_message(const ScheduleCheck& checking, const Action& action) {
   const int other = producer_of(action).stage != action.stage ? producer_of(action).stage
                     : action.kind == ActionKind::send_forward ? action.stage + 1
@@ -63,7 +59,7 @@ std::string why_no_message(const ScheduleCheck& checking, const Action& action) 
       producer.stage);
 }
 
-void check_pair(ScheduleCheck& checking, const spec::Message& message, CellPlace computed) {
+void check_pair(ScheduleCheck& checking, const Message& message, CellPlace computed) {
   const CellPlace* send = checking.find(message.send);
   const CellPlace* receive = checking.find(message.receive);
   const std::string send_name = to_string(message.send);
@@ -118,7 +114,7 @@ namespace {
 
 void check_reduce(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  std::map<int, CellPlace> last;  // backward of each stage
+  std::map<int, CellPlace> last;  // the last backward of each stage
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
     if (action.kind == ActionKind::backward || action.kind == ActionKind::backward_weight) {
       last[action.stage] = place;
@@ -139,12 +135,12 @@ void check_reduce(ScheduleCheck& checking) {
   }
 }
 
-// The state of a stage's weights, as FSDP sees them.
+// The state of a stage's weights in FSDP.
 enum class Weights : std::uint8_t { sharded, gathering, gathered };
 
 }  // namespace
 
-// Where no stage is gathered, none is sharded. That FSDP is used is not for the file to say.
+// A file without UNSHARD and RESHARD is accepted: it does not tell whether FSDP is used.
 void check_reduce_and_shard(ScheduleCheck& checking) {
   check_reduce(checking);
   bool any = false;
@@ -185,4 +181,4 @@ void check_reduce_and_shard(ScheduleCheck& checking) {
   }
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,11 +1,11 @@
-// Groups of rules about what a compute_comms table writes beside computations.
+// Groups of rules about what a compute_comms table has beside computations.
 #pragma once
 
 #include "pytorch/checking.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 void check_messages(ScheduleCheck& checking);  // message unpaired, order of sends and receives
 void check_reduce_and_shard(ScheduleCheck& checking);  // reduce shard
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -5,15 +5,10 @@
 #include "pytorch/flat_map.h"
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionTable;
-using spec::StageMap;
-
-constexpr int kMostStarts = 64;  // rows from which a cycle is looked for
+constexpr int kMostStarts = 64;  // rows from which cycles are searched
 
 MoveCells::Lists reversed(const MoveCells::Lists& lists) {
   MoveCells::Lists result;
@@ -50,7 +45,7 @@ MoveCells move_cells(const ActionTable& table, const StageMap& map) {
   result.needs.first.push_back(0);
   for (const ActionCell* cell : result.cells) {
     for (const Action& action : cell->actions) {
-      for (const Action& need : spec::needs_of(action, map.stages())) {
+      for (const Action& need : needs_of(action, map.stages())) {
         if (const int* id = producer.find(key_of(need))) result.needs.items.push_back(*id);
       }
     }
@@ -82,7 +77,7 @@ bool RowProgress::may_run(int cell) const {
                      [this](int need) { return at(done_, need) != 0; });
 }
 
-// The next cell of the row that is not taken out; -1: the row has ended.
+// The next cell of the row that is not taken out; -1 if the row has ended.
 int RowProgress::head(int row) {
   const auto& ids = at(cells_.rows, row);
   int& place = at(heads_, row);
@@ -122,12 +117,12 @@ void RowProgress::go_back(const Mark& mark) {
   heads_ = mark.heads;
 }
 
-// A cell waits for the first of its needs that has not ended; one in a row stands behind the row's
-// head, or is it. So there is always a next cell, until one comes again.
+// A cell waits for the first of its needs that has not ended; if this need is in a row, it is the
+// row's head or behind the head. So there is always a next cell, until a cell occurs a second time.
 std::vector<int> RowProgress::cycle_from(int row) {
   std::vector<int> path;
-  std::vector<int> behind;         // cells that stand behind a head, each before its head
-  std::vector<std::size_t> first;  // per cell of the path: in `behind`
+  std::vector<int> behind;         // cells behind a head, each followed by that head
+  std::vector<std::size_t> first;  // per cell of the path: its index in `behind`
   int cell = head_now(row);
   while (at(seen_, cell) < 0) {
     at(seen_, cell) = size_of(path);
@@ -161,4 +156,4 @@ std::vector<int> RowProgress::cycle() {
   return best;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

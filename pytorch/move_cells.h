@@ -1,4 +1,4 @@
-// The cells of a table as a graph, for the search of with_fewest_moves(); of no use outside it.
+// The cells of a table as a graph, for the search of with_fewest_moves(); not used elsewhere.
 //
 // Cells are numbered row by row, in the order of the table. Values; one thread.
 #pragma once
@@ -9,10 +9,10 @@
 #include "pytorch/csv/actions.h"
 #include "pytorch/lower.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 struct MoveCells {
-  // Per cell, a list of cells.
+  // A list of cells for each cell.
   struct Lists {
     std::vector<std::uint32_t> first;
     std::vector<int> items;
@@ -21,31 +21,31 @@ struct MoveCells {
     static std::size_t index(int cell) { return static_cast<std::size_t>(cell); }
   };
 
-  std::vector<const spec::ActionCell*> cells;  // the table's, which must outlive this
+  std::vector<const ActionCell*> cells;  // pointers into the table, which must outlive this
   std::vector<std::vector<int>> rows;
   std::vector<int> row_of;    // per cell
-  std::vector<int> place_of;  // in its row, from 0
+  std::vector<int> place_of;  // per cell: its index in its row, from 0
   Lists needs;                // cells that must have ended before the cell starts
-  Lists feeds;                // the reverse
+  Lists feeds;                // the reverse of `needs`
 
   [[nodiscard]] int size() const { return static_cast<int>(cells.size()); }
 };
-// The graph of computations without blanks, in which all that a cell needs occurs.
-[[nodiscard]] MoveCells move_cells(const spec::ActionTable& table, const spec::StageMap& map);
+// The graph of computations without blanks; all that a cell needs must occur in the table.
+[[nodiscard]] MoveCells move_cells(const ActionTable& table, const StageMap& map);
 
-// How far the rows come, each in its order, where some cells are taken out of their rows and start
-// as soon as they may.
+// How far the rows can go, each in its order, if some cells are taken out of their rows and start
+// as soon as they can.
 class RowProgress {
  public:
   explicit RowProgress(const MoveCells& cells);
 
-  void take_out(int cell);  // the cell has not ended
-  void put_back(int cell);  // the one that was taken out last
-  // As far as it goes; adds the cells that it looked at to `steps`.
+  void take_out(int cell);  // the cell must not have ended
+  void put_back(int cell);  // must be the cell taken out last
+  // Runs all cells that can run; adds the number of cells looked at to `steps`.
   void advance(std::int64_t& steps);
   [[nodiscard]] bool ended() const { return trail_.size() == out_.size(); }
 
-  // Where it can be gone back to.
+  // A state to which go_back() can return.
   struct Mark {
     std::size_t trail;
     std::vector<int> heads;
@@ -53,8 +53,8 @@ class RowProgress {
   [[nodiscard]] Mark mark() const { return {trail_.size(), heads_}; }
   void go_back(const Mark& mark);
 
-  // Where it has not ended: cells of a cycle of waits, of which one must be taken out for the cycle
-  // to break. Empty: none breaks it.
+  // If not all has ended: the cells of a cycle of waits, one of which must be taken out to break
+  // the cycle. Empty if none breaks it.
   [[nodiscard]] std::vector<int> cycle();
 
  private:
@@ -65,12 +65,12 @@ class RowProgress {
   std::vector<int> cycle_from(int row);
 
   const MoveCells& cells_;
-  std::vector<int> heads_;  // per row: a place
+  std::vector<int> heads_;  // per row: the index of its next cell
   std::vector<char> out_;   // per cell: taken out
   std::vector<char> done_;  // per cell
-  std::vector<int> seen_;   // per cell: -1 but during cycle_from()
+  std::vector<int> seen_;   // per cell: -1 except during cycle_from()
   std::vector<int> trail_;  // cells that have ended, in order
   std::vector<int> loose_;  // cells that are taken out
 };
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,4 +1,4 @@
-// Deadlock: of the computations alone, then of all that is sent and received.
+// Deadlock: judged for the computations alone, then for all sends and receives.
 #include "pytorch/on_the_wire.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 #include "pytorch/one_order.h"
 #include "pytorch/wired.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
+using wire::WireKernels;
+using wire::WireLayout;
+using wire::WireVerdict;
+using wire::WireWait;
 
 namespace {
 
@@ -23,22 +23,22 @@ constexpr std::size_t kMostSteps = 12;  // the most steps printed of a wait-for 
 
 // --- computations: every rank keeps its order, and the communication is derived ---
 
-// The file's action that gives a needed result: the one named, or B for an I; nothing: none.
+// The file's action with a needed result: the one named, or B for an I; nothing if there is none.
 std::optional<Action> find_result(const ScheduleCheck& checking, Action need) {
   if (checking.find(need) != nullptr) return need;
   if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;
   return checking.find(need) != nullptr ? std::optional(need) : std::nullopt;
 }
 
-// From stuck rank to stuck rank, until one comes again. Empty if they wait for what is nowhere.
-std::vector<spec::StuckRank> cycle_of(const ScheduleCheck& checking,
-                                      const std::vector<spec::StuckRank>& stuck) {
-  std::vector<const spec::StuckRank*> of_rank(static_cast<std::size_t>(checking.map().ranks));
-  for (const spec::StuckRank& s : stuck) at(of_rank, s.rank) = &s;
-  std::vector<int> walk(of_rank.size(), -1);  // per rank: the start of the walk that came by
+// The stuck ranks of a cycle of waits; empty if they wait for tasks that are nowhere in the file.
+std::vector<StuckRank> cycle_of(const ScheduleCheck& checking,
+                                const std::vector<StuckRank>& stuck) {
+  std::vector<const StuckRank*> of_rank(static_cast<std::size_t>(checking.map().ranks));
+  for (const StuckRank& s : stuck) at(of_rank, s.rank) = &s;
+  std::vector<int> walk(of_rank.size(), -1);  // per rank: where the walk that visited it began
   for (int start = 0; start < size_of(stuck); ++start) {
-    std::vector<spec::StuckRank> path;
-    const spec::StuckRank* next = &at(stuck, start);
+    std::vector<StuckRank> path;
+    const StuckRank* next = &at(stuck, start);
     while (next != nullptr && at(walk, next->rank) < 0) {
       at(walk, next->rank) = start;
       path.push_back(*next);
@@ -62,8 +62,8 @@ std::string cut(std::vector<std::string> steps) {
   return fmt::format("{}", fmt::join(steps, "; "));
 }
 
-void report_stuck(ScheduleCheck& checking, const std::vector<spec::StuckRank>& stuck) {
-  // Its own later task is for `order` to name.
+void report_stuck(ScheduleCheck& checking, const std::vector<StuckRank>& stuck) {
+  // The rule `order` names tasks that wait for a later task of their own rank.
   if (checking.has_found("order")) {
     checking.report().not_judged.emplace_back("deadlock, mismatch");
     return;
@@ -72,7 +72,7 @@ void report_stuck(ScheduleCheck& checking, const std::vector<spec::StuckRank>& s
   if (cycle.empty()) return;
   std::vector<std::string> steps;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
-    const spec::StuckRank& behind = cycle[(i + 1) % cycle.size()];
+    const StuckRank& behind = cycle[(i + 1) % cycle.size()];
     const Action need = find_result(checking, cycle[i].need).value_or(cycle[i].need);
     steps.push_back(fmt::format("{} waits for {}, which rank {} does after {}",
                                 to_string(cycle[i].action), to_string(need), behind.rank,
@@ -86,7 +86,7 @@ void report_stuck(ScheduleCheck& checking, const std::vector<spec::StuckRank>& s
 // --- sends and receives ---
 
 std::string step_text(const WireOfCells& wired, const WireWait& wait) {
-  const auto name = [&](WirePosition p) {
+  const auto name = [&](wire::WirePosition p) {
     return at(at(wired.program.ranks, p.rank), p.index).name;
   };
   std::string why;
@@ -118,7 +118,7 @@ std::string step_text(const WireOfCells& wired, const WireWait& wait) {
 }
 
 void report_wire(ScheduleCheck& checking, const WireOfCells& wired, const WireVerdict& verdict) {
-  const auto report = [&](const char* rule, WirePosition position, std::string message) {
+  const auto report = [&](const char* rule, wire::WirePosition position, std::string message) {
     const Action& action = at(at(wired.actions, position.rank), position.index);
     const CellPlace* place = checking.find(action);
     checking.found(rule, place != nullptr ? *place : CellPlace{position.rank + 1, 0},
@@ -137,7 +137,7 @@ void report_wire(ScheduleCheck& checking, const WireOfCells& wired, const WireVe
       report("mismatch", verdict.where.front(), verdict.sentence);
       return;
     case WireVerdict::Kind::unpaired:
-      // Without pairs there is nothing to judge; each has been found already.
+      // Without pairs there is nothing to judge; each unpaired action has been reported already.
       checking.report().not_judged.emplace_back("deadlock, mismatch");
       if (!checking.has_found("unpaired")) {
         report("unpaired", verdict.where.front(), verdict.sentence);
@@ -188,4 +188,4 @@ void check_deadlock(ScheduleCheck& checking) {
   });
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -3,8 +3,8 @@
 
 #include "pytorch/checking.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 void check_deadlock(ScheduleCheck& checking);  // deadlock mismatch
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

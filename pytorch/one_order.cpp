@@ -5,17 +5,10 @@
 #include "pytorch/flat_map.h"
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
-using spec::StageMap;
-using spec::StuckRank;
-
-// Every rank goes on until it needs what has not ended: which of them goes first changes nothing.
+// Each rank goes on until it needs a task that has not ended; the order of ranks does not matter.
 class Computations {
  public:
   Computations(const ActionTable& table, const StageMap& map) : table_(table), map_(map) {
@@ -77,7 +70,7 @@ bool is_send(ActionKind kind) {
   return kind == ActionKind::send_forward || kind == ActionKind::send_backward;
 }
 
-// The other side of a message: its stage beside, and receiving what is sent.
+// The other side of a message: the receive for a send, the send for a receive, at the stage beside.
 Action other_side(const Action& message) {
   const bool forward = is_forward(message.kind);
   const bool sends = is_send(message.kind);
@@ -96,7 +89,7 @@ std::vector<StuckRank> stuck_ranks(const ActionTable& table, const StageMap& map
 
 bool has_one_order(const ActionTable& table, const StageMap& map) {
   std::vector<std::size_t> next(table.rows.size(), 0);
-  // The message that the rank comes to, if it has not ended.
+  // The next message of the rank, if it has one left.
   const auto message = [&](std::size_t r) -> const Action* {
     const auto& row = table.rows[r];
     for (; next[r] < row.size(); ++next[r]) {
@@ -130,4 +123,4 @@ bool has_one_order(const ActionTable& table, const StageMap& map) {
   return ended == next.size();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,12 +1,12 @@
-// Whether all that a table does can be done one after the other, each send together with its
-// receive; and where it stops if not.
+// Whether all actions of a table can run one after the other, each send together with its receive;
+// and where they stop if not.
 //
-// Then it deadlocks on no communicators and on no kernel level. Every edge of the graph in
-// wire/wire.h goes forward in such an order: an action waits for earlier ones of its own rank, and
-// a send and its receive, which wait for each other, stand side by side. So a table with one order
-// needs no graph. One without may be safe all the same, where communicators let a message overtake.
+// A table with such an order deadlocks on no communicators and on no kernel level. Every edge of
+// the graph in wire/wire.h goes forward in it: an action waits for earlier ones of its own rank,
+// and a send and its receive, which wait for each other, are side by side. So no graph is needed
+// then. A table without such an order may still be safe, if communicators let a message overtake.
 //
-// Takes memory in proportion to the ranks, and of a compute_only table 8 bytes or so for each
+// Takes memory in proportion to the ranks, and for a compute_only table about 8 bytes for each
 // computation. Pure; never throws.
 #pragma once
 
@@ -15,16 +15,15 @@
 #include "pytorch/csv/actions.h"
 #include "pytorch/lower.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
-// The ranks that can never do their next cell, of a table of computations alone, by rank; empty:
-// there is one order. With the communication that PyTorch derives it is the one in which PyTorch
-// adds it, as spec::as_loaded() does. Rows are ranks and stages are in the map.
-[[nodiscard]] std::vector<spec::StuckRank> stuck_ranks(const spec::ActionTable& table,
-                                                       const spec::StageMap& map);
+// The ranks, in order, that can never run their next cell, for a table of computations alone; empty
+// if there is one order. With the communication that PyTorch derives, this is the order in which
+// PyTorch adds it, as in as_loaded(). Rows are ranks, and stages must be in the map.
+[[nodiscard]] std::vector<StuckRank> stuck_ranks(const ActionTable& table, const StageMap& map);
 
-// Whether a table with its own sends and receives has one order: a rank does its actions as they
-// are written, and the next message of both its ranks is the same one.
-[[nodiscard]] bool has_one_order(const spec::ActionTable& table, const spec::StageMap& map);
+// True if a table with its own sends and receives has one order: each rank runs its actions as
+// written, and two ranks pass a message when it is the next one of both.
+[[nodiscard]] bool has_one_order(const ActionTable& table, const StageMap& map);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,8 +1,8 @@
-// A cell may stand behind the last cell of its row that it needs, directly or not, and before the
-// first that needs it; wherever it is put there, the rows can all end. So cells are put back one by
-// one, and all their places are tried. An F holds least where it starts late and a B or W where it
-// ends early, whatever else is in the row: these places come first, and of the cell that is put
-// back last they are the only ones to try.
+// A cell may be placed behind the last cell of its row that it needs, directly or not, and before
+// the first that needs it; at any such place all rows can end. So cells are put back one by one,
+// and all their places are tried. An F holds least if it starts late, and a B or W if it ends
+// early, whatever else is in the row: these places come first, and for the cell that is put back
+// last they are the only ones to try.
 #include "pytorch/placing.h"
 
 #include <algorithm>
@@ -10,9 +10,7 @@
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
-
-using spec::ActionKind;
+namespace ripeline::pytorch {
 
 PlacedRows Placing::best(const std::vector<int>& taken) {
   taken_ = taken;
@@ -61,11 +59,11 @@ void Placing::erase(int cell) {
   for (int i = place; i < size_of(row); ++i) at(place_, at(row, i)) = i;
 }
 
-// How many cells of its row, from the front, it needs; or, forward, need it, from the end.
+// How many cells of its row, from the front, it needs; if `forward`, how many at the end need it.
 int Placing::reached(int cell, bool forward) {
-  std::vector<int> count(rows_.size(), 0);  // per row: cells from that end
+  std::vector<int> count(rows_.size(), 0);  // per row: cells counted from that end
   std::vector<int> open = {cell};
-  std::vector<int> loose = {cell};  // cells in no row that have been reached
+  std::vector<int> loose = {cell};  // the reached cells that are in no row
   while (!open.empty()) {
     const int next = open.back();
     open.pop_back();
@@ -93,7 +91,7 @@ Placing::Interval Placing::interval_of(int cell) {
   return {reached(cell, false), size - reached(cell, true)};
 }
 
-// The best first.
+// The places at which the cell may be put, the best first.
 std::vector<int> Placing::places_for(int cell, bool is_last) {
   const auto [first, last] = interval_of(cell);
   const auto& actions = at(cells_.cells, cell)->actions;
@@ -119,7 +117,7 @@ void Placing::evaluate() {
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   for (const int r : rows) {
     const auto peak = [&](const std::vector<int>& row) {
-      std::vector<const spec::ActionCell*> cells;
+      std::vector<const ActionCell*> cells;
       for (const int cell : row) cells.push_back(at(cells_.cells, cell));
       steps_ += size_of(row);
       return peak_of(cells);
@@ -133,4 +131,4 @@ void Placing::evaluate() {
   best_ = std::move(placed);
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,5 +1,5 @@
-// Where cells that were taken out of their rows are put back, for with_fewest_moves(); of no use
-// outside it.
+// The places at which cells that were taken out of their rows are put back, for
+// with_fewest_moves(); not used elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 #include "pytorch/fewest_moves.h"
 #include "pytorch/move_cells.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 struct PlacedRows {
   std::vector<std::vector<int>> rows;
-  bool fits = false;      // the peak of each row that got a cell is allowed
-  std::int64_t more = 0;  // how much more rows hold than before, in all
+  bool fits = false;      // the peak of each row that got a cell back is allowed
+  std::int64_t more = 0;  // how much more the rows hold than before, summed up
   [[nodiscard]] bool better_than(const PlacedRows& other) const {
     return fits != other.fits ? fits : more < other.more;
   }
@@ -22,19 +22,19 @@ struct PlacedRows {
 
 class Placing {
  public:
-  // The steps are shared: what is looked at is added to them, and beyond `limit` the first rows
-  // that were found will do.
+  // `steps` is shared with the search: work done here is added to it. Beyond `limit`, the first
+  // rows found are the result.
   Placing(const MoveCells& cells, const std::function<bool(const RowPeak&)>& fits,
           std::int64_t& steps, std::int64_t limit)
       : cells_(cells), fits_(fits), steps_(steps), limit_(limit), place_(cells.place_of) {}
 
-  // The best rows with `taken` moved: without these cells the rows can all end, and so there is a
-  // place for each.
+  // The best rows with `taken` moved. Without these cells all rows must be able to end, so there is
+  // a place for each cell.
   [[nodiscard]] PlacedRows best(const std::vector<int>& taken);
 
  private:
   struct Interval {
-    int first;  // the places at which the cell may be put into its row, as it is
+    int first;  // the places at which the cell may be put into its present row
     int last;
   };
   Interval interval_of(int cell);
@@ -50,9 +50,9 @@ class Placing {
   std::int64_t& steps_;
   std::int64_t limit_;
   std::vector<std::vector<int>> rows_;
-  std::vector<int> place_;  // per cell: in rows_, or -1
+  std::vector<int> place_;  // per cell: its index in the rows_, or -1
   std::vector<int> taken_;
   PlacedRows best_;
 };
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -9,13 +9,8 @@
 #include "pytorch/csv/place.h"
 #include "pytorch/whole_backwards.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
-
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
 
 constexpr std::size_t kMostErrors = 20;
 
@@ -49,8 +44,8 @@ struct Kinds {
   bool splits = false;          // an I or a W
   bool whole = false;           // a B
   bool overlaps_whole = false;  // a cell with an F and a B
-  bool overlaps_split = false;  // with an F and an I
-  bool other = false;           // communication and the like
+  bool overlaps_split = false;  // a cell with an F and an I
+  bool other = false;           // communication, UNSHARD and the like
 
   [[nodiscard]] bool mixed() const { return splits && whole; }
 };
@@ -67,7 +62,7 @@ Kinds kinds_of(const ActionTable& table) {
         kinds.whole = kinds.whole || whole;
         kinds.overlaps_split = kinds.overlaps_split || (cell.overlap && splits);
         kinds.overlaps_whole = kinds.overlaps_whole || (cell.overlap && whole);
-        kinds.other = kinds.other || !spec::is_compute(action.kind);
+        kinds.other = kinds.other || !is_compute(action.kind);
       }
     }
   }
@@ -77,17 +72,17 @@ Kinds kinds_of(const ActionTable& table) {
 std::string placed(const CheckShape& shape) {
   const int ranks = shape.map.ranks;
   switch (shape.placement) {
-    case spec::Placement::chain:
+    case Placement::chain:
       return "s";
-    case spec::Placement::loop:
+    case Placement::loop:
       return fmt::format("s % {}", ranks);
-    case spec::Placement::v:
+    case Placement::v:
       return fmt::format("(s div {0}) % 2 == 0 ? s % {0} : {1} - s % {0}", ranks, ranks - 1);
   }
   return "s";
 }
 
-// The file's name without its ending, as far as it can be a name of the language.
+// The file's name without its ending, changed to a name of the language.
 std::string name_from(const std::string& file) {
   std::string name;
   for (const char c : std::filesystem::path(file).stem().string()) {
@@ -111,8 +106,8 @@ std::string params_of(const Kinds& kinds) {
   return text;
 }
 
-// The backwards. A stage has a whole one or a split one of each microbatch, and its gradient is
-// that of the stage after, whichever that has.
+// The backwards. Each microbatch of a stage has a whole or a split one, and its gradient comes from
+// the next stage's, whichever kind that is.
 std::string backwards_of(const Kinds& kinds, const std::string& whole_where) {
   const auto where = [&](const char* negated) {
     return kinds.mixed() ? fmt::format(" on m where {}({})", negated, whole_where) : "";
@@ -156,7 +151,7 @@ std::string text_of(const std::string& name, const CheckShape& shape, const Kind
       backwards_of(kinds, whole_where), kScheduleFile);
 }
 
-// Notes the tasks that the order lacks: ranks wait for them.
+// Adds notes on the tasks that the order lacks, for which ranks wait.
 void add_missing(const CheckReport& report, std::vector<std::string>& notes) {
   constexpr std::size_t kMostNamed = 3;
   std::size_t missing = 0;
@@ -172,12 +167,12 @@ void add_missing(const CheckReport& report, std::vector<std::string>& notes) {
 }  // namespace
 
 spec::Span span_of(const std::string& bytes, const CheckFinding& finding) {
-  const spec::CellBytes place = spec::bytes_of_cell(bytes, finding.row, finding.column);
+  const CellBytes place = bytes_of_cell(bytes, finding.row, finding.column);
   return {place.begin, place.end};
 }
 
 spec::Result<ScheduleProgram> program_of(const spec::Source& csv, const CheckOptions& options) {
-  const spec::ReadActions read = spec::read_actions(csv.text);
+  const ReadActions read = read_actions(csv.text);
   const auto checked = check(read, options);
   if (!checked.ok()) return checked.errors();
   const CheckReport& report = checked.value();
@@ -185,7 +180,7 @@ spec::Result<ScheduleProgram> program_of(const spec::Source& csv, const CheckOpt
   const Kinds kinds = kinds_of(read.table);
   const std::string whole = kinds.mixed() ? where_whole(read.table, report.shape) : "";
   ScheduleProgram program{.text = text_of(name_from(csv.name), report.shape, kinds, whole),
-                          .order = spec::write_actions(spec::computations_of(read.table)),
+                          .order = write_actions(computations_of(read.table)),
                           .notes = {}};
   add_missing(report, program.notes);
   if (kinds.other) {
@@ -196,4 +191,4 @@ spec::Result<ScheduleProgram> program_of(const spec::Source& csv, const CheckOpt
   return program;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

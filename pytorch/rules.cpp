@@ -1,5 +1,5 @@
-// The rules that look at each action and each task: what is written, where, how often, in which
-// order at its own rank; and how many microbatches a rank holds.
+// The rules about each action and each task: its form, its place, how often it occurs, its order at
+// its own rank; and the rule about the microbatches that a rank holds.
 #include "pytorch/rules.h"
 
 #include <algorithm>
@@ -8,11 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace ripeline::verify {
-
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
+namespace ripeline::pytorch {
 
 namespace {
 
@@ -96,12 +92,12 @@ namespace {
 std::string what_waits(const ScheduleCheck& checking, const Action& missing) {
   constexpr std::array kKinds = {ActionKind::forward, ActionKind::backward,
                                  ActionKind::backward_input, ActionKind::backward_weight};
-  const Action result = spec::result_of(missing);
+  const Action result = result_of(missing);
   std::vector<std::string> waiting;
   for (int stage = missing.stage - 1; stage <= missing.stage + 1; ++stage) {
     for (const ActionKind kind : kKinds) {
       const Action action{kind, stage, missing.microbatch};
-      const auto needs = spec::needs_of(action, checking.map().stages());
+      const auto needs = needs_of(action, checking.map().stages());
       if (std::find(needs.begin(), needs.end(), result) == needs.end()) continue;
       const CellPlace* place = checking.find(action);
       if (place == nullptr) continue;
@@ -150,7 +146,7 @@ void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
 void check_counts(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
-    // How often a stage is gathered is for `shard` to say.
+    // The rule `shard` judges how often a stage is gathered.
     if (action.kind == ActionKind::unshard || action.kind == ActionKind::reshard) return;
     if (const CellPlace* first = checking.add(action, place)) {
       checking.found("repeated", place, to_string(action),
@@ -172,7 +168,7 @@ void check_counts(ScheduleCheck& checking) {
 void check_order(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
   checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
-    for (Action need : spec::needs_of(action, shape.map.stages())) {
+    for (Action need : needs_of(action, shape.map.stages())) {
       if (shape.map.rank(need.stage) != place.row - 1) continue;
       if (checking.find(need) == nullptr && need.kind == ActionKind::backward_input) {
         need.kind = ActionKind::backward;
@@ -239,4 +235,4 @@ void check_memory(ScheduleCheck& checking) {
   });
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,9 +1,9 @@
-// Groups of rules about single actions and their order; pytorch/check.h has the rules by their ids.
+// Groups of rules about single actions and their order; pytorch/check.h has the rules by id.
 #pragma once
 
 #include "pytorch/checking.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 void check_cells(ScheduleCheck& checking);   // form overlap ranks
 void check_places(ScheduleCheck& checking);  // stage owner microbatch
@@ -11,4 +11,4 @@ void check_counts(ScheduleCheck& checking);  // repeated missing mixed
 void check_order(ScheduleCheck& checking);   // order
 void check_memory(ScheduleCheck& checking);  // memory
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

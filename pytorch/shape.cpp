@@ -1,4 +1,4 @@
-// The shape that a table has by its own cells, where no option gives it.
+// Derives from a table's cells the parts of its shape that no option gives.
 #include "pytorch/shape.h"
 
 #include <algorithm>
@@ -8,19 +8,15 @@
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
-
-using spec::Action;
-using spec::ActionTable;
-using spec::Placement;
 
 template <class Visit>
 void each_computation(const ActionTable& table, const Visit& visit) {
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     for (const auto& cell : table.rows[r]) {
       for (const Action& action : cell.actions) {
-        if (spec::is_compute(action.kind)) visit(static_cast<int>(r), action);
+        if (is_compute(action.kind)) visit(static_cast<int>(r), action);
       }
     }
   }
@@ -38,19 +34,19 @@ class Numbers {
   }
 
  private:
-  std::vector<bool> there_ = std::vector<bool>(spec::kMostIndex + 1, false);
+  std::vector<bool> there_ = std::vector<bool>(kMostIndex + 1, false);
 };
 
 int ranks_of(const ActionTable& table) {
-  const auto is_idle = [](const spec::ActionCell& cell) { return cell.actions.empty(); };
+  const auto is_idle = [](const ActionCell& cell) { return cell.actions.empty(); };
   std::size_t rows = table.rows.size();
   while (rows > 1 && std::all_of(table.rows[rows - 1].begin(), table.rows[rows - 1].end(), is_idle))
     --rows;
   return std::max(1, static_cast<int>(rows));
 }
 
-// Stages 0, 1, … as far as all of them occur, up to a multiple of the ranks: one odd number in a
-// cell does not change what the others are judged by.
+// Stages count from 0 as long as all of them occur, rounded up to a multiple of the ranks: one odd
+// number in a cell does not change how the other cells are judged.
 int stages_of(const ActionTable& table, int ranks) {
   Numbers stages;
   each_computation(table, [&](int, const Action& action) { stages.insert(action.stage); });
@@ -58,18 +54,18 @@ int stages_of(const ActionTable& table, int ranks) {
   return std::max(1, (next + ranks - 1) / ranks) * ranks;
 }
 
-// Microbatches 0, 1, … as far as all of them run forward somewhere; where there is no 0, as many as
-// there are.
+// Microbatches count from 0 as long as each runs forward somewhere; if there is no 0, their number
+// is the number of different ones.
 int microbatches_of(const ActionTable& table) {
   Numbers ids;
   each_computation(table, [&](int, const Action& action) {
-    if (action.kind == spec::ActionKind::forward) ids.insert(action.microbatch);
+    if (action.kind == ActionKind::forward) ids.insert(action.microbatch);
   });
   const int next = ids.first_missing();
   return next > 0 ? next : std::max(1, ids.count());
 }
 
-int misplaced(const ActionTable& table, const spec::StageMap& map) {
+int misplaced(const ActionTable& table, const StageMap& map) {
   int count = 0;
   each_computation(table, [&](int row, const Action& action) {
     if (action.stage >= map.stages() || map.rank(action.stage) != row) ++count;
@@ -79,8 +75,8 @@ int misplaced(const ActionTable& table, const spec::StageMap& map) {
 
 Placement placement_of(const ActionTable& table, int ranks, int stages) {
   if (stages == ranks) return Placement::chain;
-  const auto loop = spec::place_stages(Placement::loop, ranks, stages);
-  const auto v = spec::place_stages(Placement::v, ranks, stages);
+  const auto loop = place_stages(Placement::loop, ranks, stages);
+  const auto v = place_stages(Placement::v, ranks, stages);
   return misplaced(table, *v) < misplaced(table, *loop) ? Placement::v : Placement::loop;
 }
 
@@ -88,7 +84,7 @@ bool has_other_than_computations(const ActionTable& table) {
   return std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
     return std::any_of(row.begin(), row.end(), [](const auto& cell) {
       return std::any_of(cell.actions.begin(), cell.actions.end(),
-                         [](const Action& a) { return !spec::is_compute(a.kind); });
+                         [](const Action& a) { return !is_compute(a.kind); });
     });
   });
 }
@@ -115,7 +111,7 @@ spec::Result<CheckShape> shape_of(const ActionTable& table, const CheckOptions& 
   const int stages = chain && !options.stages
                          ? ranks
                          : given(options.stages, "stages", [&] { return stages_of(table, ranks); });
-  if (stages < 1 || stages > spec::kMostIndex + 1) return wrong(fmt::format("{} stages", stages));
+  if (stages < 1 || stages > kMostIndex + 1) return wrong(fmt::format("{} stages", stages));
   if (stages % ranks != 0) {
     return wrong(
         fmt::format("{} stages on {} ranks: no multiple, so PyTorch has no placement for "
@@ -124,7 +120,7 @@ spec::Result<CheckShape> shape_of(const ActionTable& table, const CheckOptions& 
   }
   shape.placement =
       given(options.placement, "placement", [&] { return placement_of(table, ranks, stages); });
-  const auto map = spec::place_stages(shape.placement, ranks, stages);
+  const auto map = place_stages(shape.placement, ranks, stages);
   if (!map) {
     return wrong(fmt::format("{} stages on {} ranks are no chain", stages, ranks),
                  "--placement loop or v has several stages on a rank");
@@ -132,7 +128,7 @@ spec::Result<CheckShape> shape_of(const ActionTable& table, const CheckOptions& 
   shape.map = *map;
   shape.microbatches =
       given(options.microbatches, "microbatches", [&] { return microbatches_of(table); });
-  if (shape.microbatches < 1 || shape.microbatches > spec::kMostIndex + 1) {
+  if (shape.microbatches < 1 || shape.microbatches > kMostIndex + 1) {
     return wrong(fmt::format("{} microbatches", shape.microbatches));
   }
   shape.form = given(options.form, "form", [&] {
@@ -142,4 +138,4 @@ spec::Result<CheckShape> shape_of(const ActionTable& table, const CheckOptions& 
   return shape;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,11 +1,11 @@
-// The shape that a table is judged by: taken from options where they are given, else from the file.
+// The shape by which a table is judged: taken from the options if given, else from the file.
 #pragma once
 
 #include "pytorch/check.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
-[[nodiscard]] spec::Result<CheckShape> shape_of(const spec::ActionTable& table,
+[[nodiscard]] spec::Result<CheckShape> shape_of(const ActionTable& table,
                                                 const CheckOptions& options);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

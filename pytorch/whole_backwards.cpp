@@ -7,19 +7,16 @@
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
-
-// Microbatches first .. last - 1.
+// The microbatches first to last - 1.
 struct Interval {
   int first = 0;
   int last = 0;
   bool operator==(const Interval&) const = default;
 };
-using Intervals = std::vector<Interval>;  // in order, apart from each other
+using Intervals = std::vector<Interval>;  // in order, with gaps between them
 
 Intervals intervals_of(const std::vector<bool>& has) {
   Intervals intervals;
@@ -31,8 +28,8 @@ Intervals intervals_of(const std::vector<bool>& has) {
   return intervals;
 }
 
-// Per stage.
-std::vector<Intervals> whole_of(const spec::ActionTable& table, const CheckShape& shape) {
+// Per stage, the microbatches that have a whole backward.
+std::vector<Intervals> whole_of(const ActionTable& table, const CheckShape& shape) {
   const auto stages = static_cast<std::size_t>(shape.map.stages());
   const auto microbatches = static_cast<std::size_t>(shape.microbatches);
   std::vector<std::vector<bool>> whole(stages, std::vector<bool>(microbatches));
@@ -62,7 +59,7 @@ std::vector<Intervals> whole_of(const spec::ActionTable& table, const CheckShape
   return intervals;
 }
 
-// The condition of intervals `from` .. `to` - 1, for an m of which it is known that it lies in
+// The condition for the intervals `from` to `to` - 1, given that m % count lies in
 // `known`.
 std::string where_in(const Intervals& all, int from, int to, Interval known, int count) {
   if (from == to) return "0";
@@ -82,7 +79,7 @@ std::string where_in(const Intervals& all, int from, int to, Interval known, int
   return text.empty() ? "1" : text;
 }
 
-// The condition of stages `first` .. `last` - 1.
+// The condition for the stages `first` to `last` - 1.
 std::string where_at(const std::vector<Intervals>& stages, int first, int last, int count) {
   const auto begin = stages.begin() + first;
   const auto end = stages.begin() + last;
@@ -96,9 +93,9 @@ std::string where_at(const std::vector<Intervals>& stages, int first, int last, 
 
 }  // namespace
 
-std::string where_whole(const spec::ActionTable& table, const CheckShape& shape) {
+std::string where_whole(const ActionTable& table, const CheckShape& shape) {
   const std::vector<Intervals> stages = whole_of(table, shape);
   return where_at(stages, 0, size_of(stages), shape.microbatches);
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -1,19 +1,19 @@
-// Which microbatches have a whole backward, where a schedule of PyTorch has whole and split ones,
-// as a condition of the language.
+// A condition of the language for the microbatches that have a whole backward, if a schedule of
+// PyTorch has both whole and split ones.
 //
-// A microbatch of a stage is whole if the file has its B. One without any backward, which is a
-// mistake that the program keeps, is whole where the stage has some B. The condition chooses by
-// halves, so it stays shallow and is short where microbatches of a kind are neighbours. Pure.
+// A microbatch of a stage is whole if the file has its B. A microbatch without any backward, a
+// mistake that the program keeps, is whole if the stage has some B. The condition is nested by
+// halves, so it is not deep, and short where microbatches of one kind are neighbours. Pure.
 #pragma once
 
 #include <string>
 
 #include "pytorch/check.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
-// A condition on s and m: `s < 2 ? (m % 8 < 3) : (0)`. Cells that are not of the shape do not
-// count.
-[[nodiscard]] std::string where_whole(const spec::ActionTable& table, const CheckShape& shape);
+// A condition on s and m, such as `s < 2 ? (m % 8 < 3) : (0)`. Cells outside the shape are
+// ignored.
+[[nodiscard]] std::string where_whole(const ActionTable& table, const CheckShape& shape);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

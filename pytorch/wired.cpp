@@ -4,19 +4,16 @@
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
+using wire::WireAction;
 
 class RankWire {
  public:
   RankWire(const CheckShape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // Overlapped computations both wait for what either needs.
+  // Adds a cell. Both of two overlapped computations wait for what either of them needs.
   void add(const ActionCell& cell) {
     for (const Action& action : cell.actions) {
       if (is_compute(action.kind) || is_message(action.kind)) add(action, cell);
@@ -49,9 +46,9 @@ class RankWire {
     actions_.push_back(action);
   }
 
-  // A message by its direction, sending stage and microbatch.
+  // The payload of a message: a number made of its direction, sending stage and microbatch.
   std::int64_t payload_of(bool forward, int sender, int microbatch) const {
-    constexpr std::int64_t kIndices = spec::kMostIndex + 1;
+    constexpr std::int64_t kIndices = kMostIndex + 1;
     return (std::int64_t{forward ? 0 : 1} * shape_.map.stages() + sender) * kIndices + microbatch;
   }
 
@@ -97,4 +94,4 @@ WireOfCells wired(const ActionTable& table, const CheckShape& shape) {
   return result;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

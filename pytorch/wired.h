@@ -1,5 +1,5 @@
-// The computations, sends and receives of a table as a program of the wire (wire/wire.h), as
-// PyTorch issues them; of no use outside check().
+// The computations, sends and receives of a table as a WireProgram (wire/wire.h), as PyTorch issues
+// them; used by check() only.
 //
 // Computations are on one stream; a send or a receive waits for the computations issued before it;
 // a computation waits for the receives of what it needs. UNSHARD, RESHARD and REDUCE_GRAD are left
@@ -10,13 +10,13 @@
 
 #include "pytorch/check.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 
 struct WireOfCells {
-  WireProgram program;
-  std::vector<std::vector<spec::Action>> actions;  // the table's, per rank and index
+  wire::WireProgram program;
+  std::vector<std::vector<Action>> actions;  // the table's, per rank and index
 };
-// Stages are in the shape's map, each in the row of its rank.
-[[nodiscard]] WireOfCells wired(const spec::ActionTable& table, const CheckShape& shape);
+// The stages must be in the shape's map, each in the row of its rank.
+[[nodiscard]] WireOfCells wired(const ActionTable& table, const CheckShape& shape);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

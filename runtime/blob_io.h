@@ -1,11 +1,13 @@
-// Numbers and texts in a Blob, little-endian: what processes tell each other.
+// Numbers and texts in bytes, little-endian: what processes tell each other.
 //
 // A reader never goes beyond what is there: once something is missing, ok() is false and all that
 // it gives is zero or empty. Lengths are checked before anything is taken.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,13 +16,21 @@
 
 namespace ripeline::runtime {
 
+// One after another; there must be room for all.
+template <class... Ints>
+void write_numbers(std::byte* to, Ints... values) {
+  const auto write = [&to](std::uint64_t bits, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) *to++ = static_cast<std::byte>(bits >> (8 * i) & 0xff);
+  };
+  (write(static_cast<std::uint64_t>(values), sizeof(Ints)), ...);
+}
+
 class BlobWriter {
  public:
   template <class Int>
   void number(Int value) {
-    for (std::size_t i = 0; i < sizeof(Int); ++i) {
-      blob_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff));
-    }
+    blob_.resize(blob_.size() + sizeof(Int));
+    write_numbers(blob_.data() + blob_.size() - sizeof(Int), value);
   }
   void bytes(const void* data, std::size_t size) {
     const auto* at = static_cast<const std::byte*>(data);
@@ -40,7 +50,7 @@ class BlobWriter {
 class BlobReader {
  public:
   // Borrowed.
-  explicit BlobReader(const Blob& from) : from_(from) {}
+  explicit BlobReader(std::span<const std::byte> from) : from_(from) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
   // All is read, and nothing was missing.
@@ -71,7 +81,7 @@ class BlobReader {
  private:
   bool has(std::uint64_t size) { return ok_ = ok_ && size <= from_.size() - at_; }
 
-  const Blob& from_;
+  std::span<const std::byte> from_;
   std::size_t at_ = 0;
   bool ok_ = true;
 };

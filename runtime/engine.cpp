@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "runtime/clock.h"
-#include "runtime/last_wait.h"
+#include "runtime/watchdog/last_wait.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -131,7 +131,7 @@ class ThreadEngine::Thread {
       stop_ = true;
     }
     changed_.notify_one();
-    const std::optional<LastWait> last = last_wait();
+    const std::optional<watchdog::LastWait> last = last_wait();
     thread_.join();
   }
   Thread(const Thread&) = delete;
@@ -165,10 +165,10 @@ class ThreadEngine::Thread {
 
  private:
   // Only where there is something to wait for.
-  std::optional<LastWait> last_wait() {
+  std::optional<watchdog::LastWait> last_wait() {
     const std::lock_guard lock(mutex_);
     if (!carries_out_) return std::nullopt;
-    return std::optional<LastWait>(std::in_place, "the task that runs");
+    return std::optional<watchdog::LastWait>(std::in_place, "the task that runs");
   }
 
   void carry_out(Order order) {

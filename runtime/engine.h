@@ -75,7 +75,7 @@ class ThreadEngine final : public TaskEngine {
  public:
   // `wake` is called in the engine's thread when a task has ended; it makes the loop ask.
   ThreadEngine(Work& work, std::function<void()> wake, BeforeTask before_task = nullptr);
-  // Waits for the tasks that run: what they use is the caller's (runtime/last_wait.h).
+  // Waits for the tasks that run: what they use is the caller's (runtime/watchdog/last_wait.h).
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
   ThreadEngine& operator=(const ThreadEngine&) = delete;

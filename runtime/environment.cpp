@@ -13,7 +13,7 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/host_address.h"
+#include "runtime/network/host_address.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -213,7 +213,7 @@ Status read_store(const Source& source, RankEnvironment& e) {
   const char* list = nullptr;
   for (const char* name : source.hosts) list = list == nullptr ? variable(name) : list;
   if (host == nullptr && list == nullptr) return missing("MASTER_ADDR is not set");
-  e.store.host = host != nullptr ? host : first_host(list);
+  e.store.host = host != nullptr ? host : network::first_host(list);
   if (e.store.host.empty()) {
     return missing("the list of hosts '" + std::string(list) + "' cannot be read");
   }
@@ -226,7 +226,7 @@ Status read_store(const Source& source, RankEnvironment& e) {
   e.store.is_of_agent = agent != nullptr && std::string_view(agent) == "True";
   if (const char* attempt = variable(source.attempt)) e.store.attempt = attempt;
   if (const char* address = variable("RIPELINE_ADDRESS")) e.address = address;
-  if (e.address.empty() || is_numeric_address(e.address)) return {};
+  if (e.address.empty() || network::is_numeric_address(e.address)) return {};
   return {StatusCode::invalid, "RIPELINE_ADDRESS='" + e.address +
                                    "': expected an address of this host in numbers, as 10.0.0.1"};
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "files/new_file.h"
-#include "runtime/delay.h"
+#include "runtime/process/delay.h"
 #include "runtime/run.h"
 #include "runtime/run_trace.h"
 
@@ -18,7 +18,7 @@ using core::StatusCode;
 constexpr const char* kTrace = "RIPELINE_TRACE";
 constexpr const char* kDelay = "RIPELINE_DELAY";
 
-std::string variable(const char* name) {
+std::string text_of_variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? "" : text;
 }
@@ -31,13 +31,13 @@ Status after(const char* name, const Status& status) {
 }  // namespace
 
 Instruments instruments_of_environment() {
-  return {.trace = variable(kTrace), .delay = variable(kDelay)};
+  return {.trace = text_of_variable(kTrace), .delay = text_of_variable(kDelay)};
 }
 
 Status check(const Instruments& instruments,
              const std::vector<const core::ProgramFacts*>& programs) {
-  DelayPlan plan;
-  Status status = DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
+  process::DelayPlan plan;
+  Status status = process::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
   if (status.ok()) status = plan.check_ops(programs);
   if (!status.ok()) return status;
   return instruments.trace.empty() ? Status() : files::NewFile(instruments.trace).status();
@@ -52,16 +52,17 @@ Status check_instruments_of_environment(const core::ProgramFacts& facts) {
 }
 
 Status install(const Instruments& instruments, const core::ProgramFacts& facts, Run& run,
-               RankOptions& options, BeforeTask& before_task) {
-  DelayPlan plan;
-  if (Status s = DelayPlan::parse(instruments.delay, instruments.delay_seed, plan); !s.ok()) {
+               process::RankOptions& options, BeforeTask& before_task) {
+  process::DelayPlan plan;
+  if (Status s = process::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
+      !s.ok()) {
     return s;
   }
   if (!plan.empty()) {
     if (options.due) {
       return {StatusCode::invalid, std::string(kDelay) + ": the program has delays of its own"};
     }
-    options.due = due_of(plan, facts);
+    options.due = process::due_of(plan, facts);
     before_task = [plan, &facts, next = std::move(before_task)](const TaskInfo& task) {
       std::this_thread::sleep_for(plan.compute(facts, task.step, task.task));
       if (next) next(task);

@@ -2,12 +2,12 @@
 // of its ranks says.
 //
 //   RIPELINE_TRACE=FILE   one trace of what ran when, written as runtime/run_trace.h has it
-//   RIPELINE_DELAY=SPEC   delays of runtime/delay.h
+//   RIPELINE_DELAY=SPEC   delays of runtime/process/delay.h
 //
 // A TorchTrainer takes them by itself. A program with Workers of its own puts them into one, before
 // it makes its engine and the worker:
 //
-//   RankOptions options;
+//   process::RankOptions options;
 //   BeforeTask before_task;
 //   status = install(instruments_of_environment(), arbiter->facts(), run, options, before_task);
 //   ...
@@ -23,7 +23,7 @@
 #include "core/facts.h"
 #include "core/status.h"
 #include "runtime/engine.h"
-#include "runtime/rank.h"
+#include "runtime/process/rank.h"
 
 namespace ripeline::runtime {
 
@@ -49,6 +49,6 @@ core::Status check_instruments_of_environment(const core::ProgramFacts& facts);
 // `options` have one or injected delays. That an op of SPEC is none of the program's is for check()
 // to say: the delays may be those of several programs. `facts` must outlive the worker.
 core::Status install(const Instruments& instruments, const core::ProgramFacts& facts, Run& run,
-                     RankOptions& options, BeforeTask& before_task);
+                     process::RankOptions& options, BeforeTask& before_task);
 
 }  // namespace ripeline::runtime

@@ -3,7 +3,7 @@
 // A small head, which is copied, and parts, which say where they are and are kept by whoever holds
 // their keeper: a tensor's storage, a buffer of a pool. Copies of a payload share its parts, and so
 // may ranks that are threads of one process; hence nobody writes to a part once it is sent. Where
-// the parts of a message that arrives are put is a Place's business (runtime/place.h).
+// the parts of a message that arrives are put is a Place's business (runtime/network/place.h).
 //
 // Plain values. A keeper may end in any thread.
 #pragma once

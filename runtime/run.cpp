@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/call_guard.h"
 #include "runtime/run_trace.h"
 #include "runtime/termination.h"
+#include "runtime/watchdog/call_guard.h"
 #include "trace/parts.h"
 
 namespace ripeline::runtime {
@@ -122,11 +122,11 @@ Status Run::run_beside(std::function<Status()> work) {
 
 void Run::guard_calls() {
   if (guard_ != nullptr) return;
-  guard_ = std::make_unique<CallGuard>(process_.layout().name(self()),
-                                       CallGuard::Limits{.call = options_.limits.stall});
+  guard_ = std::make_unique<watchdog::CallGuard>(
+      process_.layout().name(self()), watchdog::CallGuard::Limits{.call = options_.limits.stall});
 }
 
-Status Run::run_step(Rank& rank, TaskEngine& engine) {
+Status Run::run_step(process::Rank& rank, TaskEngine& engine) {
   process_.attach(rank, now());
   Status status = run_until(&engine, [&rank] { return rank.step_done(); });
   process_.detach();
@@ -149,7 +149,7 @@ Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
 }
 
 void Run::send() {
-  for (Outgoing& out : actions_.sends) {
+  for (process::Outgoing& out : actions_.sends) {
     Status s = transport_.send(out.to, out.envelope, std::move(out.payload));
     if (!s.ok()) process_.fail(std::move(s), now());
   }
@@ -158,7 +158,7 @@ void Run::send() {
 bool Run::carry_out(TaskEngine* engine) {
   send();
   if (engine == nullptr) return false;
-  for (Actions::Start& start : actions_.starts) {
+  for (process::Actions::Start& start : actions_.starts) {
     if (start.with) {
       engine->start_pair(std::move(start.call), std::move(*start.with));
     } else {

@@ -26,20 +26,23 @@
 #include <vector>
 
 #include "runtime/clock.h"
-#include "runtime/process.h"
-#include "runtime/transport/transport.h"
+#include "runtime/process/process.h"
+#include "runtime/transport.h"
 #include "trace/about.h"
+
+namespace ripeline::runtime::watchdog {
+class CallGuard;
+}
 
 namespace ripeline::runtime {
 
-class CallGuard;
 class RunTrace;
 class Termination;
 
 struct RunOptions {
   // The layout of the processes; nothing: each process is a rank.
   std::optional<core::Layout> layout = std::nullopt;
-  FaultLimits limits = {};
+  process::FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; null: the host's
   // Borrowed: the run fails when the process is told to end. Null: the program sees to that.
   Termination* termination = nullptr;
@@ -75,7 +78,7 @@ class Run {
 
   // From now on, until the run's end, the process ends when this thread, or one that runs tasks of
   // an engine that is made in it, does not come out of a call into a driver for as long as nothing
-  // may happen (runtime/call_guard.h). For ranks that use a GPU; a second time: nothing.
+  // may happen (runtime/watchdog/call_guard.h). For ranks that use a GPU; a second time: nothing.
   void guard_calls();
 
   // Begins a trace of this process's rank (runtime/instruments.h), which the run has until its end:
@@ -86,7 +89,7 @@ class Run {
   [[nodiscard]] RunTrace* trace() { return trace_.get(); }
 
   // A step of the rank, which has begun it, on the engine: a Worker's business.
-  core::Status run_step(Rank& rank, TaskEngine& engine);
+  core::Status run_step(process::Rank& rank, TaskEngine& engine);
   // Makes the loop ask its engine. From any thread.
   void wake() { transport_.wake(); }
   // On the host's monotonic clock.
@@ -109,13 +112,13 @@ class Run {
 
   Transport& transport_;
   RunOptions options_;
-  Process process_;
-  Actions actions_;
+  process::Process process_;
+  process::Actions actions_;
   Ended ended_;
   std::vector<Delivery> deliveries_;
-  core::Time next_look_{0};           // after the peers
-  std::unique_ptr<CallGuard> guard_;  // null: nothing is guarded
-  std::unique_ptr<RunTrace> trace_;   // null: none
+  core::Time next_look_{0};                     // after the peers
+  std::unique_ptr<watchdog::CallGuard> guard_;  // null: nothing is guarded
+  std::unique_ptr<RunTrace> trace_;             // null: none
   bool is_finished_ = false;
 };
 

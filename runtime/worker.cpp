@@ -8,13 +8,13 @@ namespace ripeline::runtime {
 
 using core::Status;
 
-Worker::Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, RankOptions options)
+Worker::Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, process::RankOptions options)
     : run_(run),
       engine_(engine),
       record_(options.trace),
       rank_(arbiter, run.layout(), run.self(), std::move(options)) {}
 
-Status Worker::step(std::int64_t step, int microbatches, StepReport& report) {
+Status Worker::step(std::int64_t step, int microbatches, process::StepReport& report) {
   RunTrace* const trace = run_.trace();
   if (trace != nullptr && trace->record() == record_) {
     if (Status s = trace->begin_step(rank_.facts(), microbatches, run_); !s.ok()) {

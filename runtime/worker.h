@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "runtime/engine.h"
-#include "runtime/rank.h"
+#include "runtime/process/rank.h"
 #include "runtime/run.h"
 
 namespace ripeline::runtime {
@@ -18,20 +18,20 @@ class Worker {
  public:
   // All are borrowed and must outlive the worker. The arbiter is of the rank that the run's layout
   // gives this process.
-  Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, RankOptions options = {});
+  Worker(core::Arbiter& arbiter, Run& run, TaskEngine& engine, process::RankOptions options = {});
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   // One step of training: every task of this rank once.
-  core::Status step(std::int64_t step, int microbatches, StepReport& report);
+  core::Status step(std::int64_t step, int microbatches, process::StepReport& report);
 
-  [[nodiscard]] const Rank& rank() const { return rank_; }
+  [[nodiscard]] const process::Rank& rank() const { return rank_; }
 
  private:
   Run& run_;
   TaskEngine& engine_;
   const trace::Record* record_;  // or null
-  Rank rank_;
+  process::Rank rank_;
 };
 
 }  // namespace ripeline::runtime

@@ -1,8 +1,8 @@
-// Agenda: what happens when, on a virtual clock.
+// Agenda: the coming events on a virtual clock, by their times.
 //
-// Events come out by time, those of one time in the order in which they were put in: runs are
-// deterministic. Most delays of a run are the same few, so that the events of one delay come in the
-// order of their times: a delay takes a queue that is empty, and only when there is none the heap.
+// Events come out by time, and at equal times in the order in which they were put in, so runs are
+// deterministic. Most events of a run have one of a few delays, and those of one delay are put in
+// in the order of their times. So each delay takes an empty queue, or the heap if none is empty.
 // Memory grows to the most events that are due at once, then stays. One thread.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace ripeline::simulate {
 struct AgendaEvent {
   enum class Kind : std::uint8_t { finished, arrived, announced, granted, noticed, wake };
   core::Time at{0};
-  std::uint64_t number = 0;  // in the order of putting in
+  std::uint64_t number = 0;  // counts events as they are put in
   core::Time sent{0};        // when it was put in
   std::int32_t what = -1;    // a lane or an edge; for `wake`, a rank
   std::int32_t microbatch = -1;
@@ -39,9 +39,9 @@ class Agenda {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
   }
 
-  // At `now` + `delay`, which is 0 or more; `now` never goes back. Field by field, not as a
-  // AgendaEvent: they stay in registers, and a value that is written in small parts and read in
-  // large ones stalls.
+  // Puts an event at `now` + `delay`. The delay is at least 0, and `now` never decreases. Takes
+  // single fields, not an AgendaEvent: they stay in registers, while a value that is written in
+  // small parts and read in large ones stalls the processor.
   void put(core::Time now, core::Time delay, AgendaEvent::Kind kind, std::int32_t what,
            std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
     const core::Time at = now + delay;
@@ -61,7 +61,7 @@ class Agenda {
     heads_[place] = when;
     if (when < heads_[next_]) next_ = place;
   }
-  // The next one; there must be one.
+  // Takes the next event; there must be one.
   [[nodiscard]] AgendaEvent take() {
     ++taken_;
     if (next_ == kHeap) return take_from_heap();
@@ -76,12 +76,12 @@ class Agenda {
   void clear();
 
  private:
-  // The time, and below it the number: compared at once.
+  // The time in the high bits and the number in the low bits, compared as one value.
   __extension__ using When = unsigned __int128;
   static constexpr When kNever = static_cast<When>(core::Time::max().count()) << 64U |
                                  std::numeric_limits<std::uint64_t>::max();
   static constexpr std::size_t kQueues = 6;
-  static constexpr std::size_t kHeap = kQueues;  // as a place
+  static constexpr std::size_t kHeap = kQueues;  // the heap's place, after the queues
 
   // A ring; its size is a power of two, or 0.
   struct Queue {
@@ -106,7 +106,7 @@ class Agenda {
     }
   };
 
-  // The queue of this delay, else an empty one, else the heap.
+  // The place of the queue for this delay, else of an empty queue, else of the heap.
   [[nodiscard]] std::size_t queue_for(core::Time delay) {
     for (std::size_t i = 0; i < used_; ++i) {
       if (delays_[i] == delay) return i;
@@ -126,9 +126,9 @@ class Agenda {
     }
   }
 
-  std::size_t next_ = kHeap;             // the place that has the next one
-  std::array<When, kQueues + 1> heads_;  // when the first of each place comes
-  std::size_t used_ = 0;                 // queues from here on never had anything
+  std::size_t next_ = kHeap;             // the place that has the next event
+  std::array<When, kQueues + 1> heads_;  // per place: when its first event comes
+  std::size_t used_ = 0;                 // queues from this one on were never used
   std::array<core::Time, kQueues> delays_{};
   std::array<Queue, kQueues> queues_;
   std::vector<AgendaEvent> heap_;

@@ -1,9 +1,9 @@
-// IdleWatch: why a rank's engines are idle, while they are.
+// IdleWatch: finds why a rank's engines are idle, while they are idle.
 //
-// A diagnosis beside the run, of what core's parts say: ReadyRows which tasks have their needs met,
-// a Ledger whether there is room. An idle interval is cut where its cause changes. Only what lies
-// between an engine's first and last task counts. What lies between an event and the look() that
-// follows it, which is nothing on a virtual clock, is the host's. One thread; memory is taken by
+// It diagnoses a run from outside, with parts of core: ReadyRows tells which tasks have their needs
+// met, a Ledger whether there is room. An idle interval is cut where its cause changes. Only time
+// between an engine's first and last task counts. The time between an event and the look() that
+// follows it, which is 0 on a virtual clock, is the host's. One thread; memory is taken by
 // begin_step().
 #pragma once
 
@@ -23,10 +23,10 @@ class IdleWatch {
   IdleWatch(const core::ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
-  // `ended` is when its producer did; until `sent` it waited at its sender.
+  // `ended` is when the message's producer ended; until `sent` the message waited at its sender.
   void arrived(core::Message message, core::Time ended, core::Time sent);
   void finished(core::Task task, core::Time now);
-  // Ends the interval, which goes into `report` and, if there is one, the record.
+  // Ends the idle interval, which goes into `report` and, if that is not null, into `record`.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
                trace::Record* record);
   // Facts beyond needs and room that keep an engine idle.
@@ -34,11 +34,11 @@ class IdleWatch {
     bool hands_over = false;  // a rendezvous message
     bool holds = false;       // its arbiter holds it idle
     core::Task next;          // in a committed order the only task that may start; lane -1: none
-    // For a caller that looks back on a run: what the engine starts next. From when that might
-    // start, nothing kept it but the host. Lane -1: not known.
+    // For a caller that looks back on a run: the task that the engine starts next. Once that task
+    // could start, only the host kept it from starting. Lane -1: not known.
     core::Task starts = {};
   };
-  // The engine starts nothing now.
+  // Notes that the engine starts nothing now, and why.
   void look(core::Engine engine, core::Time now, const Kept& kept);
 
  private:
@@ -69,10 +69,10 @@ class IdleWatch {
   core::ReadyRows rows_;
   core::Ledger ledger_;
   std::array<WatchedEngine, core::kEngines> engines_;
-  std::array<int, core::kEngines> busy_{};  // tasks that run
+  std::array<int, core::kEngines> busy_{};  // the number of tasks that run
   std::array<std::array<bool, core::kEngines>, core::kEngines>
-      feeds_{};  // from, to: within the rank
-  // The message that arrived last, if it waited at its sender, and since the last look().
+      feeds_{};  // from engine, to engine: whether an edge within the rank leads there
+  // The message that arrived last, if that was after the last look() and it waited at its sender.
   bool last_waited_ = false;
   core::Time last_ended_{0};
   core::Time last_sent_{0};

@@ -24,7 +24,7 @@ struct Seen {
   What what = What::ended;
   core::Task task = {};
   core::Message message = {};
-  Time left{0};  // a message's: its producer's end; `sent` if it could not wait for its receiver
+  Time left{0};  // for a message: its producer's end, or `sent` if it never waits for its receiver
   Time sent{0};
 };
 
@@ -68,7 +68,7 @@ class Rank {
   trace::Record& record_;
   IdleWatch watch_;
   EngineReport report_;
-  std::array<std::vector<core::Task>, core::kEngines> starts_;  // in their order
+  std::array<std::vector<core::Task>, core::kEngines> starts_;  // tasks in the order of starts
   std::array<std::size_t, core::kEngines> started_{};           // how many of these have started
 };
 
@@ -86,14 +86,14 @@ class Step {
     seen.push_back({.at = e.end, .what = Seen::What::ended, .task = e.task});
   }
 
-  // After all tasks.
+  // To be called after all tasks were added.
   void add(const trace::MessageEvent& e) {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e.message.edge)];
     const auto ended = ends_.find(std::pair(edge.producer, e.message.microbatch));
     if (ended == ends_.end() || !facts_.crosses_ranks(e.message.edge)) return;
     if (!messages_.emplace(e.message.edge, e.message.microbatch).second) return;
     const int rank = facts_.lanes[static_cast<std::size_t>(edge.consumer)].rank;
-    // Where messages wait for nobody, what lies between is the sender's host.
+    // If a message cannot wait for its receiver, the sender's host causes the time before `sent`.
     const bool may_wait = edge.inbox >= 0 || edge.rendezvous;
     seen_[static_cast<std::size_t>(rank)].push_back({.at = e.arrived,
                                                      .what = Seen::What::arrived,

@@ -14,7 +14,7 @@ core::FollowedOrder followed_order(const spec::Program& program, const core::Pro
   if (tasks.ok()) {
     order.reset(facts.lanes_of(rank), tasks.value());
   } else {
-    order.reset(facts.lanes_of(rank));  // a hint may be bad: then nothing is next
+    order.reset(facts.lanes_of(rank));  // a hint may follow a bad order: then no task is next
   }
   return order;
 }
@@ -76,7 +76,7 @@ void InterpretedArbiter::arrive(core::Message message) {
                           .edge = message.edge});
 }
 
-// For the machine it arrives where its consumer is.
+// In the machine, a message that was taken has arrived at its consumer.
 void InterpretedArbiter::on_taken(core::Message message, core::Time /*now*/) { arrive(message); }
 
 core::Task InterpretedArbiter::next_in_order(core::Engine engine) const {

@@ -1,6 +1,6 @@
 // InterpretedArbiter: core's arbiter interface, answered by spec/machine.h itself.
 //
-// Slow and plainly right: what the generated arbiter must agree with, and what runs programs that
+// It is slow and plainly right: generated arbiters must agree with it, and it can run programs that
 // were never compiled.
 #pragma once
 
@@ -36,9 +36,9 @@ class InterpretedArbiter final : public core::Arbiter {
   void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
-  // The machine's state: this rank's part of it is true, the rest is as at the start.
+  // The machine's state: only this rank's part is current, the rest is as at the start.
   [[nodiscard]] const spec::Machine::State& state() const { return state_; }
-  // All that the current step has changed.
+  // All state that the current step has changed.
   struct Moment {
     spec::Machine::State state;
     std::optional<core::Patience> patience;

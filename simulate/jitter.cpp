@@ -12,7 +12,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// One for each thing that is drawn, so that switching one on changes no other.
+// A stream for each kind of draw, so that switching one on does not change the others.
 enum class Stream : std::uint64_t {
   sleeps = 1,
   sleep_length,
@@ -26,7 +26,7 @@ enum class Stream : std::uint64_t {
   estimate,
 };
 
-// In [0, 1).
+// A uniform draw from [0, 1).
 double uniform(Stream stream, const Drawn& drawn, std::uint64_t extra = 0) {
   const std::uint64_t bits = core::draw_bits(
       drawn.seed, {static_cast<std::uint64_t>(stream), drawn.what, drawn.microbatch, extra});
@@ -39,7 +39,7 @@ double normal(Stream stream, const Drawn& drawn) {
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
-// A lognormal factor of mean 1; `sigma` is that of its logarithm.
+// A lognormal factor of mean 1; `sigma` is the standard deviation of its logarithm.
 double lognormal(Stream stream, const Drawn& drawn, double sigma) {
   return std::exp(sigma * normal(stream, drawn) - sigma * sigma / 2);
 }

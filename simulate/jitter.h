@@ -1,9 +1,9 @@
-// Jitter: what makes the times of a run vary, and by how much.
+// Jitter: the sources of variation of a run's times, and their sizes.
 //
-// Every draw is a function of the seed and of what it is drawn for: a task by its op's name, its
-// stage and its input, a message by its two ends and its input. Neither time nor the order of
-// events enters, so that programs that are compared meet the same numbers (common random numbers),
-// also if their lanes, placements and dispatches differ. SPEC is a comma-separated list;
+// Every draw is a function of the seed and of its subject: a task is known by its op's name, its
+// stage and its input, a message by its two ends and its input. Draws depend neither on time nor on
+// the order of events, so programs that are compared get the same numbers (common random numbers),
+// even if their lanes, placements and dispatches differ. SPEC is a comma-separated list;
 // docs/simulate.md has the table. Values; shared freely.
 #pragma once
 
@@ -30,13 +30,13 @@ struct Jitter {
   double input = 0;            // microbatches: a lognormal factor of mean 1; sigma of its log
   double estimate = 0;         // known costs of inputs: off by such a factor; sigma of its log
   std::map<int, double> slow;  // rank: times this
-  double tail_share = 0;       // messages: this share comes late,
-  double tail = 0;             // by this many units
+  double tail_share = 0;       // messages: the share that comes late,
+  double tail = 0;             // by so many units
   double exponential = 0;      // messages: an exponential delay of this mean, in units
   bool fifo = false;           // messages of an edge keep their order
   std::string text = {};       // SPEC, as it was parsed
 
-  // `J1`, `uniform=0.3,tails=2:20,fifo`. Fails by status with what was expected where.
+  // Parses SPEC: `J1`, `uniform=0.3,tails=2:20,fifo`. A failure says what was expected, and where.
   static core::Status parse(std::string_view spec, Jitter& jitter);
   // Whether anything is drawn.
   [[nodiscard]] bool draws() const;
@@ -62,7 +62,7 @@ struct Drawn {
 // The known cost of the microbatch, divided by its real cost.
 [[nodiscard]] double estimate_factor(const Jitter& jitter, std::uint64_t seed,
                                      std::uint64_t microbatch);
-// Lognormal of mean 1, as measured spreads are drawn.
+// A lognormal factor of mean 1, by which measured spreads are drawn.
 [[nodiscard]] double spread_factor(double cv, const Drawn& drawn);
 // The extra time that a message takes, in units.
 [[nodiscard]] double message_delay(const Jitter& jitter, const Drawn& drawn);

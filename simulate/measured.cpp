@@ -39,7 +39,7 @@ std::pair<int, int> ranks_of(const core::ProgramFacts& facts, const core::EdgeFa
   return {at(facts.lanes, edge.producer).rank, at(facts.lanes, edge.consumer).rank};
 }
 
-// Leaves out the first ones; some must remain.
+// Leaves out the first steps; some must remain.
 Status skip(std::set<std::int64_t>& steps, std::int64_t first) {
   const auto found = static_cast<std::int64_t>(steps.size());
   if (found == 0) return {StatusCode::invalid, "no task ran in it"};
@@ -118,7 +118,7 @@ Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
     if (!steps.contains(e.step)) continue;
     const auto ranks = ranks_of(facts, at(facts.edges, e.message.edge));
     if (ranks.first == ranks.second) continue;
-    // Clocks of several hosts agree to half a round trip: a message may seem to arrive too early.
+    // Clocks of hosts differ by up to half a round trip: a message may seem to arrive too early.
     latency_[ranks].add(std::max(0.0, nanoseconds(e.sent, e.arrived)));
   }
   return {};

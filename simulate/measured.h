@@ -1,13 +1,13 @@
-// Measured: the profile that the traces of a run give (docs/formats.md, "Profiles").
+// Measured: a profile made from the traces of a run (docs/formats.md, "Profiles").
 //
-// Of each op at each stage it has the mean and the standard deviation of what its tasks took, from
-// start to end as the trace has them, and of each pair of ranks those of the time from when a
-// message left until it was handed over. What a trace cannot say is left out of the profile, and
-// `unknown` names it: costs of what never ran, and sizes of messages.
+// For each op at each stage it has the mean and standard deviation of the tasks' times, from start
+// to end as in the trace, and for each pair of ranks those of the time from when a message left
+// until it was handed over. Data that no trace has is left out of the profile and named in
+// `unknown`: costs of ops that never ran, and sizes of messages.
 //
-// Several traces are of one program and one unit: those of several runs, or parts of one. Traces of
-// PyTorch (trace/torch_trace.h) are of the ranks of one run, and have neither program nor messages;
-// their unit is a microsecond. The statistics are kept, not the traces. One thread.
+// Several traces must be of one program and one unit, from several runs or parts of one. Traces of
+// PyTorch (trace/torch_trace.h) must be of ranks of one run, and have neither program nor messages;
+// their unit is a microsecond. Only the statistics are kept, not the traces. One thread.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +27,23 @@ namespace ripeline::simulate {
 
 struct Measured {
   Profile profile;
-  std::vector<std::string> unknown = {};  // sentences for people
+  std::vector<std::string> unknown = {};  // sentences for people on what is missing
 };
 
 class Measurement {
  public:
   // Leaves out the first `skip_steps` of the file's steps, in which memory is first taken and
-  // kernels are loaded. Fails by status, and then takes nothing of the file: no step remains, a
-  // task ends before it starts, or the file is of another program or unit than those before.
+  // kernels are loaded. Fails by status, without using the file, if no step remains, a task ends
+  // before it starts, or the file is of another program or unit than those before.
   core::Status add(const trace::File& file, std::int64_t skip_steps);
-  // Likewise; the file does not go with those before if they have its rank, or no step of its own,
-  // or if the tasks of one ran on a GPU and those of the other did not.
+  // The same for PyTorch. Fails as well if an earlier trace has the same rank, if the traces have
+  // no step in common, or if tasks ran on a GPU in one trace and not in another.
   core::Status add(const trace::TorchTrace& trace, std::int64_t skip_steps);
-  // In the unit of the trace; where that has no name, one of it is a millisecond.
+  // The profile in the unit of the trace; a unit without a meaning counts as a millisecond.
   [[nodiscard]] Measured result() const;
 
  private:
-  // In nanoseconds; of one value the deviation is 0.
+  // Statistics of times in nanoseconds; the deviation of a single value is 0.
   struct Spread {
     std::int64_t count = 0;
     double mean = 0;
@@ -52,7 +52,7 @@ class Measurement {
     [[nodiscard]] double deviation() const;
   };
 
-  // The state for traces of PyTorch.
+  // The extra state for traces of PyTorch.
   struct Torch {
     int ranks = 0;  // in the run; 0: not known
     bool on_gpu = false;
@@ -60,13 +60,13 @@ class Measurement {
     std::optional<std::set<std::int64_t>> steps = std::nullopt;  // common to traces that mark them
   };
 
-  // Makes an entry for all that the program could run and send.
+  // Makes entries for all ops and links of the program, or of PyTorch's schedule.
   void begin(const trace::About& about);
   void begin(const trace::TorchTrace& trace);
   [[nodiscard]] std::vector<std::string> unknown_of_torch() const;
 
   bool begun_ = false;
-  std::optional<Torch> torch_;  // nothing: traces of Ripeline
+  std::optional<Torch> torch_;  // nothing: the traces are Ripeline's
   std::string program_;         // for people
   std::uint64_t hash_ = 0;
   trace::Unit unit_;

@@ -1,7 +1,7 @@
-// Overlap: when the tasks end that an engine runs, where two run beside each other.
+// Overlap: the ends of the tasks that an engine runs, if two may run beside each other.
 //
 // Alone a task takes its duration. Beside another, each takes Timing::slowdown() times as long, so
-// that its end moves when the other one starts; what is then said holds until the next start. One
+// a task's end moves when the other one starts; the ends are valid until the next start. One
 // thread; no memory is taken.
 #pragma once
 
@@ -18,13 +18,13 @@ class Overlap {
     core::Time end{0};
   };
 
-  // It runs less than two tasks. Alone the task takes `duration`.
+  // The engine must run fewer than two tasks. Alone the task takes `duration`.
   void start(core::Task task, core::Time duration, core::Time now, const Timing& timing);
-  // One that runs.
+  // The task must be running.
   void finish(core::Task task);
 
   [[nodiscard]] const std::array<Running, 2>& running() const { return running_; }
-  // From when on it runs nothing; the time of the last end if it does not.
+  // When the engine's last task ends; if none runs, when the last one ended.
   [[nodiscard]] core::Time busy_until() const { return busy_until_; }
 
  private:

@@ -26,7 +26,7 @@ std::string text_of(const json& row, const char* name) {
   return value;
 }
 
-// Not negative, and finite.
+// Reads a number that must be finite and not negative.
 double as_number(const json& value, const char* name) {
   const double found = value.is_number() ? value.get<double>() : -1;
   if (!std::isfinite(found) || found < 0 || found > 1e15) {
@@ -39,7 +39,7 @@ double number_or_0(const json& row, const char* name) {
   return row.contains(name) ? number(row, name) : 0;
 }
 
-std::optional<int> index(const json& row, const char* name) {
+std::optional<int> index_of(const json& row, const char* name) {
   if (!row.contains(name)) return std::nullopt;
   const json& value = row.at(name);
   const double found = value.is_number() ? value.get<double>() : -1;
@@ -83,12 +83,12 @@ Profile profile_of(const json& j) {
   Profile p;
   p.unit = *unit;
   each(j, "tasks", [&p](const json& row) {
-    p.tasks.push_back({text_of(row, "op"), index(row, "stage"), index(row, "microbatch"),
+    p.tasks.push_back({text_of(row, "op"), index_of(row, "stage"), index_of(row, "microbatch"),
                        number(row, "mean"), number_or_0(row, "spread")});
   });
   each(j, "links", [&p](const json& row) {
     if (!row.is_object()) throw std::runtime_error("it is not an object");
-    p.links.push_back({index(row, "from"), index(row, "to"), number_or_0(row, "latency"),
+    p.links.push_back({index_of(row, "from"), index_of(row, "to"), number_or_0(row, "latency"),
                        number_or_0(row, "spread"), number_or_0(row, "bytes_per_second")});
   });
   each(j, "messages", [&p](const json& row) {

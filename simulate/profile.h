@@ -1,7 +1,7 @@
 // Profile: what tasks and messages take, as measured or assumed; a JSON file (docs/formats.md).
 //
-// Of several entries that fit a task or a link, the one that says most about it counts; of two that
-// say as much, the later. Values; shared freely.
+// If several entries fit a task or a link, the most specific one counts; of two that are equally
+// specific, the later. Values; shared freely.
 #pragma once
 
 #include <optional>
@@ -30,24 +30,24 @@ struct Profile {
     double bytes_per_second = 0;  // 0: unlimited
   };
   struct Message {
-    std::string op;  // the producer's
+    std::string op;  // the producer's op
     double bytes = 0;
   };
   trace::Unit unit = {};
   std::vector<Task> tasks;
   std::vector<Link> links;
   std::vector<Message> messages;
-  std::vector<double> inputs;     // per microbatch: what `input` is in costs
+  std::vector<double> inputs;     // per microbatch: the value of `input` in costs
   std::optional<double> control;  // latency of announcements and grants, in the unit
 
   // The entry for an op at a stage for all microbatches; null: there is none.
   [[nodiscard]] const Task* find_task(const std::string& op, int stage) const;
-  // The same of an op of the program. A whole backward that was not measured takes what the two
-  // halves of one take at the stage, one after the other.
+  // The same for an op of the program. A whole backward that was not measured takes the sum of the
+  // times of the two halves of a backward at the stage.
   [[nodiscard]] std::optional<Task> find_task(const spec::Program& program, int op,
                                               int stage) const;
-  // The size of what an op of the program sends. A whole backward of which nothing is said sends
-  // what the half does that computes the gradient of the input. 0: nothing is said of either.
+  // The size of the messages of an op of the program. A whole backward without an entry sends what
+  // a half sends that computes the gradient of the input. 0: neither has an entry.
   [[nodiscard]] double bytes_of(const spec::Program& program, int op) const;
 
   static core::Status parse(const std::string& text, Profile& profile);

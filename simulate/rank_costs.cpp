@@ -35,13 +35,13 @@ Rational lowest(std::int64_t numerator, std::int64_t denominator) {
   return {numerator / common, denominator / common};
 }
 
-// Both are decimals, which are small enough.
+// The sum cannot overflow, since both numbers are decimals as decimal() reads them.
 Rational sum(const Rational& a, const Rational& b) {
   return lowest(a.numerator * b.denominator + b.numerator * a.denominator,
                 a.denominator * b.denominator);
 }
 
-// By name; nothing: it was not given.
+// The costs by name; nothing: not given.
 struct Given {
   std::optional<Rational> F, B, I, W;
   std::optional<Rational>* named(std::string_view name) {
@@ -52,7 +52,7 @@ struct Given {
   }
 };
 
-// nothing: `cost` over `tasks` / `microbatches` does not fit.
+// Divides `cost` by `tasks` / `microbatches`; nothing if that does not fit.
 std::optional<Rational> part(const Rational& cost, std::int64_t tasks, int microbatches) {
   const Rational each = lowest(microbatches, tasks);
   const Rational cross = lowest(cost.numerator, each.denominator);
@@ -65,7 +65,7 @@ std::optional<Rational> part(const Rational& cost, std::int64_t tasks, int micro
   return result;
 }
 
-// An op of this kind takes this, divided by the rank's tasks of these kinds.
+// The cost of an op of this kind, to be divided by the number of the rank's tasks that share it.
 struct Divided {
   OpKind kind;
   const Rational& cost;

@@ -16,7 +16,7 @@ using spec::Event;
 using spec::Machine;
 using spec::Program;
 
-// Permits everything, one task of one engine, or nothing.
+// An agreement that permits all tasks, one task of one engine, or none.
 class RestrictedAgreement final : public core::Agreement {
  public:
   void begin_step(int /*microbatches*/) override {}
@@ -29,7 +29,7 @@ class RestrictedAgreement final : public core::Agreement {
     return core::refused(core::Agreeing::Who::nobody, member, ballot, "the run decides");
   }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
-  // One task of it; nothing: everything.
+  // Allows one task of the engine; nothing: allows all tasks.
   void allow_engine(std::optional<core::Engine> engine) {
     engine_ = engine;
     spent_ = false;
@@ -107,7 +107,7 @@ class Replayer {
     return false;
   }
 
-  // It is announced or let go only now, so that it takes a slot when the run says.
+  // Announces the message or lets it go only now, so that it takes a slot when the run says so.
   bool take_slot(ReplayedRank& rank, core::Message message) {
     const spec::Edge& edge = at(program_.edges, message.edge);
     const bool own = edge.inbox >= 0 && at(program_.inboxes, edge.inbox).channel.empty();
@@ -129,7 +129,7 @@ class Replayer {
     return accepted(rank.executor.arrived(0, message, {}, ordinal));
   }
 
-  // Grants take no time: passes them on until there are no more.
+  // Passes grants on until there are no more, since they take no time.
   bool settle() {
     for (bool more = true; more;) {
       more = false;
@@ -148,7 +148,7 @@ class Replayer {
 
   bool accepted(const core::Status& status) { return status.ok() || differ(status.message()); }
 
-  // The tasks that an executor starts now; what it sends is noted.
+  // Appends the tasks that an executor starts now, and notes the messages that it sends.
   bool poll(ReplayedRank& rank, std::vector<core::Task>& started) {
     std::vector<core::Command> commands;
     if (!accepted(rank.executor.poll({}, commands))) return false;
@@ -236,10 +236,10 @@ class Replayer {
   const MakeArbiter& make_;
   Machine::Chooser chooser_;
   std::vector<std::unique_ptr<ReplayedRank>> ranks_;
-  int running_ = 0;         // tasks
-  std::size_t passed_ = 0;  // grants
+  int running_ = 0;         // how many tasks run
+  std::size_t passed_ = 0;  // how many grants were passed on
   std::vector<core::Command> sent_;
-  std::vector<core::Command> announced_;  // not passed on
+  std::vector<core::Command> announced_;  // announcements not yet passed on
   std::vector<core::Message> arrived_;
   Replay out_;
 };

@@ -23,7 +23,7 @@ double in_units(const ReportedRun& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);
 }
 
-// 12 rather than 12.0.
+// A time in units, written as 12 rather than 12.0 if it is whole.
 json number(const ReportedRun& r, Time time) {
   const std::int64_t unit = r.timing.unit().nanoseconds;
   if (time.count() % unit == 0) return time.count() / unit;
@@ -48,7 +48,7 @@ double utilisation(const RunReport& run) {
 
 struct Change {
   Time at;
-  std::int64_t by;  // below 0 first: what ends at an instant makes room at it
+  std::int64_t by;  // negative changes first: ends at an instant make room for its starts
   int rank;
 };
 
@@ -76,7 +76,7 @@ std::vector<std::int64_t> peaks_of_split(const ReportedRun& r, int resource) {
 
 Time idle_of(const EngineReport& engine, int cause) { return engine.idle[index(cause)]; }
 
-// The causes that any compute engine met.
+// The causes for which some compute engine was idle.
 std::vector<int> met_causes(const RunReport& run) {
   std::vector<int> met;
   for (int cause = 0; cause < kCauses; ++cause) {
@@ -114,7 +114,7 @@ std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::
   return text;
 }
 
-// The units of resources, where their names do not say it all.
+// The units of those resources whose names do not tell their units.
 std::string units_text(const Program& program) {
   std::string text;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {
@@ -126,7 +126,7 @@ std::string units_text(const Program& program) {
   return text;
 }
 
-// The engines beside compute, which the table leaves out.
+// The engines other than compute, which the table leaves out.
 std::string other_engines_text(const ReportedRun& r) {
   std::string text;
   for (int engine = 1; engine < core::kEngines; ++engine) {

@@ -18,15 +18,15 @@ struct ReportedRun {
   int microbatches;
   const Timing& timing;
   const RunReport& run;
-  const trace::Record& record;  // its tasks: for peaks of what is per stage, tasks and CSV
+  const trace::Record& record;  // its tasks give peaks of per-stage resources, and tasks for CSV
   trace::Source source = trace::Source::simulated;
 };
 
-// Per resource the most that each rank held at once, over all its pools of it.
+// Per resource, the most that each rank held at once over all its pools of the resource.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> peaks_by_rank(const ReportedRun& reported);
 
 [[nodiscard]] std::string report_text(const ReportedRun& reported);
-// The object of --format json (docs/formats.md); `tasks`: with every task.
+// The object of --format json (docs/formats.md); if `tasks`, with every task.
 [[nodiscard]] std::string report_json(const ReportedRun& reported, bool tasks);
 // A line for each task, after a line of names.
 [[nodiscard]] std::string tasks_csv(const ReportedRun& reported);

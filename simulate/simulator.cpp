@@ -33,8 +33,8 @@ struct Rank {
   core::Executor executor;
   std::unique_ptr<IdleWatch> watch;
   std::array<Overlap, core::kEngines> overlaps;  // used by programs with pairs
-  std::uint8_t engines = 0;                      // bits: those that its lanes use
-  bool touched = false;                          // something happened to it at this instant
+  std::uint8_t engines = 0;                      // a bit for each engine that its lanes use
+  bool touched = false;                          // whether an event reached it at this instant
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // All that happens at an instant, then what starts at it, until nothing more does.
+  // Handles all events of an instant, then the starts at it, and so on until nothing can start.
   Status go() {
     for (;;) {
       while (!agenda_.empty() && agenda_.next_time() == now_) {
@@ -126,7 +126,7 @@ class Simulator::Impl {
     }
   }
 
-  // Nothing is due but notices. They make nothing ready, and a rank that holds has a wake-up due.
+  // Whether only notices are due. They make no task ready, and a rank that holds has a wake-up due.
   [[nodiscard]] bool nothing_can_start() const {
     return agenda_.size() == notices_.size() - free_notices_.size();
   }
@@ -164,7 +164,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // It is the end of a task that has another end by now.
+  // Whether the event is an end of a task whose end has moved since.
   [[nodiscard]] bool has_moved(const AgendaEvent& h) const {
     return !facts_.pairs.empty() && ends_[index(h.what)].number != h.ordinal;
   }
@@ -205,7 +205,7 @@ class Simulator::Impl {
     return rank.executor.noticed(step_, notice, now_);
   }
 
-  // Carries out what the rank's links have due, so that others see it before they start anything.
+  // Carries out what the rank's links must do now, so that others see that before they start tasks.
   Status links(Rank& rank) {
     touch(rank);
     commands_.clear();
@@ -261,7 +261,7 @@ class Simulator::Impl {
         return agenda_.put(now_, std::max(Time{1}, command.until - now_), AgendaEvent::Kind::wake,
                            rank.id);
       case Command::Kind::ballot:
-        return;  // the members of a group run as one, which has nobody to tell
+        return;  // a group's members are simulated as one, which has nobody to tell
     }
   }
 
@@ -289,7 +289,7 @@ class Simulator::Impl {
     agenda_.put(now_, duration, AgendaEvent::Kind::finished, task.lane, task.microbatch);
   }
 
-  // Where it may run beside another: the other's end moves, too.
+  // Starts a task that may run beside another, whose end then moves, too.
   void start_beside(Rank& rank, core::Task task, Time duration, EngineReport& engine) {
     Overlap& overlap =
         rank.overlaps[static_cast<std::size_t>(facts_.lanes[index(task.lane)].engine)];
@@ -356,7 +356,7 @@ class Simulator::Impl {
 
   // The end of the task that a lane runs; used by programs with pairs.
   struct End {
-    std::int32_t number = 0;  // counts its ends in the agenda; the last one is valid
+    std::int32_t number = 0;  // counts the lane's ends in the agenda; only the last one is valid
     Time at{0};
     std::size_t recorded = 0;  // its place in the record
   };
@@ -364,13 +364,13 @@ class Simulator::Impl {
   const core::ProgramFacts& facts_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<int> way_of_;  // per edge: the way from its rank to the other's
-  std::vector<Time> free_;   // per way: from when on it is
+  std::vector<Time> free_;   // per way: from when on it is free
   std::vector<Time> last_;   // per edge: the last arrival, if links are fifo
-  std::vector<Time> ended_;  // per lane and microbatch, for the causes
+  std::vector<Time> ended_;  // per lane and microbatch: the task's end, for the causes
   std::vector<End> ends_;    // per lane
   std::int64_t step_ = 0;
 
-  const Timing* timing_ = nullptr;  // the current run's, as are all that follow
+  const Timing* timing_ = nullptr;  // the current run's, as are all members below
   const RunOptions* options_ = nullptr;
   int microbatches_ = 0;
   Time now_{0};

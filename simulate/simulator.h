@@ -1,15 +1,15 @@
 // Simulator: core's executors on a virtual clock, all ranks in one process.
 //
-// It carries out what the executors command and reports what that causes, at the times that a
-// Timing gives; which task starts when is theirs and their arbiters', so that a simulated run is a
-// run. All that happens at one instant is reported before anything starts at it. The same program,
-// timing and options give the same run, byte by byte.
+// It carries out the executors' commands, and reports their effects to the executors at the times
+// that a Timing gives. The executors and their arbiters alone decide which task starts when, so a
+// simulated run is a run. All events of an instant are reported before any task starts at it. The
+// same program, timing and options give the same run, byte by byte.
 //
 //   Simulator simulator(facts, make_arbiter);
 //   const RunReport run = simulator.run(microbatches, timing, {.record = &record});
 //
 // An arbiter may be generated or interpreted. One thread. Memory is taken before the first task
-// starts, but for the agenda's and the record's growth.
+// starts, except for the growth of the agenda and the record.
 #pragma once
 
 #include <array>
@@ -33,17 +33,17 @@ struct EngineReport {
   core::Time first{0};  // the start of its first task
   core::Time last{0};   // the end of its last
   core::Time busy{0};
-  // Between `first` and `last`, by trace::Cause; with RunOptions::causes.
+  // The idle time between `first` and `last`, by trace::Cause; only with RunOptions::causes.
   std::array<core::Time, kCauses> idle{};
 };
 
 struct RunReport {
-  core::Status status;  // a breach, or a refusal; ok when stuck
+  core::Status status;  // a breach of the rules, or a refusal; ok when stuck
   bool stuck = false;
   std::string waiting;  // if stuck: who waits for what
   core::Time makespan{0};
   core::Time span{0};  // the largest of a rank's last end - its first start
-  core::Time work{0};  // busy time of the compute engine that works longest
+  core::Time work{0};  // the longest busy time of a compute engine
   std::int64_t tasks = 0;
   std::int64_t messages = 0;
   std::int64_t controls = 0;  // announcements and grants
@@ -52,13 +52,13 @@ struct RunReport {
   std::vector<std::int64_t> peaks;  // per pool
 
   [[nodiscard]] core::Time bubble() const { return span - work; }
-  // makespan, span, work and tasks, from `ranks`.
+  // Computes makespan, span, work and tasks from `ranks`.
   void add_up();
 };
 
 struct RunOptions {
   trace::Record* record = nullptr;  // borrowed; null: none
-  bool causes = false;              // report why engines are idle, also in the record
+  bool causes = false;              // whether to find why engines are idle, also for the record
 };
 
 class Simulator {
@@ -71,7 +71,7 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  // One step. Any number of runs; after one that did not end well each gives its failure.
+  // Runs one step. May be called again; after a run that failed, each call gives that failure.
   [[nodiscard]] RunReport run(int microbatches, const Timing& timing, const RunOptions& options);
 
  private:

@@ -1,7 +1,7 @@
 // TableArbiter: core's arbiter for a program that was never compiled.
 //
-// The rules of a generated header, evaluated from the elaborated program: room by the facts' uses,
-// orders by spec's expansion, values of priorities by its expressions.
+// It evaluates the rules of a generated header from the elaborated program: room by the facts'
+// uses, orders by spec's expansion, priorities by the program's expressions.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace ripeline::simulate {
 
-// core/rules.h says what these are. Program and facts are borrowed and must outlive it.
+// The rules that core/rules.h describes. Program and facts are borrowed and must outlive it.
 class ProgramRules : public core::FreeRules {
  public:
   ProgramRules(const spec::Program& program, const core::ProgramFacts& facts, int rank);
@@ -35,7 +35,7 @@ class ProgramRules : public core::FreeRules {
   void release(core::LaneId lane, std::int64_t* held) const {
     for (const Use& use : uses_of(lane)) held[use.pool] -= use.releases;
   }
-  // The rank's pools alone: there may be ten thousand ranks.
+  // Counts only the rank's own pools, since there may be ten thousand ranks.
   [[nodiscard]] std::size_t counted(const core::ProgramFacts& /*facts*/) const {
     return pools_.size();
   }
@@ -52,10 +52,10 @@ class ProgramRules : public core::FreeRules {
 
  private:
   struct Use {
-    int pool;  // place
+    int pool;  // its place in pools_
     std::int64_t acquires;
     std::int64_t releases;
-    std::int64_t most;  // may be held before a start
+    std::int64_t most;  // the most that may be held before a start
   };
   struct Uses {
     std::uint32_t first;

@@ -18,7 +18,7 @@ using core::Status;
 using core::StatusCode;
 using spec::Program;
 
-// Measured bytes: executors, the record of a run and its readers.
+// The measured bytes of executors, the record of a run and its readers.
 constexpr spec::KeptBytes kKeptOfRun{.task = 100, .message = 60, .microbatch = 30};
 
 std::uint64_t task_key(const Program& program, int lane) {
@@ -107,7 +107,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   return {};
 }
 
-// The clock counts nanoseconds in 64 bits: all that happens one after the other must fit.
+// The clock counts nanoseconds in 64 bits, into which all times one after the other must fit.
 Status Timing::check_lengths(const Program& program, int microbatches) const {
   constexpr double kMost = 4e18;
   const double each = kMost / static_cast<double>(unit_.nanoseconds) /
@@ -117,7 +117,7 @@ Status Timing::check_lengths(const Program& program, int microbatches) const {
             fmt::format("{} takes {:g} {}, and a run of so many tasks can count to {:g} for each",
                         what, units, unit_.name, each)};
   };
-  const auto fits = [&](double units) { return units >= 0 && units <= each; };  // false of nan
+  const auto fits = [&](double units) { return units >= 0 && units <= each; };  // false for NaN
   const double input =
       std::max(1.0, inputs_.empty() ? 1 : *std::max_element(inputs_.begin(), inputs_.end()));
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -155,7 +155,7 @@ void Timing::set_slowdowns(const Program& program) {
   }
 }
 
-// A pair that saves a part of the program's costs saves the same part of other costs.
+// If a pair saves a part of the program's costs, it saves the same part of a rank's costs.
 double Timing::slowdown_of(const Program& program, int lane, int other) const {
   const double slowdown = program.slowdown(lane, other);
   if (!options_.rank_costs) return slowdown;
@@ -166,7 +166,7 @@ double Timing::slowdown_of(const Program& program, int lane, int other) const {
   return slowdown * alone / apart * (mean + at(lanes_, other).mean) / mean;
 }
 
-// By what an input takes in all, as far as it is known.
+// Sorts the inputs into the program's order, by the known costs of all their tasks.
 void Timing::set_order(const Program& program, int microbatches) {
   for (int m = 0; m < microbatches; ++m) order_.push_back(m);
   if (program.inputs == spec::InputOrder::natural) return;
@@ -182,7 +182,7 @@ void Timing::set_order(const Program& program, int microbatches) {
   order_ = core::input_order(core::InputOrder::pyramid, costs);
 }
 
-// Sets the costs that are known before a step: an input's length is known, all else is drawn.
+// Sets the costs that are known before a step: lengths of inputs are known, other draws are not.
 void Timing::set_costs(int microbatches) {
   for (const Lane& lane : lanes_) {
     const auto id = static_cast<core::LaneId>(costs_.tasks.size());
@@ -224,8 +224,8 @@ Status Timing::set_lanes(const Program& program, int microbatches) {
   return {};
 }
 
-// Sets the lane's means to the program's costs. Microbatches that are not of its share are left at
-// 0, unless the order of the inputs may bring them there.
+// Sets the lane's means to the program's costs. The means of microbatches outside the lane's share
+// stay 0, unless the order of the inputs may bring these inputs into the share.
 Status Timing::set_means(const Program& program, int id, const spec::Cost& cost, int microbatches) {
   Lane& lane = lanes_[index(id)];
   lane.mean = cost.each.value();
@@ -277,7 +277,7 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
       lane.means[index(*task.microbatch)] = task.mean;
     }
     lane.measured = usual.has_value() || of_microbatches;
-    // Inputs without an entry of their own have the mean of all.
+    // Inputs without an entry of their own get the mean of all.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
   draws_ = draws_ || lane.cv > 0;

@@ -1,9 +1,9 @@
-// Timing: what each task and each message of a run takes.
+// Timing: how long each task and each message of a run takes.
 //
 // Means come from the program's costs, costs of a rank, a profile, or flags; jitter and spreads are
-// drawn as simulate/jitter.h says. The simulator asks it, and so may whoever runs tasks that only
-// take their time. Times are exact nanoseconds: a duration of 1 is `unit().nanoseconds`, and what
-// is not a whole number of them is rounded. Immutable once made; shared freely.
+// drawn as simulate/jitter.h says. The simulator uses it, and so does a runtime whose tasks only
+// take their time. Times are exact nanoseconds: a duration of 1 is `unit().nanoseconds`, and times
+// are rounded to whole nanoseconds. Immutable once made; shared freely.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace ripeline::simulate {
 
-// The unit of costs where the program alone gives them: 1 is a millisecond on the trace's clock,
-// and has no meaning beyond that.
+// The unit of costs that the program alone gives: 1 is a millisecond on the trace's clock, and has
+// no meaning beyond that.
 [[nodiscard]] trace::Unit plain_unit();
 
 struct TimingOptions {
@@ -40,19 +40,19 @@ struct TimingOptions {
   std::optional<double> notice;   // notices; nothing: as long as announcements
   Jitter jitter;
   std::uint64_t seed = 1;
-  // How long a duration of 1 is on the run's clock, in nanoseconds, whatever its unit: a run in
-  // slow motion. Nothing: as long as the unit.
+  // How long a duration of 1 is on the run's clock, in nanoseconds, whatever the unit, so that a
+  // run can be in slow motion. Nothing: as long as the unit.
   std::optional<std::int64_t> clock;
 };
 
-// The same without what is drawn: all takes its mean.
+// The same options without random draws: every task and message takes its mean.
 [[nodiscard]] TimingOptions means_of(TimingOptions options);
 
 class Timing {
  public:
-  // Fails by status: a step that takes too much memory (spec/footprint.h), a profile in another
-  // unit than the one wished, an op or input that it lacks, costs of tasks from a profile and for a
-  // rank, a cost without a value. The program is read only here.
+  // Fails by status if a step takes too much memory (spec/footprint.h), the profile is in another
+  // unit than the one wished or lacks an op or input, costs of tasks are given both by a profile
+  // and for a rank, or a cost has no value. The program is read only here.
   static core::Status make(const spec::Program& program, int microbatches,
                            const TimingOptions& options, Timing& timing);
 
@@ -60,9 +60,9 @@ class Timing {
   // Whether the seed matters.
   [[nodiscard]] bool draws() const { return draws_; }
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
-  // For people: where times come from.
+  // A text for people on where the times come from.
   [[nodiscard]] std::string text() const;
-  // For people: where a profile with costs of tasks is not one of this program's stages. Sentences.
+  // Sentences for people on where a profile with costs of tasks does not fit the program's stages.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   [[nodiscard]] core::Time mean(core::Task task) const;
@@ -70,24 +70,24 @@ class Timing {
     const Lane& lane = lanes_[static_cast<std::size_t>(task.lane)];
     return is_fixed(lane) ? lane.fixed : varying_task(task);
   }
-  // How many times as long a task of `lane` takes while it runs beside one of `other`, a pair.
+  // The factor by which a task of `lane` takes longer beside one of `other`; the two are a pair.
   [[nodiscard]] double slowdown(core::LaneId lane, core::LaneId other) const {
     return slowdowns_.at({lane, other});
   }
-  // From the moment at which a message leaves until it arrives, transfer() aside.
+  // The time from when a message leaves until it arrives, without transfer().
   [[nodiscard]] core::Time latency(core::Message message) const {
     return draws_ ? drawn_latency(message) : edges_[static_cast<std::size_t>(message.edge)].fixed;
   }
-  // How long the message keeps the way from its rank to the other's to itself.
+  // How long the message occupies the link from its rank to the receiver's.
   [[nodiscard]] core::Time transfer(core::Message message) const {
     return edges_[static_cast<std::size_t>(message.edge)].transfer;
   }
   // The time that an announcement or a grant takes.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
-  // The time of a ballot among a rank's members: that of an announcement, by the options alone.
+  // The time of a ballot among a rank's members: that of an announcement, from the options alone.
   [[nodiscard]] core::Time ballot() const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
-  // The input that the microbatch is; what is drawn is drawn for inputs.
+  // The input that runs as this microbatch; draws are for inputs, not for microbatches.
   [[nodiscard]] int input(int microbatch) const {
     return order_[static_cast<std::size_t>(microbatch)];
   }
@@ -102,11 +102,11 @@ class Timing {
     double cv = 0;
     double slow = 1;  // its rank's factor
     bool once = false;
-    bool measured = false;  // the profile has its cost
+    bool measured = false;  // whether the profile has its cost
     spec::Share share;
     std::uint64_t what = 0;
     std::vector<double> means;  // per input; empty: all the same
-    core::Time fixed{0};        // without anything drawn
+    core::Time fixed{0};        // the time without draws
   };
   struct Edge {
     core::LaneId producer = -1;
@@ -130,11 +130,11 @@ class Timing {
   void set_costs(int microbatches);
   void set_order(const spec::Program& program, int microbatches);
   [[nodiscard]] std::size_t input_of(core::Task task) const;
-  // The factor of a microbatch's tasks; a task that runs once is of none.
+  // The factor of an input's tasks; a task that runs once belongs to no input.
   [[nodiscard]] double factor_of(const Lane& lane, std::size_t input) const {
     return lane.once ? 1 : inputs_[input];
   }
-  // Every task of the lane takes as long.
+  // Whether all tasks of the lane take the same time.
   [[nodiscard]] bool is_fixed(const Lane& lane) const {
     return !draws_ && !has_inputs_ && lane.means.empty();
   }
@@ -146,10 +146,10 @@ class Timing {
   trace::Unit unit_ = plain_unit();
   bool draws_ = false;
   double sleep_base_ = 0;  // in the unit
-  double slower_ = 1;      // than the unit: the clock
+  double slower_ = 1;      // how much slower the clock is than the unit
   bool has_inputs_ = false;
-  std::vector<double> inputs_;       // per input: what `input` is
-  std::vector<double> known_;        // per input: what it is thought to be, over that
+  std::vector<double> inputs_;       // per input: the value of `input`
+  std::vector<double> known_;        // per input: its estimated value, divided by the true one
   std::vector<std::int32_t> order_;  // per microbatch: its input
   std::vector<Lane> lanes_;
   spec::ShareWords share_words_;  // the lanes' shares view them

@@ -1,5 +1,5 @@
-// The names of amounts of a program's resources, by the rule of core/vocabulary/per_rank.h. Pure
-// functions.
+// The units of the amounts of a program's resources, by the rule of core/vocabulary/per_rank.h.
+// Pure functions.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace ripeline::spec {
 
-// Whether it counts activations of stages: it has no unit, and no task acquires more than one.
+// Whether amounts are activations of stages: no unit, and no task acquires more than one.
 [[nodiscard]] bool counts_activations(const Program& program, int resource);
 
-// `MiB`, or `activations of a stage`; empty: the name of the resource says it all.
+// `MiB`, or `activations of a stage`; empty if the name of the resource says enough.
 [[nodiscard]] std::string_view unit_of_amounts(const Program& program, int resource);
 
-// Whether some rank has several pools of it.
+// Whether some rank has several pools of the resource.
 [[nodiscard]] bool is_split(const Program& program, int resource);
 
 }  // namespace ripeline::spec

@@ -6,7 +6,7 @@
 namespace ripeline::spec::ast {
 namespace {
 
-// The fields that make the tree: all but spans and layout.
+// The fields that make up the tree: all except spans and layout.
 auto fields(const Range& x) { return std::tie(x.first, x.last, x.exclusive); }
 auto fields(const Param& x) { return std::tie(x.name, x.value); }
 auto fields(const Microbatches& x) { return std::tie(x.any, x.range); }

@@ -1,8 +1,8 @@
-// The tree of a `.ripe` file as it is written, before anything is known of its meaning.
+// The tree of a `.ripe` file as it is written, before its meaning is known.
 //
-// Everything that language.md (docs/) names has a place here, supported or not; spans point into
-// the source. Comparison with same() ignores spans, so that parsing what print() wrote gives the
-// same tree. Comments are kept where they stood, for `ripeline format`. Plain values.
+// Every construct of docs/language.md has a node here, supported or not; spans point into the
+// source. same() compares without spans, so that the tree of print()'s text is the same as the tree
+// that was printed. Comments keep their positions, for `ripeline format`. Plain values.
 #pragma once
 
 #include <optional>
@@ -78,9 +78,9 @@ struct NeededOp {  // one item of a `needs` list: F at prev [via …] [of m - 1 
   std::optional<Expr> stage;  // in `at (EXPR)`
   Span span;
   std::optional<Name> via;           // slots, fifo, rendezvous or a channel's name
-  std::optional<Expr> via_capacity;  // k of `slots k` and `fifo k`
+  std::optional<Expr> via_capacity;  // k of `slots k` or `fifo k`
   bool of_all = false;
-  std::optional<Expr> of;  // EXPR of `of EXPR`, over m
+  std::optional<Expr> of;  // EXPR in `of EXPR`, over m
 };
 struct Needs {
   std::vector<NeededOp> items;
@@ -110,7 +110,7 @@ struct Op {  // op NAME KIND? sequential? once? on ENGINE? when EXPR? on m where
   Name name;
   std::vector<Name> kind;  // forward | backward | backward input | backward weight | reduce |
                            // offload | reload | recompute | user
-  std::optional<std::string> user_name;  // name of `user "name"`
+  std::optional<std::string> user_name;  // the name in `user "name"`
   bool sequential = false;
   bool once = false;
   std::optional<Name> engine;
@@ -162,7 +162,7 @@ struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;   strea
                  // }
   Name name;
   std::vector<StreamPart> parts;
-  bool braced = false;  // else one part with loops and one repeat
+  bool braced = false;  // else it has one part with loops and one repeat
 };
 struct RankBlock {  // rank E { F * E;  (F B) * E; }
   Expr rank;
@@ -222,8 +222,8 @@ struct Item {
   Span span;
 };
 
-// A comment, without its #. It stands before whatever begins at or after its span, or after what
-// ends on its line.
+// A comment, without its #. It stands before the item that begins at or after its span, or behind
+// the item that ends on its line.
 struct Comment {
   std::string text;
   bool own_line = false;      // nothing but blanks before it on its line
@@ -235,11 +235,11 @@ struct Pipeline {
   Name name;
   std::vector<Item> items;
   std::vector<Comment> comments;
-  bool blank_before = false;  // as of Item
+  bool blank_before = false;  // as in Item
   Span span;
 };
 
-// Same tree, wherever it stands; comments compare by text and order.
+// Whether the trees are the same, ignoring spans; comments compare by text and order.
 [[nodiscard]] bool same(const Pipeline& a, const Pipeline& b);
 
 }  // namespace ripeline::spec::ast

@@ -1,7 +1,7 @@
-// Cost: what each task of a lane takes on average, in the program's unit.
+// Cost: the average duration of each task of a lane, in the program's unit.
 //
-// It is the same for all of the lane's microbatches, or an expression over the microbatch. It is
-// never part of a verdict or of the hash. Plain values.
+// All microbatches of the lane have the same cost, or it is an expression over the microbatch. A
+// cost is never part of a verdict or of the hash. Plain values.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace ripeline::spec {
 
 struct Cost {
-  Rational each{1, 1};                  // every task's, unless it varies
-  std::optional<Expr> expression = {};  // over m alone: everything else is folded
+  Rational each{1, 1};                  // the cost of every task, unless it varies
+  std::optional<Expr> expression = {};  // over m alone: other names are folded
 
   [[nodiscard]] static Cost by_microbatch(Expr expression);
   [[nodiscard]] bool varies() const { return expression.has_value(); }

@@ -9,9 +9,11 @@
 namespace ripeline::spec {
 namespace {
 
-// Longer source lines are cut to this many bytes around the place.
+// Longer source lines are cut to this many bytes around the marked position.
 constexpr std::size_t kShownBytes = 160;
 constexpr std::size_t kShownBefore = 100;
+
+constexpr const char* kFailure = "input";
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
@@ -34,7 +36,7 @@ CodePoint decode(std::string_view text, std::size_t at) {
   return {value, length};
 }
 
-// Columns that a terminal gives a character: the broad ranges of wide and combining ones.
+// The columns that a character takes in a terminal: the broad ranges of wide and combining ones.
 std::size_t width(std::uint32_t c) {
   if (c >= 0x300 && c <= 0x36F) return 0;
   const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
@@ -44,7 +46,7 @@ std::size_t width(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// Shows '?' for whatever is not fit for a terminal. `padding` gets as many columns, tabs kept.
+// Shows '?' for characters unfit for a terminal. `padding` gets as many columns, with tabs kept.
 void show(std::string_view text, std::string& shown, std::string& padding) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode(text, i);
@@ -62,8 +64,8 @@ void show(std::string_view text, std::string& shown, std::string& padding) {
   }
 }
 
-// The line at `offset` without its indentation, and a caret under the place; nothing of an empty
-// line.
+// The line at `offset` without its indentation, and a caret under the position; nothing if the line
+// is empty.
 std::string excerpt(std::string_view text, std::size_t offset) {
   std::size_t begin = offset;
   while (begin > 0 && text[begin - 1] != '\n') --begin;
@@ -91,7 +93,7 @@ std::string excerpt(std::string_view text, std::size_t offset) {
   return shown + (cut ? "..." : "") + "\n" + padding + "^\n";
 }
 
-// Edits (insert, delete, replace, swap neighbours) from one word to the other, case aside.
+// The number of edits (insert, delete, replace, swap neighbours) between two words, ignoring case.
 std::size_t edits(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -113,6 +115,12 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+Diagnostic failure(std::string sentence) {
+  return {.id = kFailure, .message = std::move(sentence), .hint = {}, .span = {}};
+}
+
+bool is_failure(const Diagnostic& error) { return error.id == kFailure; }
 
 Position position_of(const Source& source, std::size_t offset) {
   offset = std::min(offset, source.text.size());
@@ -158,7 +166,7 @@ std::optional<std::string> nearest(std::string_view name,
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) continue;
     const std::size_t n = edits(name, candidate);
-    // A word of which nothing is left is not what was meant.
+    // A candidate that shares nothing with the name was not meant.
     if (n < best_edits && n < std::max(name.size(), candidate.size())) {
       best = candidate;
       best_edits = n;

@@ -1,5 +1,5 @@
 // Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or
-// diagnostics: how a function of the compile side says that it failed.
+// diagnostics, by which functions of the compile side report failure.
 //
 // Rendered as
 //   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
@@ -31,12 +31,17 @@ struct Diagnostic {
   std::string message;  // one sentence without a full stop: what is wrong
   std::string hint;     // the expectation or the remedy; may be empty
   Span span;
-  // The option of the command line that it is about, instead of a place in the text: -D ranks=9
+  // The command-line option at fault, if the text is not: -D ranks=9.
   std::string option = {};
   bool operator==(const Diagnostic&) const = default;
 };
 
 using Diagnostics = std::vector<Diagnostic>;
+
+// An error that says all by itself, as of a file that cannot be read or of an option: it names
+// these and has no place in a text. Its id is `input`.
+[[nodiscard]] Diagnostic failure(std::string sentence);
+[[nodiscard]] bool is_failure(const Diagnostic& error);
 
 // A text and the name that messages give it.
 struct Source {
@@ -50,10 +55,10 @@ struct Position {
 };
 [[nodiscard]] Position position_of(const Source& source, std::size_t offset);
 
-// All of them in the order of their places, each with its source line and a caret.
+// All diagnostics, sorted by position, each with its source line and a caret.
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics);
 
-// The candidate nearest to `name`, if it is near enough to be what was meant.
+// The candidate nearest to `name`, if it is near enough to have been meant.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view name,
                                                  const std::vector<std::string>& candidates);
 

@@ -1,5 +1,5 @@
-// A program's dispatch in words: `in order one_f_one_b`, `ready by bf keeping zb`, as --dispatch
-// takes it (spec/elaborate/collect.cpp reads it). Pure function.
+// A program's dispatch as text: `in order one_f_one_b`, `ready by bf keeping zb`, in the form of
+// the option --dispatch (spec/elaborate/collect.cpp reads it). Pure function.
 #pragma once
 
 #include <string>

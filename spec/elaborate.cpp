@@ -24,11 +24,11 @@ Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
   Program& program = work.program;
   program.name = pipeline.name.text;
   program.source_name = source.name;
-  // These three go on after errors, so that one run finds all that concerns names.
+  // These three continue after errors, so that one run finds all errors about names.
   collect(work);
   evaluate_params(work);
   check_names(work);
-  // Each of these would trip over what an earlier one has left undone.
+  // Each of these would fail on what an earlier step left undone.
   for (const auto step :
        {place_stages, make_lanes, make_pools, make_orders, make_hints, read_orders}) {
     if (work.failed()) return work.errors;
@@ -45,6 +45,18 @@ Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
   program.hash = hash_of(program);
   program.microbatches = narrowed;
   return std::move(program);
+}
+
+ast::Pipeline narrowed(ast::Pipeline pipeline, const ElaborateOptions& options) {
+  if (!options.microbatches || options.keeps_hash) return pipeline;
+  for (ast::Item& item : pipeline.items) {
+    if (auto* written = std::get_if<ast::Microbatches>(&item.value)) {
+      *written = {.any = false,
+                  .range = {Expr::number(options.microbatches->first),
+                            Expr::number(options.microbatches->last)}};
+    }
+  }
+  return pipeline;
 }
 
 Result<Program> compile(const Source& source, const ElaborateOptions& options) {

@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;  // products of two 64-bit numbers
 
-using Exact = std::optional<Rational>;  // nothing: it does not fit
+using Exact = std::optional<Rational>;  // nothing: it overflows
 
 Exact reduced(Wide numerator, Wide denominator) {
   if (denominator < 0) {
@@ -29,7 +29,7 @@ Exact reduced(Wide numerator, Wide denominator) {
     denominator /= a;
   }
   constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
-  // The smallest integer is left out, so that every number has its negative.
+  // The smallest integer is excluded, so that every number has a negation.
   if (numerator > kMax || numerator < -kMax || denominator > kMax) return std::nullopt;
   return Rational{static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
 }
@@ -93,7 +93,7 @@ std::optional<bool> comparison(const std::string& op, const Rational& a, const R
 Result<Rational> evaluate_binary(const Expr& expr, const Lookup& lookup) {
   Result<Rational> left = evaluate(expr.args[0], lookup);
   if (!left.ok()) return left;
-  // `and` and `or` leave out the right side when the left decides.
+  // `and` and `or` do not evaluate the right side if the left decides.
   if (expr.text == "and" && !is_true(left.value())) return truth(false);
   if (expr.text == "or" && is_true(left.value())) return truth(true);
   Result<Rational> right = evaluate(expr.args[1], lookup);
@@ -140,10 +140,10 @@ void collect_names(const Expr& expr, std::vector<std::string>& names) {
   for (const Expr& arg : expr.args) collect_names(arg, names);
 }
 
-// An expression gets parentheses if it binds less tightly than its position asks.
+// An expression gets parentheses if it binds less tightly than its position requires.
 Strength strength(const Expr& expr) {
   switch (expr.kind) {
-    case Expr::Kind::number:  // computed ones may be negative or fractions
+    case Expr::Kind::number:  // computed numbers may be negative or fractions
       if (expr.text.find('/') != std::string::npos) return Strength::product;
       return expr.value.numerator < 0 ? Strength::minus : Strength::atom;
     case Expr::Kind::unary:
@@ -173,7 +173,7 @@ void print_to(std::string& out, const Expr& expr, Strength least) {
       print_to(out, expr.args[0], own);
       break;
     case Expr::Kind::binary:
-      // Operators of one strength group to the left; comparisons do not chain.
+      // Operators of equal strength group to the left; comparisons do not chain.
       print_to(out, expr.args[0], own == Strength::comparison ? Strength::sum : own);
       out += " " + expr.text + " ";
       print_to(out, expr.args[1], tighter(own));
@@ -273,7 +273,7 @@ Expr fold(const Expr& expr, const Lookup& lookup) {
     const Result<Rational> value = evaluate(folded, lookup);
     if (value.ok()) return number_of(value.value(), expr.span);
   }
-  // A condition that is known leaves one branch, even when that is not constant.
+  // If the condition is known, one branch is left, even when that is not constant.
   if (folded.kind == Expr::Kind::conditional && folded.args[0].kind == Expr::Kind::number) {
     return std::move(folded.args[is_true(folded.args[0].value) ? 1 : 2]);
   }

@@ -1,7 +1,7 @@
 // Expressions: integers, and exact fractions where a cost or a hint's setting is a decimal.
 //
-// One tree for all of them; which names are known is a matter of where it stands. `/` is exact,
-// `div` and `%` floor. Plain values.
+// One tree serves all expressions; their place decides which names are known. `/` is exact, `div`
+// and `%` round down. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Rational {
   std::int64_t denominator = 1;
   bool operator==(const Rational&) const = default;
   [[nodiscard]] bool is_integer() const { return denominator == 1; }
-  // The nearest double, but for rounding: for times and settings, never for a verdict.
+  // As a double, rounded: for times and settings, never for a verdict.
   [[nodiscard]] double value() const {
     return static_cast<double>(numerator) / static_cast<double>(denominator);
   }
@@ -32,7 +32,7 @@ struct Rational {
 
 struct Expr {
   enum class Kind : std::uint8_t {
-    number,       // text is the literal as written, value its value
+    number,       // text is the literal as written, value is its value
     name,         // text is the name
     unary,        // text is - or not; one argument
     binary,       // text is + - * / div % < <= > >= == != and or; two arguments
@@ -50,23 +50,23 @@ struct Expr {
   static Expr binary(std::string op, Expr left, Expr right);
 };
 
-// Same tree, wherever it stands.
+// Whether the trees are the same, ignoring spans.
 [[nodiscard]] bool same(const Expr& a, const Expr& b);
 
-// The value of a name, or nothing if the name is not known there.
+// The value of a name, or nothing if the name is not known.
 using Lookup = std::function<std::optional<Rational>(std::string_view)>;
 
-// Truth is 1 and 0. Errors: expr-unknown-name, expr-division-by-zero, expr-overflow.
+// Truth values are 1 and 0. Errors: expr-unknown-name, expr-division-by-zero, expr-overflow.
 [[nodiscard]] Result<Rational> evaluate(const Expr& expr, const Lookup& lookup);
 
-// Replaces the names that `lookup` knows by numbers, and computes what is then constant. What fails
-// to compute is left as it is.
+// Replaces the names that `lookup` knows by their values, and computes the parts that are then
+// constant. A part that fails to compute is left as it is.
 [[nodiscard]] Expr fold(const Expr& expr, const Lookup& lookup);
 
-// Every name in it, each once, in order of first use.
+// Every name in the expression, each once, in order of first use.
 [[nodiscard]] std::vector<std::string> names_in(const Expr& expr);
 
-// As the language writes it, with the fewest parentheses.
+// The text of the expression in the language, with the fewest parentheses.
 [[nodiscard]] std::string print(const Expr& expr);
 
 }  // namespace ripeline::spec

@@ -13,7 +13,7 @@ std::int64_t tasks_in(const Program& program, int microbatches) {
   return tasks;
 }
 
-// At most: of what no task needs there is none.
+// An upper bound: messages that no task needs are not sent.
 std::int64_t messages_in(const Program& program, int microbatches) {
   std::int64_t messages = 0;
   for (const Edge& e : program.edges) {

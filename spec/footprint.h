@@ -1,7 +1,7 @@
-// Footprint: how much memory a step of so many microbatches takes, before any of it is taken.
+// Footprint: the memory that a step of so many microbatches would take, as an estimate.
 //
-// Whoever keeps something of each task estimates it here and refuses what cannot be held, with the
-// most microbatches that can. Pure.
+// A function that keeps data for each task estimates its memory here first; it refuses a step that
+// is too large, and names the most microbatches that fit. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace ripeline::spec {
 
-// The most that a step may take, by estimate.
+// The most bytes that a step may take, by estimate.
 inline constexpr std::int64_t kMostBytes = 8'000'000'000;
 
-// Bytes that are kept of each.
+// The bytes that are kept for each task, message and microbatch.
 struct KeptBytes {
   std::int64_t task = 0;
   std::int64_t message = 0;
   std::int64_t microbatch = 0;
 };
 
-// Why a step of `microbatches` is not kept, and how many are; nothing: it fits.
+// The reason why `microbatches` are too many, with the most that fit; nothing if they fit.
 [[nodiscard]] std::optional<std::string> too_large(const Program& program, int microbatches,
                                                    const KeptBytes& kept);
 

@@ -42,7 +42,7 @@ GroupMachine::Team GroupMachine::team(int rank, Engine engine, int member) const
   return replicas ? replicas_of(member) : members_of(member);
 }
 
-// A log for each team, by replica or by member.
+// The index of the log of a team: by replica if its members agree, by member if replicas do.
 std::size_t GroupMachine::log_index(int rank, Engine engine, int member) const {
   const std::size_t index = engine_index(rank, engine);
   const bool replicas = governed_[index] == Governed::by_replicas;
@@ -61,7 +61,7 @@ std::vector<Task> GroupMachine::ready(const Machine::State& state, int rank, Eng
   return found;
 }
 
-// At all of the team the task may start, or else has started.
+// Whether the task may start at every member of the team, or, without `may_start`, has started.
 bool GroupMachine::all_have(const State& state, const Team& team, const Task& task,
                             bool may_start) const {
   return all_of(team, [&](int member) {
@@ -71,7 +71,7 @@ bool GroupMachine::all_have(const State& state, const Team& team, const Task& ta
   });
 }
 
-// Whoever decides has started all that was agreed before.
+// Whether those that decide have started all entries of the log.
 bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                                  const Team& team) const {
   const std::size_t index = engine_index(rank, engine);
@@ -83,7 +83,7 @@ bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                 [&](int member) { return at(state.members, member).position[index] == entries; });
 }
 
-// The choice of the member's hint, from its own ready set or, with `intersection`, the common one.
+// The choice of the member's hint: from its own ready set, or with `intersection` the common one.
 Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {
@@ -93,7 +93,7 @@ Task GroupMachine::chosen(const State& state, int member, int rank, Engine engin
   return {lane, m};
 }
 
-// Whether the task is the first of the reductions that may start at all replicas.
+// Whether no reduction that may start at all replicas comes before the task.
 bool GroupMachine::is_first_reduction(const State& state, const Team& team,
                                       const Task& task) const {
   const auto place = [&](const Task& t) {
@@ -168,7 +168,7 @@ std::vector<Event> GroupMachine::enabled(const State& state, Chooser chooser) co
   std::vector<Event> events;
   for (int member = 0; member < all(); ++member) {
     const Machine::State& own = at(state.members, member);
-    // On a governed engine the log decides, not the member's own choice.
+    // On a governed engine the log decides, not the member's own choice of a task.
     std::vector<Event> found = machine_.enabled(own, chooser);
     for (int rank = 0; rank < program().ranks; ++rank) {
       for (const Engine engine : kAllEngines) {

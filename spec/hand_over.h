@@ -1,6 +1,6 @@
-// HandOver: the message that an engine hands over by rendezvous, and so cannot start its next task.
+// HandOver: the message that an engine hands over by rendezvous; until then it starts no task.
 //
-// Pure; the machine's state says all of it.
+// Pure; derived from the machine's state alone.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 namespace ripeline::spec {
 
 struct HandOver {
-  Task sender;  // has ended
+  Task sender;  // the task that has ended
   Task taker;   // must be the next of its engine before the message arrives
 };
 
-// The first by edge of those that the engine hands over; nothing: it hands over none.
+// The first such message by edge; nothing if the engine hands none over.
 [[nodiscard]] std::optional<HandOver> handed_over(const Machine& machine,
                                                   const Machine::State& state, int rank,
                                                   Engine engine);

@@ -1,4 +1,4 @@
-// The hint of a program's dispatch, as core/vocabulary/hint.h has it. Pure functions.
+// The hint of a program's dispatch, as the tables of core/vocabulary/hint.h. Pure functions.
 #pragma once
 
 #include "core/vocabulary/hint.h"

@@ -1,5 +1,5 @@
-// Indexing with the ints that a Program and all that reads it use. For the whole tree, hence in the
-// namespace of all.
+// Indexing with the ints that a Program and its readers use. Every folder uses these functions,
+// hence they are in the namespace `ripeline`.
 #pragma once
 
 #include <cstddef>

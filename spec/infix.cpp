@@ -7,8 +7,8 @@
 namespace ripeline::spec {
 namespace {
 
-// Precedence climbing. Recursion is bounded: by the strengths, and by the prefixes in a row, which
-// are counted.
+// Precedence climbing. The recursion is bounded by the number of strengths and by the prefixes in a
+// row, which are counted.
 class Joiner {
  public:
   explicit Joiner(std::vector<Piece> row) : row_(std::move(row)) {}

@@ -1,7 +1,7 @@
-// How tightly operators bind, and the tree of a row of operands and operators.
+// The binding strength of operators, and the tree that a row of operands and operators stands for.
 //
-// The parser reads an expression as a flat row and joins it here, so that its own stack grows with
-// parentheses only. Values.
+// The parser reads an expression as a flat row and joins it here, so that its own stack grows only
+// with nested parentheses. Values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ripeline::spec {
 
-// From loose to tight.
+// The strengths, from the loosest to the tightest.
 enum class Strength : std::uint8_t {
   conditional,
   disjunction,
@@ -31,7 +31,7 @@ enum class Strength : std::uint8_t {
   return static_cast<Strength>(static_cast<int>(s) + 1);
 }
 
-// The deepest tree that is accepted; what walks a tree may recurse.
+// The deepest tree that is accepted, so that code which walks a tree may recurse.
 inline constexpr int kMaxDepth = 200;
 [[nodiscard]] Diagnostic too_deep(Span span);
 
@@ -52,9 +52,9 @@ struct Piece {
   Span span;
 };
 
-// `row` is prefixes and an operand, then any number of: a binary operator, prefixes, an operand.
-// Operators of one strength group to the left. Errors: parse-too-deep, parse-chained-comparison (a
-// < b < c), parse-not-in-operand (1 + not a).
+// `row` is prefixes and an operand, then repeatedly a binary operator, prefixes, an operand.
+// Operators of equal strength group to the left. Errors: parse-too-deep, parse-chained-comparison
+// (a < b < c), parse-not-in-operand (1 + not a).
 [[nodiscard]] Result<Tree> join(std::vector<Piece> row);
 
 }  // namespace ripeline::spec

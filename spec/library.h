@@ -1,7 +1,7 @@
-// The schedules that come with the tool: programs in the language, by name.
+// The schedules that are built into the tool: programs in the language, by name.
 //
-// Their texts are built in, from spec/library/NAME.ripe. All have `param ranks` and are for any
-// number of microbatches. Immutable.
+// Their texts come from spec/library/NAME.ripe. Each has `param ranks` and allows any number of
+// microbatches. Immutable.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace ripeline::spec {
 struct LibraryEntry {
   std::string_view name;  // 1f1b
   std::string_view text;
-  std::string_view summary;  // its first comment line
+  std::string_view summary;  // the first comment line of the text
 };
 
-// In the order of their names.
+// The entries, sorted by name.
 [[nodiscard]] const std::vector<LibraryEntry>& library();
 
-// Nothing: no schedule has this name.
+// The text of a schedule; nothing if no schedule has this name.
 [[nodiscard]] std::optional<std::string> library_text(std::string_view name);
 
 }  // namespace ripeline::spec

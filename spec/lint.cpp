@@ -16,13 +16,13 @@
 namespace ripeline::spec {
 namespace {
 
-// Whether tasks of the kind compute the gradient that the stage before goes on with.
+// Whether tasks of the kind compute the gradient that the previous stage needs.
 bool gives_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input;
 }
 
-// `every stage`, `stage 2`, `each of stages 0 to 2`, `each of stages 0, 2, 5 and 60 more`; in
-// order.
+// The stages as text: `every stage`, `stage 2`, `each of stages 0 to 2`, `each of stages 0, 2, 5
+// and 60 more`. They must be sorted.
 std::string stages_text(const std::vector<int>& stages, int all) {
   constexpr std::size_t kMostNamed = 3;
   if (stages.size() == 1) return fmt::format("stage {}", stages.front());
@@ -37,17 +37,17 @@ std::string stages_text(const std::vector<int>& stages, int all) {
       named < stages.size() ? fmt::format(" and {} more", stages.size() - named) : "");
 }
 
-// The amounts that a stage acquires from one pool for one microbatch, and releases.
+// The amounts that a stage acquires from one pool, and releases, for one microbatch.
 struct Balance {
   std::int64_t acquired = 0;
   std::int64_t released = 0;
-  int lane = -1;  // the last that acquires
+  int lane = -1;  // the last lane that acquires
 };
 
-// An amount that stages acquire by one clause and do not release in full; the stages are in order.
+// An amount that stages acquire by one clause and do not release in full; the stages are sorted.
 struct Unreleased {
   Span span;
-  std::string what;  // a stage does
+  std::string what;  // the message's predicate
   std::string hint;
   std::vector<int> stages;
 };
@@ -79,7 +79,7 @@ class Linter {
   }
 
  private:
-  // A warning that holds at several stages is given once, for the first.
+  // A warning that applies to several stages is given once, for the first.
   void warn(const char* id, std::string message, std::string hint, Span span) {
     const bool said = std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
       return d.id == id && d.span == span;
@@ -111,7 +111,7 @@ class Linter {
 
   // ---- backward-without-next
 
-  // A stage's backward needs, perhaps by way of others, that of each stage that its forward feeds.
+  // A stage's backward must need, directly or not, that of each stage that its forward feeds.
   void check_gradients(int stage) {
     const std::vector<int> own = gradients_at(stage);
     if (own.empty()) return;
@@ -134,7 +134,7 @@ class Linter {
       return std::find(wanted.begin(), wanted.end(), lane) != wanted.end();
     };
     ++search_;
-    std::vector<int> open = lanes;  // breadth first: it is near, as a rule
+    std::vector<int> open = lanes;  // breadth first: the lane is usually near
     for (std::size_t i = 0; i < open.size(); ++i) {
       for (const int edge : at(program_.lanes, open[i]).edges) {
         const int producer = at(program_.edges, edge).producer;
@@ -274,8 +274,8 @@ class Linter {
 
   // ---- op-without-effect
 
-  // A weight gradient, a reduction, a user's op, one of no kind and the backward of a first stage
-  // do something that no task waits for. A forward without a backward is the last op of its stage.
+  // No task has to wait for a weight gradient, a reduction, a user's op, an op of no kind or the
+  // backward of a first stage. A forward without a backward is the last op of its stage.
   void check_results(int stage) {
     const bool trains = !gradients_at(stage).empty();
     for (const int id : lanes_at(stage)) {
@@ -317,7 +317,7 @@ class Linter {
     }
   }
 
-  // No choice that matters is about an op that is alone on its engine, or runs once a step.
+  // Choices do not matter for an op that is alone on its engine, or runs once in a step.
   void check_hint(const Hint& hint, const ast::Hint& written) {
     if (hint.places.empty()) return;
     std::set<int> listed;
@@ -345,9 +345,9 @@ class Linter {
   const Program& program_;
   std::vector<const ast::Op*> written_;   // per op
   std::vector<std::vector<int>> stages_;  // per stage, its lanes
-  std::vector<Unreleased> unreleased_;    // as found
-  std::set<int> warned_;                  // ops, of backward-without-next
-  std::vector<int> seen_;                 // per lane: the last search that came by
+  std::vector<Unreleased> unreleased_;    // in the order in which they were found
+  std::set<int> warned_;                  // ops with the warning backward-without-next
+  std::vector<int> seen_;                 // per lane: the last search that reached it
   int search_ = 0;
   Diagnostics found_;
 };

@@ -1,9 +1,9 @@
-// lint: what in a program is hardly what was meant, though it has a meaning.
+// lint: finds text of a program that has a meaning, but hardly the intended one.
 //
-// A warning changes no verdict and no exit code by itself. Each has an id that stays the same, as
-// an error has, a place in the text and what to do. What an error or an obligation says already is
-// no warning. A program whose text is right has none: each says something that no program needs to
-// say. Pure; never throws.
+// A warning changes no verdict and, by itself, no exit code. Like an error it has a stable
+// id, a place in the text and a remedy. It never repeats an error or an obligation. A correct
+// text gets no warning: each is about something that no program needs to say. Pure; never
+// throws.
 #pragma once
 
 #include "spec/ast.h"
@@ -12,7 +12,7 @@
 
 namespace ripeline::spec {
 
-// `program` was made of `pipeline`. In the order of their places, each once.
+// `program` was made from `pipeline`. The warnings are sorted by position, each given once.
 [[nodiscard]] Diagnostics lint(const ast::Pipeline& pipeline, const Program& program);
 
 }  // namespace ripeline::spec

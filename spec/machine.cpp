@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/vocabulary/greatest.h"
 #include "spec/hand_over.h"
 #include "spec/hint.h"
 
@@ -36,7 +37,7 @@ Machine::Machine(const Program& program, int microbatches)
   }
 }
 
-// An order that has no meaning for this count is a bad hint: then only the ties are left.
+// An order without meaning for this count is a bad hint: then only the ties decide.
 void Machine::follow(const Order& order) {
   places_.resize(program_->lanes.size());
   bound_.resize(static_cast<std::size_t>(program_->ranks));
@@ -170,7 +171,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
   return found;
 }
 
-// Most tasks are told from those that may start by what takes no list of reasons.
+// Cheap checks come first: most tasks that may not start fail them, without a list of reasons.
 bool Machine::may_start(const State& state, int lane, int microbatch) const {
   return !has_started(state, lane, microbatch) && engine_takes(state, lane) &&
          has_room(state, lane) && blocks(state, lane, microbatch).empty();
@@ -210,33 +211,23 @@ Task Machine::choice(const State& state, int rank, Engine engine, const Allowed&
         hint.followed([&](int lane) { return next_place(state, lane); }, may_start_lane));
   }
   if (hint.rule() == core::HintRule::priority) {
-    const Task greatest = greatest_of(state, rank, may_start_task);
-    if (greatest.lane >= 0) return greatest;
+    const Task best = core::greatest(
+        hint.valued(),
+        [&](int lane, int from) {
+          const int count = program_->tasks_of(lane, microbatches_);
+          while (from < count && !may_start_task({lane, from})) ++from;
+          return from < count ? from : -1;
+        },
+        [&](const Task& task) {
+          return at(priorities_, rank).value(task, microbatches_, [&](int pool) {
+            return at(state.held, pool);
+          });
+        });
+    if (best.lane >= 0) return best;
   }
   const auto tried = hint.tried(at(state.rounds, rank));
   const auto first = std::find_if(tried.begin(), tried.end(), may_start_lane);
   return first == tried.end() ? Task{} : of_lane(*first);
-}
-
-Task Machine::greatest_of(const State& state, int rank,
-                          const std::function<bool(const Task&)>& may_start) const {
-  Task best;
-  std::int64_t most = 0;
-  for (const core::Hint::Valued& valued : at(hints_, rank).valued()) {
-    for (int m = 0; m < program_->tasks_of(valued.lane, microbatches_); ++m) {
-      const Task task{valued.lane, m};
-      if (!may_start(task)) continue;
-      const std::int64_t value = at(priorities_, rank).value(task, microbatches_, [&](int pool) {
-        return at(state.held, pool);
-      });
-      if (best.lane < 0 || value > most) {
-        best = task;
-        most = value;
-      }
-      if (!valued.tells_apart) break;
-    }
-  }
-  return best;
 }
 
 int Machine::awaited(const State& state, int rank, Engine engine) const {
@@ -320,7 +311,7 @@ std::optional<Delay> Machine::delay(const State& state, int edge, int microbatch
   const Edge& e = at(program_->edges, edge);
   if (e.rendezvous) {
     const Lane& consumer = at(program_->lanes, e.consumer);
-    // The first task of a lane whose tasks all need it.
+    // The first task of the lane, if all its tasks need the message.
     const Task wanted{e.consumer, program_->needed_by(e, microbatch, microbatches_)};
     if (next_in_order(state, consumer.rank, consumer.engine) != wanted) {
       return Delay{.why = Delay::Why::rendezvous};

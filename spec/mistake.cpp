@@ -9,7 +9,7 @@
 namespace ripeline::spec {
 namespace {
 
-// The words in quotes of a description of what was expected.
+// The quoted words in a description of what was expected.
 std::vector<std::string> quoted_words(const std::string& wanted) {
   std::vector<std::string> words;
   std::size_t open = wanted.find('\'');
@@ -33,7 +33,7 @@ std::string enumerated(std::string wanted) {
   return wanted;
 }
 
-// Cut where it is too long to be repeated: the line below shows where it is.
+// Cuts a lexeme that is too long to be repeated: the source line below shows all of it.
 std::string quoted(const std::string& lexeme) {
   constexpr std::size_t kMostBytes = 40;
   constexpr std::size_t kShown = 20;
@@ -69,7 +69,7 @@ bool opens_foreign_comment(std::string_view text, std::size_t at) {
   return opens(at) || (at > 0 && opens(at - 1));
 }
 
-// The remedy where something without a fixed word is missing: a name or a value.
+// The remedy where a name or a value is missing, which has no fixed word.
 std::string help(std::string_view message, const std::string& found) {
   if (word_length(found) > 0 && name_length(found) == 0) {
     return "'" + found + "' is an operator and names nothing";
@@ -99,7 +99,7 @@ Diagnostic expected(const Source& source, std::string wanted, std::size_t where,
     error.span = {where, where};
     return error;
   }
-  // A missing `;` is missed at the end of what stands before, not on the next line.
+  // A missing `;` is reported at the end of the preceding text, not on the next line.
   const bool next_line = text.substr(where, next - where).find('\n') != std::string_view::npos;
   const bool ends = contains(words, ";");
   error.id = "parse-expected";

@@ -1,4 +1,4 @@
-// The parser's report of a mistake: which diagnostic, where, and what to do.
+// The reports of the parser's mistakes: which diagnostic, where, and what to do.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace ripeline::spec {
 
-// At `where` something else stands than what `wanted` describes, in words: "'a' or 'b' or a name".
-// `block` is where the item or pipeline began that is then not complete.
+// The text at `where` is not what `wanted` describes, as in "'a' or 'b' or a name". `block` is the
+// beginning of the item or pipeline that is therefore incomplete.
 [[nodiscard]] Diagnostic expected(const Source& source, std::string wanted, std::size_t where,
                                   std::size_t block);
 [[nodiscard]] Diagnostic unknown_item(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic no_pipeline(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic text_after_end(const Source& source, std::size_t at);
-// Where a step of an order may begin: a statement of other languages that an order has not, and how
-// it is written here. An op may have such a word for a name.
+// The report of a statement of another language, which an order has not, where a step of an order
+// may begin; it shows the form to use. An op may have such a word for a name.
 [[nodiscard]] std::optional<Diagnostic> foreign_statement(std::string_view text, std::size_t at);
 
-// The value of a number as written. Errors: parse-bad-number, parse-number-too-large.
+// The value of a number's text. Errors: parse-bad-number, parse-number-too-large.
 [[nodiscard]] Result<Rational> value_of(const ast::Name& literal);
 
 }  // namespace ripeline::spec

@@ -8,24 +8,24 @@
 namespace ripeline::spec {
 namespace {
 
-// The most items of a repeat in a stream; how many of them are taken is bounded by the tasks.
+// The most items of a repeat in a stream; the number of tasks bounds how many are taken.
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 
-// Where one is in a stream: the turn of its loops, and the items left of it.
+// The position in a stream: the turn of its loops, and the items left in that turn.
 struct StreamPlace {
   struct Loop {
     std::int64_t value = 0;
     std::int64_t last = 0;  // included
   };
   std::size_t part = 0;
-  std::vector<Loop> loops;  // the part's
-  std::size_t repeat = 0;   // the next of the turn
-  bool begun = false;       // the part's loops
-  std::vector<int> lanes;   // the current repeat's
+  std::vector<Loop> loops;  // the loops of the part
+  std::size_t repeat = 0;   // the next repeat of the turn
+  bool begun = false;       // the part's loops have begun
+  std::vector<int> lanes;   // the lanes of the current repeat
   std::int64_t left = 0;    // items of the repeat that are not yet taken
   std::int64_t taken = 0;
 
-  // The next item, if there is one left.
+  // The lane of the next item, if one is left.
   [[nodiscard]] int lane() const {
     const auto length = static_cast<std::int64_t>(lanes.size());
     return lanes[static_cast<std::size_t>((length - left % length) % length)];
@@ -98,8 +98,8 @@ class Expansion {
     return {};
   }
 
-  // Turns of a repeat that takes from streams: one at a time, and with it those that repeat it.
-  // `plain` has the lanes of the steps that are not streams.
+  // Takes the turns of a repeat that uses streams: one turn at a time, together with the turns
+  // after it that are the same. `plain` has the lanes of the steps that are not streams.
   Diagnostics take_turns(const OrderRepeat& repeat, const OrderRun& plain) {
     for (std::int64_t left = plain.count; left > 0;) {
       OrderRun run{{}, 1};
@@ -125,7 +125,7 @@ class Expansion {
     return {};
   }
 
-  // How many turns after a first one with these lanes are the same; takes them from the streams.
+  // How many of the next `most` turns have the same lanes as this one; takes their items, too.
   std::int64_t same_turns(const OrderRepeat& repeat, std::vector<int> lanes, std::int64_t most) {
     std::int64_t same = most;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -152,7 +152,7 @@ class Expansion {
     return std::adjacent_find(values.begin(), values.end()) != values.end();
   }
 
-  // Goes on until the stream has an item whose lane has a microbatch left.
+  // Moves on to the stream's next item whose lane has a microbatch left.
   Diagnostics advance(int stream) {
     const OrderStream& text = at(order_.streams, stream);
     StreamPlace& place = place_of(stream);
@@ -169,7 +169,7 @@ class Expansion {
     return {};
   }
 
-  // Items that are not taken must make sense, too: an executor may read ahead in a stream.
+  // Checks the items that are not taken, too: an executor may read ahead in a stream.
   Diagnostics finish(const OrderStream& text, StreamPlace& place) {
     while (true) {
       const Result<bool> more = read_repeat(text, place);
@@ -178,7 +178,7 @@ class Expansion {
     }
   }
 
-  // Goes to the next repeat of the turn, of the next turn or of the next part; false at the end.
+  // Moves on to the next repeat, of this turn, the next turn or the next part; false at the end.
   Result<bool> read_repeat(const OrderStream& text, StreamPlace& place) {
     place.left = 0;
     while (place.part < text.parts.size()) {
@@ -217,7 +217,7 @@ class Expansion {
     return true;
   }
 
-  // The innermost loop goes on; one that has ended begins anew after the next of those around it.
+  // Advances the innermost loop; a loop that has ended restarts after the loop around it advances.
   // Without loops there is one turn.
   Result<bool> next_turn(const OrderStream& text, const OrderPart& part, StreamPlace& place) {
     bool begins = !place.begun;
@@ -354,13 +354,13 @@ class Expansion {
   const Order& order_;
   int rank_;
   int microbatches_;
-  const std::vector<int>& stages_;  // the rank's, by chunk
+  const std::vector<int>& stages_;  // the rank's stages, by chunk
   ExpansionWork& work_;
   int first_lane_;
-  std::vector<std::int64_t> listed_;  // per own lane: its occurrences so far
+  std::vector<std::int64_t> listed_;  // per own lane: how often it is listed so far
   std::vector<StreamPlace> places_;   // per stream
   std::vector<std::pair<std::string, Rational>> names_;
-  const OrderPart* names_of_ = nullptr;  // whose loops' variables are known now
+  const OrderPart* names_of_ = nullptr;  // the part whose loop variables are known
   const StreamPlace* loops_of_ = nullptr;
   std::vector<OrderRun> runs_;
   std::int64_t total_ = 0;

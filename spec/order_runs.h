@@ -1,8 +1,8 @@
-// The runs of an order: what expand() (spec/program.h) flattens, and what elaborate() checks.
-// Private to spec/.
+// The runs of an order, which expand() (spec/program.h) flattens and elaborate() checks. Private to
+// spec/.
 //
-// A run is a group of lanes and how often it is repeated. Without streams their number does not
-// grow with the microbatches; with streams it grows with the turns of their loops.
+// A run is a group of lanes and the number of its repeats. Without streams the number of runs does
+// not grow with the microbatches; with streams it grows with the turns of their loops.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ripeline::spec {
 
-// The most tasks of a rank in one expansion.
+// The most tasks that one expansion may give a rank.
 inline constexpr std::int64_t kMostOrderTasks = 10'000'000;
 
 struct OrderRun {
@@ -20,17 +20,17 @@ struct OrderRun {
   std::int64_t count = 0;  // > 0 once expanded
 };
 
-// Per rank, its stages by chunk.
+// For each rank, its stages by chunk.
 [[nodiscard]] std::vector<std::vector<int>> stages_by_rank(const Program& program);
 
-// The budget of an expansion: a turn of a stream's loops, an item of a stream's group that is
-// passed over, and a run cost one each.
+// The budget of an expansion. These cost one each: a turn of a stream's loops, an item of a
+// stream's group that is skipped, and a run.
 struct ExpansionWork {
   std::int64_t left = 0;
-  bool ran_out = false;  // then the result is order-too-long and says nothing of the order
+  bool ran_out = false;  // then the result is order-too-long, which does not judge the order
 };
 
-// As expand(), without the microbatches; `stages` are those of the rank, by chunk. Not of a file.
+// Like expand(), but as runs; `stages` are the rank's, by chunk. Not for an order from a file.
 [[nodiscard]] Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& order,
                                                         int rank, int microbatches,
                                                         const std::vector<int>& stages,

@@ -1,4 +1,4 @@
-// The grammar (Boost.Spirit X3), and what becomes of its failures. The external interface is
+// The grammar (Boost.Spirit X3), and the reports of its failures. The external interface is
 // parse().
 //
 // One rule per construct of the tree, each filling its node by actions. Every construct is known by
@@ -6,9 +6,9 @@
 // place of a failure is exact. Items are parsed one by one: a failure is recorded and the next item
 // follows.
 //
-// Longer than other files, because the whole grammar stands behind this one fence around Boost.
+// Longer than other files, since it has the whole grammar and alone includes Boost.
 //
-// Its names are those of the language, and X3's own where X3 asks for them.
+// Names are those of the language, and those of X3 where X3 requires them.
 // NOLINTBEGIN(readability-identifier-naming)
 #include "spec/parse.h"
 
@@ -29,12 +29,12 @@ namespace {
 namespace x3 = boost::spirit::x3;
 using Place = const char*;
 
-// A mistake that the grammar's actions find.
+// A mistake that the actions of the grammar find.
 struct Failure {
   Diagnostic error;
 };
 
-// State that the parsers share, beside their input.
+// The state that the parsers share, beside their input.
 struct State {
   std::string_view text;
   int depth = 0;  // nesting of parentheses, calls and conditionals
@@ -49,8 +49,8 @@ State& state_of(const Context& context) {
   return x3::get<StateTag>(context);
 }
 
-// ---- Parsers of one lexeme; their attribute is its text and span. On failure none moves, so that
-// failures keep their place.
+// ---- Parsers of one lexeme, whose attribute is the text and span of the lexeme. A parser that
+// fails does not move, so that failures keep their position.
 
 struct Blanks : x3::parser<Blanks> {
   using attribute_type = x3::unused_type;
@@ -87,7 +87,7 @@ struct LexemeParser : x3::parser<Derived> {
   }
 };
 
-// A keyword or a symbol. `what` describes what may stand in its place, if that is more than itself.
+// A keyword or a symbol. For errors, `what` describes all that may stand there, if that is more.
 struct Token : LexemeParser<Token> {
   constexpr explicit Token(std::string_view its_text, const char* instead = nullptr)
       : text(its_text), what(instead) {}
@@ -100,7 +100,7 @@ struct Token : LexemeParser<Token> {
   const char* what;
 };
 
-// One of several tokens; of two symbols that begin alike the longer comes first.
+// One of several tokens; of two symbols that begin alike, the longer must be listed first.
 template <std::size_t n>
 struct OneOf : LexemeParser<OneOf<n>> {
   template <class... Text>
@@ -126,7 +126,7 @@ struct Lexeme : LexemeParser<Lexeme> {
   const char* what;
 };
 
-// Always fails: closes a list of alternatives that are all that may stand there.
+// Always fails: ends a list of alternatives outside which nothing may stand.
 struct Nothing : x3::parser<Nothing> {
   using attribute_type = x3::unused_type;
   [[maybe_unused]] static constexpr bool has_attribute = false;
@@ -139,7 +139,7 @@ struct Nothing : x3::parser<Nothing> {
   const char* what;
 };
 
-// Takes nothing. Fails for good where a statement stands that orders have not.
+// Reads nothing. Fails without alternative at a statement that orders do not have.
 struct NoStatement : x3::parser<NoStatement> {
   using attribute_type = x3::unused_type;
   [[maybe_unused]] static constexpr bool has_attribute = false;
@@ -155,7 +155,7 @@ struct NoStatement : x3::parser<NoStatement> {
   }
 };
 
-// Stores where its subject stands in a span of the rule's node.
+// Stores the position of its subject in a span of the rule's node.
 template <class Subject, class Field>
 struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
   static constexpr bool is_pass_through_unary = true;
@@ -178,8 +178,8 @@ struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
 }  // namespace
 }  // namespace ripeline::spec
 
-// Words for what a failed expectation expected: compounds are described by what they begin with,
-// alternatives by the last.
+// The text that a failed expectation reports as expected: a compound is described by its first
+// part, alternatives by the last one.
 namespace boost::spirit::x3 {
 
 template <>
@@ -290,7 +290,7 @@ constexpr Put<field, value> put{};
 template <auto field>
 constexpr SetText<field> set_text{};
 
-// Around what nests, for the parser's own stack.
+// Counts nesting constructs, to bound the parser's own stack.
 constexpr auto kEnter = [](const auto& context) {
   State& state = state_of(context);
   if (++state.depth > kMaxDepth) throw Failure{too_deep(x3::_attr(context).span)};
@@ -345,7 +345,7 @@ constexpr auto kCall = [](const auto& context) {
   }
   expr.kind = Expr::Kind::call;
 };
-// Takes a part of a call or a conditional.
+// Adds a part to a call or a conditional.
 constexpr auto kPart = [](const auto& context) {
   Tree& tree = x3::_val(context);
   Tree& part = x3::_attr(context);
@@ -378,7 +378,7 @@ constexpr auto kConditionalEnd = [](const auto& context) {
   if (tree.depth > kMaxDepth) throw Failure{too_deep(tree.expr.span)};
   --state_of(context).depth;
 };
-// The span of an expression in parentheses takes them in.
+// The span of an expression in parentheses includes the parentheses.
 constexpr auto kOpen = [](const auto& context) {
   x3::_val(context).expr.span = x3::_attr(context).span;
 };
@@ -457,7 +457,7 @@ const auto microbatches_def = "microbatches"_t >
                                Nothing("'any', a number or a range")) >
                               Token(";", "'..', '..<' or ';'");
 
-// A group has a name where a word stands before a value: `vision 2`, but not `n - 1` or `max(a,
+// A group has a name if a word stands before a value: `vision 2`, but not `n - 1` or `max(a,
 // b)`.
 std::size_t group_name_length(std::string_view text) {
   const std::size_t length = name_length(text);
@@ -712,7 +712,7 @@ BOOST_SPIRIT_DEFINE(hint_place, priority, hint_clause, hint, dispatch, assertion
 
 // ---- The whole.
 
-// Parses from `at` on and moves it behind what was parsed. Nothing is returned if all is well.
+// Parses from `at` on and moves `at` behind the parsed text. Returns the error, if there is one.
 template <class Rule, class Node>
 std::optional<Diagnostic> parse_one(const Source& source, const Rule& rule, std::size_t& at,
                                     Node& node) {
@@ -733,7 +733,7 @@ std::optional<Diagnostic> parse_one(const Source& source, const Rule& rule, std:
   }
 }
 
-// The items up to the closing brace. Leaves `at` behind the last of them.
+// Parses the items up to the closing brace. Leaves `at` behind the last of them.
 void parse_items(const Source& source, std::size_t& at, Pipeline& pipeline, Diagnostics& errors) {
   constexpr std::size_t kMostErrors = 20;
   const std::string_view text = source.text;

@@ -1,7 +1,7 @@
-// parse: text to tree.
+// parse: makes a tree from text.
 //
-// Accepts all of the language, supported or not; never throws, whatever the bytes. Errors: ids
-// parse-*, with what was expected there.
+// Accepts the whole language, supported or not; never throws, for any bytes. Errors: ids parse-*,
+// with what was expected at the position.
 #pragma once
 
 #include "spec/ast.h"

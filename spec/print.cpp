@@ -20,11 +20,11 @@ constexpr int kIndent = 2;
 struct Line {
   int indent = 0;
   std::string text;
-  std::size_t begin = 0;  // its first byte in the source; 0 in a tree that was never text
+  std::size_t begin = 0;  // its first byte in the source; 0 if the tree was not parsed
   bool blank_before = false;
-  bool opens = false;  // a block
+  bool opens = false;  // the line opens a block
   bool closes = false;
-  std::string comment = {};       // behind it
+  std::string comment = {};       // behind the text
   std::vector<Line> before = {};  // comments on lines of their own
 };
 
@@ -74,7 +74,7 @@ std::string text_of(const Stages& x) {
   const auto group = [](const StageGroup& g) {
     std::string count = print(g.count);
     if (g.name.text.empty()) return count;
-    // `vision -n` would be a difference.
+    // `vision -n` would be read as a difference.
     const bool prefix = count.starts_with('-') || count.starts_with("not ");
     return g.name.text + " " + (prefix ? "(" + count + ")" : count);
   };
@@ -174,7 +174,7 @@ std::string text_of(const std::vector<StreamLoop>& loops) {
 
 std::string header_of(const RankBlock& x) { return "rank " + operand(x.rank, false); }
 
-// With its `;` or `}`.
+// The text of a part with its `;` or `}`.
 std::string text_of(const StreamPart& x) {
   if (x.loops.empty()) return text_of(x.repeats.front()) + ";";
   const auto repeat = [](const Repeat& r) { return text_of(r) + ";"; };
@@ -226,7 +226,7 @@ class Printer {
  private:
   static std::size_t closing(Span span) { return span.end == 0 ? 0 : span.end - 1; }
 
-  // Lines keep their order; a clause that the layout moves takes the place that it gets.
+  // Keeps `begin` ascending: a clause that the layout moves gets the position of the line before.
   void add(Line line) {
     if (!lines_.empty()) line.begin = std::max(line.begin, lines_.back().begin);
     lines_.push_back(std::move(line));
@@ -289,7 +289,7 @@ class Printer {
     add({kIndent, "}", closing(item_->span), false, false, true});
   }
 
-  // A repeat per line.
+  // Writes one repeat per line.
   void print_tall(const Stream& x, Span span) {
     add({2 * kIndent, "stream " + x.name.text + " {", span.begin, false, true});
     const auto add_repeat = [this](int indent, const Repeat& repeat) {
@@ -308,11 +308,11 @@ class Printer {
     add({2 * kIndent, "}", closing(span), false, false, true});
   }
 
-  // As many repeats on a line as fit, but those on either side of a comment on lines of their own.
+  // Puts as many repeats on a line as fit, but breaks the line where a comment stands between two.
   void print_filled(const RankBlock& x, Span span) {
     add({2 * kIndent, header_of(x) + " {", span.begin, false, true});
     Line line{3 * kIndent, "", 0};
-    std::size_t last = span.begin;  // where the repeat before begins
+    std::size_t last = span.begin;  // where the previous repeat begins
     for (const Repeat& repeat : x.repeats) {
       const std::string text = text_of(repeat) + ";";
       const std::size_t begin = repeat.steps.front().op.span.begin;
@@ -338,7 +338,7 @@ class Printer {
     return all;
   }
 
-  // On one line if it fits and no comment stands in it, else a clause per line.
+  // On one line if it fits, has no comment and need not be tall; else with a line per clause.
   void block(const std::string& header, const std::vector<Part>& clauses, bool tall = false) {
     const std::size_t begin = item_->span.begin;
     std::string one_line = header + " {";
@@ -362,9 +362,9 @@ class Printer {
     return first != all.end() && first->span.begin < span.end;
   }
 
-  // A comment on a line of its own goes before the first line that begins behind it, another one
-  // behind the last line that begins before it. Where that would change the order of the comments,
-  // it gets a line of its own.
+  // A comment that has a line to itself goes before the first line that begins behind it; any other
+  // comment goes behind the last line that begins before it. Where that would change the order of
+  // the comments, the comment gets a line to itself.
   void place_comments() {
     std::size_t next = 0;  // the first line that begins behind the comment
     for (const Comment& comment : pipeline_.comments) {
@@ -385,7 +385,7 @@ class Printer {
 
   std::string text() const {
     std::string out;
-    bool fresh = true;  // at the top of the file or of a block, where no empty line stands
+    bool fresh = true;  // at the top of the file or of a block no empty line is written
     const auto write = [&](const Line& line) {
       if (line.blank_before && !fresh) out += '\n';
       out.append(static_cast<std::size_t>(line.indent), ' ');
@@ -403,7 +403,7 @@ class Printer {
   }
 
   const Pipeline& pipeline_;
-  const Item* item_ = nullptr;  // the one being printed
+  const Item* item_ = nullptr;  // the item that is being printed
   std::vector<Line> lines_;
   std::vector<Line> after_;  // comments behind the end
 };

@@ -1,4 +1,4 @@
-// print: tree to text, in the canonical layout that `ripeline format` writes.
+// print: writes a tree as text, in the canonical layout of `ripeline format`.
 //
 // parse(print(tree)) is the same tree; print(parse(print(tree))) is the same text.
 #pragma once

@@ -1,12 +1,12 @@
-// The values of a hint's priorities, on one rank.
+// The values that a hint's priorities give to tasks on one rank.
 //
-// `priority F = E` gives each task of F a value, an integer:
-//  * s, r, chunk and chunks are of the task's stage and rank, m is the microbatch that the task is
-//    of, microbatches how many the step has;
-//  * the name of a resource stands for what the task's pool holds (of its stage, or of its rank)
-//    when the rank chooses, before the task starts.
-// What is greatest goes first. Elaboration has seen that each part of E has a value and fits in 64
-// bits, wherever a rank may ask (spec/ranges.h). The program must outlive it. Immutable.
+// `priority F = E` gives each task of F a value, an integer, by the names in E:
+//  * s, r, chunk and chunks are those of the task's stage and rank, m is the task's microbatch,
+//    microbatches the number of microbatches in the step;
+//  * the name of a resource stands for the amount that the task's pool (its stage's or its rank's)
+//    holds when the rank chooses, before the task starts.
+// The greatest value goes first. Elaboration has checked that each part of E has a value and fits
+// in 64 bits in every state (spec/ranges.h). The program must outlive this. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ class Priorities {
  private:
   struct OfLane {
     Expr value;                                      // over m, microbatches and resources
-    std::vector<std::pair<std::string, int>> pools;  // by the resource's name
+    std::vector<std::pair<std::string, int>> pools;  // each with the resource's name
   };
 
   const Program& program_;
   int first_lane_;
-  std::vector<OfLane> lanes_;  // the rank's
+  std::vector<OfLane> lanes_;  // the rank's lanes
 };
 
-// The pool of the resource that a task of the lane reads.
+// The pool of the resource that belongs to a lane, on its stage or its rank.
 [[nodiscard]] int pool_of(const Program& program, int resource, const Lane& lane);
 
 }  // namespace ripeline::spec

@@ -1,17 +1,17 @@
 // The meaning of a program.
 //
 // A Program is the data of the meaning: lanes, what each needs, acquires and releases, what bounds
-// it and what it would rather do, with every param folded in. spec/machine.h executes it; verify/
-// and codegen/ translate it into formulas and C++; tests hold them together.
+// the run and what it prefers, with every param replaced by its value. spec/machine.h executes it;
+// verify/ and codegen/ translate it into formulas and C++; tests check that these agree.
 //
 // The rules, in full:
 //  * A *lane* is an op at a stage. A *task* is one execution of a lane, for one microbatch, written
 //    2F0. In one step every task of every lane runs exactly once. The lane of a `once` op has one
 //    task, 2G0; a lane with `on m where` has the tasks of its share of the microbatches
-//    (core/vocabulary/share.h); a lane that has none of them is not there, and nothing is needed of
-//    it. A lane's tasks are numbered 0, 1, … in the order of their microbatches, and below
-//    `microbatch` is that number. Only edges between different shares, names, costs and data depend
-//    on which microbatch it is.
+//    (core/vocabulary/share.h); a lane with an empty share does not exist, and needs of it are
+//    void. A lane's tasks are numbered 0, 1, … in the order of their microbatches, and in these
+//    rules `microbatch` is that number. Only edges between different shares, names, costs and data
+//    depend on the microbatch itself.
 //  * An edge says what a task needs of its producer (Of): the task of the same microbatch, the task
 //    of the microbatch before (nothing, for the first), or all tasks. A microbatch that is not in
 //    the producer's share is not needed.
@@ -19,37 +19,37 @@
 //      - each edge of its lane is met: what it needs of the producer has ended and, if the edge
 //        crosses ranks, the messages have arrived;
 //      - if its lane is sequential, the task of the microbatch before (if any) has ended;
-//      - its engine takes it: the engine is not handing over a message, and it runs nothing, or one
-//        task alone whose op is a pair with its own;
+//      - its engine takes it: the engine hands no message over, and is idle or runs one task alone
+//        whose op is a pair with the op of this one;
 //      - for each pool that its lane acquires: held + amount + leaving <= capacity;
 //      - with `dispatch in order`: it is the next task of its engine in its rank's order. Each
 //        occurrence of a lane stands for the lane's next microbatch, or for the one to which a file
 //        binds it;
-//      - with `dispatch ready keeping` an order: the rest of the rank's order still finds room
-//        after it. The rest are the tasks that the order lists before it and that have not started;
-//        they must find room in every pool, one after the other, each ending before the next
-//        starts. An occurrence of a lane stands for any of its tasks: as many of the first
-//        occurrences are over as tasks have started. A task that the order does not list, or not
-//        often enough, comes after all that it lists.
+//      - with `dispatch ready keeping` an order: after the task the rest of the rank's order still
+//        finds room. The rest are the tasks that the order lists before it and that have not
+//        started; they must find room in every pool, one after the other, each ending before the
+//        next starts. An occurrence of a lane stands for any of its tasks: once n of them have
+//        started, its first n occurrences are over. A task that the order does not list, or not
+//        often enough, comes after all tasks that are listed.
 //  * A task acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
 //  * When a task ends, it sends a message over each edge that crosses ranks, if a task needs it.
 //    The message arrives after any finite time, once its link lets it:
 //      - with an inbox, the message waits at its sender for a free slot of its edge's inbox, and
-//        the sender goes on meanwhile. It takes the slot, and frees it when the task that needs it
-//        starts (the first of them, if all tasks of a lane do). If several messages wait for one
-//        slot, timing decides which of them gets it. Without an inbox each message has a slot of
-//        its own;
+//        the sender goes on meanwhile. The message takes the slot, and frees it when the task that
+//        needs it starts (the first such task, if all tasks of a lane need it). If several messages
+//        wait for one slot, timing decides which of them gets it. Without an inbox each message has
+//        its own slot;
 //      - over a fifo edge, messages arrive in the order in which their producers ended; over other
 //        edges they may overtake each other;
 //      - a rendezvous message arrives only when the task that needs it is the next of its engine in
 //        its rank's order. Until then its sender's engine is handing it over, and so is not idle.
-//  * With `dispatch ready`, an engine of which tasks may start starts, at some time, the one that
-//    the hint chooses among them; core/vocabulary/hint.h states the choice. An engine that runs one
-//    task of a pair so starts the other, too.
+//  * With `dispatch ready`, an engine for which some tasks may start will, at some time, start the
+//    one that the hint chooses among them; core/vocabulary/hint.h states the choice. So an engine
+//    that runs one task of a pair starts the other, too.
 //  * A program *deadlocks* (in names and comments: it sticks, it is stuck) when no task runs, no
-//    message may arrive, not all tasks have ended, and no task may start. Messages that wait at
-//    their senders for slots may be left.
+//    message may arrive, not all tasks have ended, and no task may start. In that state messages
+//    may still wait at their senders for slots.
 //
 // Immutable once made; shared freely.
 #pragma once
@@ -74,7 +74,7 @@
 
 namespace ripeline::spec {
 
-// The nouns, which executors share.
+// Types that a Program shares with the tables of executors.
 using core::Agree;
 using core::Engine;
 using core::engine_index;
@@ -85,7 +85,7 @@ using core::Of;
 using core::OpKind;
 using core::Share;
 
-// The words of long shares, each vector once; whoever keeps Shares of a Program keeps these.
+// The words of long shares, each vector once. A Share of a Program is valid while its words live.
 using ShareWords = std::vector<std::shared_ptr<const std::vector<core::ShareWord>>>;
 using core::Task;
 
@@ -95,7 +95,7 @@ struct Op {
   bool sequential = false;
   bool once = false;  // one task, whatever the number of microbatches
   Engine engine = Engine::compute;
-  Span span;  // the name's
+  Span span;  // where the name stands
 };
 
 struct Stage {
@@ -125,43 +125,43 @@ struct Lane {
   bool sequential = false;
   bool once = false;
   Share share = {};
-  int collectives = 0;  // each task's, in its tensor-parallel group
+  int collectives = 0;  // how many each task has, in its tensor-parallel group
   Engine engine = Engine::compute;
   Cost cost;
-  std::vector<int> edges;         // edges whose consumer this is
-  std::vector<int> feeds;         // edges whose producer this is
+  std::vector<int> edges;         // edges whose consumer this lane is
+  std::vector<int> feeds;         // edges whose producer this lane is
   std::vector<Acquire> acquires;  // at most one per pool
   std::vector<Release> releases;  // at most one per pool
 };
 
-// `consumer` needs `producer`. Numbered by consumer, then as written. `same` joins lanes that are
-// both once or both not. Links matter to edges that cross ranks only.
+// `consumer` needs `producer`. Sorted by consumer, then as written. With `same`, both lanes are
+// `once` or neither is. Links matter only to edges that cross ranks.
 struct Edge {
   int producer = 0;
   int consumer = 0;
-  Span span = {};  // the need's
+  Span span = {};  // where the need stands
   Of of = Of::same;
   int inbox = -1;           // -1: a slot for each message
-  bool fifo = false;        // in the order in which the producer's tasks ended
+  bool fifo = false;        // messages arrive in the order of the producer's ends
   bool rendezvous = false;  // with `dispatch in order` only
 };
 
-// Slots at a receiver: of one edge, or of a channel's instance, shared by edges.
+// Slots at a receiver: for one edge, or for a channel's instance, whose slots edges share.
 struct Inbox {
-  std::string channel;  // empty: of one edge
+  std::string channel;  // empty: the slots are one edge's
   int rank = 0;
-  int stage = -1;  // -1: of the whole rank
+  int stage = -1;  // -1: the channel is per rank
   std::int64_t slots = 1;
 };
 
-// The members of a group play one rank each, together; see spec/group.h.
+// The number of members, which play each rank together; see spec/group.h.
 struct TensorParallel {
   int members = 1;
   Agree agree = Agree::none;
   Span span = {};
 };
 
-// So many copies of the pipeline train together; see spec/group.h.
+// The number of copies of the pipeline that train together; see spec/group.h.
 struct DataParallel {
   int replicas = 1;
   Span span = {};
@@ -179,8 +179,8 @@ struct Resource {
 struct Pool {
   int resource = 0;
   int rank = 0;
-  int stage = -1;                        // -1: of the whole rank
-  std::optional<std::int64_t> capacity;  // > 0; nothing: measured only
+  int stage = -1;                        // -1: the pool is the whole rank's
+  std::optional<std::int64_t> capacity;  // > 0; nothing: usage is only measured
 };
 
 // An order is one text for all ranks: lets and streams, then repeats that take from them, some of
@@ -190,7 +190,7 @@ struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nothing: the rank has one chunk
   Span span;
-  int stream = -1;  // >= 0: the next item of this stream, and no op
+  int stream = -1;  // >= 0: the next item of this stream, instead of `op`
 };
 struct OrderLet {
   std::string name;
@@ -206,18 +206,18 @@ struct OrderRepeat {
   std::vector<OrderStep> steps;
   Expr count;  // `1` when none is written
   Span span;
-  int rank = -1;  // the only one that repeats it; -1: every rank does
+  int rank = -1;  // the only rank that runs the steps; -1: every rank does
 
   [[nodiscard]] bool is_of(int r) const { return rank < 0 || rank == r; }
 };
-// Each turn of the loops, outermost first, yields the lanes of the repeats; no loops: one turn.
+// Loops, the outermost first; each turn yields the lanes of the repeats. Without loops: one turn.
 struct OrderPart {
   std::vector<OrderLoop> loops;
   std::vector<OrderRepeat> repeats;
 };
-// A sequence to take items from: its parts, one after the other. A lane whose microbatches the
-// rank's order has all listed by then yields nothing. To take from a stream that has ended is an
-// error.
+// A sequence from which repeats take items: its parts, one after the other. An item is skipped if
+// the rank's order has listed all microbatches of its lane by then. It is an error to take from a
+// stream that has ended.
 struct OrderStream {
   std::string name;
   std::vector<OrderPart> parts;
@@ -228,20 +228,20 @@ struct Order {
   std::vector<OrderLet> lets;  // all come before the streams and repeats that use them
   std::vector<OrderStream> streams;
   std::vector<OrderRepeat> repeats;
-  // The file's name as written, if the order is from one; then there is no text. The file is read
-  // only if the dispatch uses the order, and the program's range is then its one count.
+  // The file's name as written, for an order from a file; such an order has no text. The file is
+  // read only if the dispatch uses the order; then the program's range is the file's one count.
   std::optional<std::string> file;
   std::vector<std::vector<Task>> rows;  // per rank, the tasks of a file that was read
   Span span;
 };
 
-// When a rank that follows an order waits for what is next in it; the rule is core/patience.h's. It
+// When a rank that follows an order waits for its next task; core/patience.h has the rule. It
 // chooses among the same tasks and holds for a finite time only: no verdict depends on it.
 struct Patience {
   Rational patience{3, 2};
   Rational yield{9, 10};
-  bool forecasts = false;  // also of tasks that have not started
-  bool learns = false;     // how late messages are
+  bool forecasts = false;  // notices also for tasks that have not started
+  bool learns = false;     // waits by how late messages were so far
   bool operator==(const Patience&) const = default;
 };
 
@@ -249,9 +249,9 @@ struct Patience {
 struct HintPlace {
   int op = 0;
   std::vector<int> chunk = {};  // by rank; empty: every chunk
-  // With Rule::priority, an integer: over s, r, chunk, chunks, m and microbatches, and the names of
-  // resources that have a capacity, which stand for what the task's pool holds. Elaboration has
-  // checked that it and all its parts have a value that fits in 64 bits, whatever these are.
+  // With Rule::priority: an integer over s, r, chunk, chunks, m, microbatches and the names of
+  // resources with a capacity, each of which stands for what the task's pool holds. Elaboration has
+  // checked that the expression and its parts fit in 64 bits, whatever values the names have.
   std::optional<Expr> priority = {};
 
   [[nodiscard]] bool lists(const Lane& lane) const {
@@ -276,10 +276,10 @@ struct Dispatch {
   bool in_order = false;
   int order = -1;  // for in_order
   Hint hint;       // for readiness-first dispatch
-  int keeps = -1;  // the order for whose rest room is kept, of readiness-first dispatch
+  int keeps = -1;  // the order for whose rest room is kept, with readiness-first dispatch; -1: none
 
-  // The order that starts are held to; -1: none. It must have a meaning for a count of microbatches
-  // that runs, which expand() says.
+  // The order that starts are held to; -1: none. It must have a meaning for every microbatch count
+  // that runs; expand() says whether it has.
   [[nodiscard]] int binding() const { return in_order ? order : keeps; }
   Span span;
 };
@@ -289,8 +289,8 @@ struct Dispatch {
 struct Pair {
   int first = 0;
   int second = 0;
-  // Per rank: how long both take if they start together, which is also when both end; empty: as
-  // long as one after the other. Never part of a verdict or of the hash, as any cost.
+  // Per rank: the time after which both end if they start together; empty: as long as one after the
+  // other. Like every cost, it is never part of a verdict or of the hash.
   std::vector<Rational> costs = {};
   Span span = {};
 };
@@ -346,19 +346,19 @@ struct Program {
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
-  // Whether the two lanes number the tasks that belong together differently: by their shares.
+  // Whether the lanes, having different shares, number the tasks that belong together differently.
   [[nodiscard]] bool crosses_shares(const Edge& e) const {
     return core::cross_shares(at(lanes, e.producer), at(lanes, e.consumer), e.of);
   }
-  // The pair of the lanes' ops, on one engine; nullptr: their tasks exclude each other.
+  // The pair of the lanes' ops, if they are on one engine; nullptr: their tasks exclude each other.
   [[nodiscard]] const Pair* pair_of(int lane, int other) const;
-  // How many times as long as alone a task of `lane` takes beside one of `other`; they are a pair.
+  // The factor by which a task of `lane` is slower beside one of `other`; the ops must be a pair.
   [[nodiscard]] double slowdown(int lane, int other) const;
   // How many tasks a lane has.
   [[nodiscard]] int tasks_of(int lane, int count) const {
     return core::tasks_of(at(lanes, lane), count);
   }
-  // Which microbatch the task of that number is of.
+  // The microbatch of the lane's task with that number.
   [[nodiscard]] int microbatch_of(int lane, int task) const {
     return at(lanes, lane).share.microbatch(task);
   }
@@ -375,8 +375,8 @@ struct Program {
   }
   [[nodiscard]] int first_lane(
       int rank) const;  // lanes of rank r: first_lane(r) .. first_lane(r+1)-1
-  [[nodiscard]] int lane_of(int op, int stage) const;                   // -1: the op is not there
-  [[nodiscard]] int chunks(int rank) const;                             // stages placed on it
+  [[nodiscard]] int lane_of(int op, int stage) const;                   // -1: no such lane
+  [[nodiscard]] int chunks(int rank) const;                             // stages on the rank
   [[nodiscard]] std::string lane_name(int lane) const;                  // 2F
   [[nodiscard]] std::string task_name(int lane, int microbatch) const;  // 2F0
   [[nodiscard]] std::string pool_name(int pool) const;                  // activation of stage 2
@@ -390,25 +390,25 @@ struct Use {
   std::int64_t leaving = 0;
   std::int64_t releases = 0;
 };
-// One for each pool that it takes from or gives to; those it takes from come first, as written.
+// One Use for each pool that the lane acquires or releases: first the acquired ones, as written.
 [[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
 
-// The bound that an assertion sets for a pool of its resource, at this count; nothing: no integer.
+// The bound that an assertion sets for a pool of its resource at this count, if it is an integer.
 [[nodiscard]] std::optional<std::int64_t> asserted_bound(const Program& program,
                                                          const PeakAssertion& assertion,
                                                          const Pool& pool, int microbatches);
 
-// The lanes of the same share whose task of the same number must end before a task of `lane` can
-// start, by way of such lanes; without `lane`. Sorted.
+// The other lanes of the same share whose task with the same number must end before a task of
+// `lane` can start, found through lanes of that share alone. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
-// Without, what a rank starts is one sequence, and a place without room is passed by nobody.
+// Some lane is not on compute; else a rank's starts are a sequence: none passes one without room.
 [[nodiscard]] bool has_other_engines(const Program& program);
 // Some rank may run two tasks at once: on several engines, or a pair.
 [[nodiscard]] bool runs_side_by_side(const Program& program);
 
-// Constructs beyond tasks of one microbatch on one engine with a slot for each message: readers
-// that lack some say so. Without program.unsupported. Each once, as first used.
+// Constructs beyond tasks of one microbatch on one engine with a slot for each message; a reader
+// that lacks one of them reports it. Without program.unsupported. Each once, as first used.
 [[nodiscard]] std::vector<Unsupported> features_of(const Program& program);
 
 // The order of one rank with `microbatches`: its tasks, each occurrence of a lane being the lane's
@@ -418,7 +418,7 @@ struct Use {
 [[nodiscard]] Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
                                                int microbatches);
 
-// FNV-1a (64 bits) of bytes, or of those that were hashed before and these.
+// FNV-1a (64 bits) of `bytes`; `before` is the hash of the bytes that come before them.
 inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
 [[nodiscard]] std::uint64_t hash_of(std::string_view bytes, std::uint64_t before = kHashOfNothing);
 // The hash of a canonical text of all fields but names of sources, spans, costs and params.

@@ -22,7 +22,7 @@ std::string text_of(const Range& range) {
              : std::to_string(range.least) + " .. " + std::to_string(range.most);
 }
 
-// The smallest integer is left out, as spec/expr.h does.
+// The smallest integer is excluded, as in spec/expr.h.
 Result<Range> fitting(const Expr& expr, const WideRange& range) {
   constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
   if (range.least < -kMost || range.most > kMost) {
@@ -41,12 +41,12 @@ WideRange corners(const Range& a, const Range& b, const Do& value) {
 
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
-// The divisor cannot be 0, so the quotient is monotonous between the ends of both ranges.
+// The divisor cannot be 0, so the quotient is monotonic between the ends of both ranges.
 WideRange quotient(const Range& a, const Range& b, bool up) {
   return corners(a, b, [up](Wide x, Wide y) { return up ? -floor_div(-x, y) : floor_div(x, y); });
 }
 
-// The remainder's range; modulo() also bounds what is computed on the way: b * (a div b).
+// The remainder's range; modulo() also bounds the intermediate product b * (a div b).
 WideRange remainder(const Range& a, const Range& b) {
   const Wide most = std::max<Wide>(b.most, 0);
   const Wide least = std::min<Wide>(b.least, 0);
@@ -150,7 +150,7 @@ class Ranges {
     const Result<Range> left = of(expr.args[0]);
     if (!left.ok()) return left;
     const Range a = left.value();
-    // The right side is left out when the left decides.
+    // The right side is not evaluated if the left decides.
     if (op == "and" && truth(a) == false) return known(false);
     if (op == "or" && truth(a) == true) return known(true);
     const Result<Range> right = of(expr.args[1]);
@@ -169,7 +169,7 @@ class Ranges {
     return known(op == "==" ? equal(a, b) : opposite(equal(a, b)));
   }
 
-  // The truth of an `and` or an `or` whose sides are not both known to be the same.
+  // The truth of an `and` or an `or` whose sides are not known to be equal: one side may decide it.
   static std::optional<bool> joined(const std::string& op, const Range& a, const Range& b) {
     const bool decides = op == "or";
     if (truth(a) == decides || truth(b) == decides) return decides;

@@ -1,7 +1,7 @@
-// Where the values of an expression lie, when its names lie in ranges.
+// The range of an expression's values, for given ranges of its names.
 //
-// What a running rank computes must have a value and fit in 64 bits, whatever its names are then.
-// This says so before: of each part, which values it may have at most, as far as the parts tell
+// An expression that a running rank computes must have a value and fit in 64 bits for all values of
+// its names. This is checked here beforehand: for each part, which values it may take at most
 // (names that depend on each other are taken as independent). Pure functions.
 #pragma once
 
@@ -20,9 +20,9 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The range of an integer expression: divisions are `div`, `%`, or stand in floor() or ceil().
-// Every name is known to `lookup`. A branch that cannot be taken may be anything. Errors:
-// range-overflow, range-division-by-zero, range-not-integer.
+// The range of an integer expression: divisions are `div` or `%`, or stand in floor() or ceil().
+// `lookup` knows every name. A branch that cannot be taken is not checked. Errors: range-overflow,
+// range-division-by-zero, range-not-integer.
 [[nodiscard]] Result<Range> range_of(
     const Expr& expr, const std::function<std::optional<Range>(std::string_view)>& lookup);
 

@@ -1,5 +1,5 @@
-// render: diagnostics as text, as errors or as warnings. render() of spec/diagnostics.h is of
-// errors.
+// render: diagnostics as text, as errors or as warnings. The render() of spec/diagnostics.h writes
+// errors only.
 //
 // Pure; never throws.
 #pragma once
@@ -13,10 +13,10 @@ namespace ripeline::spec {
 
 enum class Severity : std::uint8_t {
   error,    // the program has no meaning
-  warning,  // it has one, which is hardly what was meant
+  warning,  // it has a meaning, hardly the intended one
 };
 
-// As render(source, diagnostics), with `warning[id]` in the place of `error[id]`.
+// Like render(source, diagnostics), with `warning[id]` instead of `error[id]` for warnings.
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics,
                                  Severity severity);
 

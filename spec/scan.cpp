@@ -13,7 +13,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_word(char c) { return is_letter(c) || is_digit(c); }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Bytes of the UTF-8 character at `at`, 0 if it is none or a control character.
+// The length of the UTF-8 character at `at`; 0 if it is invalid or a control character.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   if (lead < 0x20) return is_blank(text[at]) ? 1 : 0;
@@ -30,8 +30,8 @@ std::size_t end_of_line(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
 }
 
-// Steps back over blanks to the start of the line, or to where something else stands: the cost is
-// that of the blanks, however long the line.
+// Steps back over blanks to the start of the line, or to the first other character: the cost
+// depends on the blanks, not on the line's length.
 std::size_t back_over_blanks(std::string_view text, std::size_t at) {
   while (at > 0 && text[at - 1] != '\n' && is_blank(text[at - 1])) --at;
   return at;
@@ -130,7 +130,7 @@ std::vector<ast::Comment> comments_of(std::string_view text) {
 }
 
 bool blank_line_before(std::string_view text, std::size_t at) {
-  // Among several items on a line only the first has a line before it.
+  // Among several items on a line only the first can have an empty line before it.
   const std::size_t line = back_over_blanks(text, at);
   if (line == 0 || text[line - 1] != '\n') return false;
   const std::size_t before = back_over_blanks(text, line - 1);
@@ -169,7 +169,7 @@ std::size_t resume_after(std::string_view text, std::size_t begin, std::size_t e
     const std::string_view lexeme = lexeme_at(text, at);
     const std::size_t end = at + lexeme.size();
     const auto& words = item_words();
-    // An item's word that begins a line begins an item, even where a brace is missing.
+    // A word that begins items begins one here, at the start of a line, even if a brace is missing.
     const bool item = at >= error && at > begin &&
                       std::find(words.begin(), words.end(), lexeme) != words.end() &&
                       first_on_line(text, at);

@@ -1,5 +1,5 @@
 // include_scan: the direction of includes between folders, as a table and a scan of `#include`
-// lines.
+// lines; and that a file's namespace says in which folder it is.
 //
 // The build cannot keep it: Boost, Z3 and the tree's own folders are all on the include path. Pure
 // functions over text; the caller reads the files.
@@ -29,5 +29,12 @@ struct Violation {
 // Every include of `text` that the row of the table for `file` (a path from the tree's root) does
 // not allow. A file without a row breaks the rule at its first include.
 [[nodiscard]] std::vector<Violation> scan(std::string_view file, std::string_view text);
+
+// The mistakes in the namespaces that `text` opens, as `FILE: …`. A file's namespace is the path
+// of its folder under `ripeline::`, or that of a folder above it, or one inside these that is no
+// other folder's; it is written in full. A block that only declares classes may be in any, and
+// tests and programs beside the tool choose theirs.
+[[nodiscard]] std::vector<std::string> scan_namespaces(std::string_view file,
+                                                       std::string_view text);
 
 }  // namespace ripeline::include_scan

@@ -30,6 +30,15 @@ TEST(IncludeScan, the_tree_keeps_the_direction) {
   }
 }
 
+TEST(IncludeScan, the_tree_keeps_the_namespaces_of_its_folders) {
+  const std::string root = RIPELINE_SOURCE_DIR;
+  for (const std::string& file : testing_support::source_files(root)) {
+    for (const std::string& said : scan_namespaces(file, read(root + "/" + file))) {
+      ADD_FAILURE() << said;
+    }
+  }
+}
+
 std::string first_include(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -92,6 +101,24 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"runtime/worker.cpp", "\"spec/program.h\"", false},
       {"runtime/worker.cpp", "<asio.hpp>", false},
       {"runtime/worker.cpp", "\"runtime/torch/stage.h\"", false},
+      {"runtime/worker.cpp", "\"runtime/process/rank.h\"", true},
+      {"runtime/worker.cpp", "\"runtime/launcher/launch.h\"", false},
+      {"runtime/work.h", "\"runtime/payload.h\"", true},
+      {"runtime/work.h", "\"runtime/process/rank.h\"", false},
+      {"runtime/transport.h", "\"runtime/network/place.h\"", false},
+      {"runtime/process/rank.h", "\"runtime/transport.h\"", true},
+      {"runtime/process/rank.h", "\"runtime/network/socket.h\"", false},
+      {"runtime/process/rank.cpp", "\"runtime/run.h\"", false},
+      {"runtime/process/rank.cpp", "<thread>", false},
+      {"runtime/process/rank.cpp", "<unistd.h>", false},
+      {"runtime/network/roster.cpp", "\"runtime/process/tree.h\"", true},
+      {"runtime/network/roster.cpp", "\"runtime/process/rank.h\"", false},
+      {"runtime/launcher/guard.cpp", "\"runtime/network/folder_store.h\"", true},
+      {"runtime/launcher/guard.cpp", "\"runtime/network/socket.h\"", false},
+      {"runtime/cuda/device.cpp", "\"runtime/watchdog/call_guard.h\"", true},
+      {"runtime/cuda/device.cpp", "\"runtime/network/peers.h\"", false},
+      {"runtime/torch/train.cpp", "\"runtime/launcher/launch.h\"", false},
+      {"runtime/torch/value_head.cpp", "<torch/torch.h>", false},
       {"runtime/worker.cpp", "<nlohmann/json.hpp>", false},
       {"runtime/worker.cpp", "<fmt/format.h>", false},
       {"files/new_file.cpp", "<fcntl.h>", true},
@@ -100,18 +127,18 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"trace/read.cpp", "<nlohmann/json.hpp>", true},
       {"trace/write.cpp", "<nlohmann/json.hpp>", false},
       {"trace/read.cpp", "\"spec/program.h\"", false},
-      {"runtime/transport/socket.cpp", "<asio.hpp>", true},
-      {"runtime/transport/socket.cpp", "<sys/socket.h>", true},
-      {"runtime/transport/socket.cpp", "<torch/torch.h>", false},
-      {"runtime/transport/socket.cpp", "<ucp/api/ucp.h>", false},
-      {"runtime/transport/ucx_transport.cpp", "<ucp/api/ucp.h>", false},
-      {"runtime/transport/ucx_worker.cpp", "<ucp/api/ucp.h>", true},
+      {"runtime/network/socket.cpp", "<asio.hpp>", true},
+      {"runtime/network/socket.cpp", "<sys/socket.h>", true},
+      {"runtime/network/socket.cpp", "<torch/torch.h>", false},
+      {"runtime/network/socket.cpp", "<ucp/api/ucp.h>", false},
+      {"runtime/network/ucx_transport.cpp", "<ucp/api/ucp.h>", false},
+      {"runtime/network/ucx_worker.cpp", "<ucp/api/ucp.h>", true},
       {"runtime/torch/stage.cpp", "<torch/torch.h>", true},
       {"runtime/torch/stage.cpp", "<asio.hpp>", false},
       {"runtime/torch/stage.cpp", "<fmt/format.h>", false},
       {"cli/main.cpp", "<CLI/CLI.hpp>", true},
       {"cli/main.cpp", "\"runtime/torch/stage.h\"", false},
-      {"cli/launch_main.cpp", "\"runtime/launch.h\"", true},
+      {"cli/launch_main.cpp", "\"runtime/launcher/launch.h\"", true},
       {"cli/launch_main.cpp", "\"spec/program.h\"", false},
       {"cmake/archive/arc4random.cpp", "<sys/random.h>", true},
       {"cmake/archive/arc4random.cpp", "\"core/executor.h\"", false},
@@ -134,6 +161,41 @@ TEST(IncludeScan, every_rule_of_the_table) {
     const std::string text = std::string("#include ") + c.include + "\n";
     EXPECT_EQ(scan(c.file, text).empty(), c.allowed) << c.file << " " << c.include;
   }
+}
+
+TEST(IncludeScan, a_namespace_is_that_of_the_folder_or_of_one_above) {
+  const auto opens = [](const char* file, const std::string& name) {
+    return scan_namespaces(file, "#pragma once\n\nnamespace " + name + " {\nint a();\n}\n").size();
+  };
+  EXPECT_EQ(opens("runtime/cuda/nccl/a.h", "ripeline::runtime::cuda::nccl"), 0U);
+  EXPECT_EQ(opens("runtime/cuda/nccl/a.h", "ripeline::runtime::cuda"), 0U);
+  EXPECT_EQ(opens("runtime/cuda/nccl/a.h", "ripeline::runtime"), 0U);
+  EXPECT_EQ(opens("spec/ast.h", "ripeline::spec::ast"), 0U);
+  EXPECT_EQ(opens("spec/elaborate/a.cpp", "ripeline::spec::elaboration"), 0U);
+  EXPECT_EQ(opens("wire/a.cpp", "ripeline::wire"), 0U);
+  EXPECT_EQ(opens("optimise/racing/a.cpp", "ripeline::optimise"), 0U);
+  EXPECT_EQ(opens("spec/indexing.h", "ripeline"), 0U);
+  EXPECT_EQ(opens("spec/a.h", "ripeline"), 1U);
+  EXPECT_EQ(opens("runtime/a.h", "ripeline::runtime::cuda"), 1U);
+  EXPECT_EQ(opens("verify/order/a.cpp", "ripeline::verify::depth"), 1U);
+  EXPECT_EQ(opens("verify/order/a.cpp", "ripeline::verify::depth::inner"), 1U);
+  EXPECT_EQ(opens("verify/order/a.cpp", "ripeline::verifying"), 1U);
+  EXPECT_EQ(opens("wire/a.cpp", "ripeline::verify"), 1U);
+  EXPECT_EQ(opens("wire/a.cpp", "wire"), 1U);
+  EXPECT_EQ(opens("tests/a.cpp", "ripeline::verify"), 0U);
+}
+
+TEST(IncludeScan, a_planted_namespace_is_named) {
+  const std::string forward = "\nnamespace ripeline::runtime::cuda {\nclass Device;\n}\n";
+  EXPECT_EQ(scan_namespaces("runtime/a.h", forward + "\nnamespace torch {\nclass A;\n}\n").size(),
+            0U);
+  const std::string generated = "\nnamespace $name$ {\nnamespace core = ripeline::core;\n";
+  EXPECT_EQ(scan_namespaces("codegen/a.cpp", "\nnamespace {\n" + generated).size(), 0U);
+  EXPECT_EQ(
+      scan_namespaces("validate/probe/a.h",
+                      forward + "\nnamespace ripeline::core {\nint a();\n}\n"),
+      std::vector<std::string>{"validate/probe/a.h: is in ripeline::core, not in its folder's "
+                               "namespace ripeline::validate::probe or one around it"});
 }
 
 TEST(IncludeScan, a_planted_violation_is_named_with_its_line_and_rule) {

@@ -42,7 +42,7 @@ void require(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(what);
 }
 
-// The period, then the remainders.
+// A share as JSON: the period, then the remainders.
 json share_of(const core::Share& share) {
   json row = {share.period};
   for (int m = 0; m < share.period; ++m) {
@@ -51,10 +51,10 @@ json share_of(const core::Share& share) {
   return row;
 }
 
-// The words that were read, which shares of long periods view.
+// Owns the words that were read, which shares with long periods view.
 using ShareWords = std::deque<std::vector<core::ShareWord>>;
 
-// A long period is at most the one count that the program is for; 0: it is for several.
+// `count`, the only count of microbatches that the program admits, bounds long periods; 0: several.
 core::Share share_of(const json& row, int count, ShareWords& owned) {
   const int period = row.at(0);
   const int most = std::clamp(count, core::Share::kLongestPeriod, core::Share::kMostPeriod);
@@ -76,7 +76,7 @@ void require_index(std::int64_t i, const Container& of, const char* what) {
   require(i >= 0 && static_cast<std::size_t>(i) < of.size(), what);
 }
 
-// Ids that users of the facts index with.
+// Checks the ids with which users of the facts index.
 void check(const core::ProgramFacts& f) {
   require(f.ranks >= 1 && f.stages >= 0, "there are no ranks");
   int rank = 0;
@@ -289,7 +289,7 @@ core::Status About::from_json(const std::string& text, About& about) {
       e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],
                                             lanes[static_cast<std::size_t>(e.consumer)], e.of);
     }
-    about = About(f, run_of(j));  // copies what the views point to
+    about = About(f, run_of(j));  // copies the data to which the views in `f` point
     if (j.contains("part")) about.part = part_of(j["part"], f.ranks);
     return {};
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// About: what a trace says of its run, so that a reader needs nothing but the file.
+// About: the data of its run that a trace has, so that a reader needs nothing but the file.
 //
 // It owns a copy of the program's facts. Movable; immutable but for `run` and `part`. to_json and
 // from_json are `otherData` of the file (docs/formats.md).
@@ -32,8 +32,8 @@ struct Run {
   std::optional<std::uint64_t> seed = std::nullopt;  // the random draws' seed
   Unit unit = {};
   std::string costs = {};  // for people: where costs and jitter come from
-  // The program's parameters and dispatch, where whoever ran it had its text: `ranks` 4; and, as
-  // --dispatch takes it, `in order one_f_one_b`. Empty: not known.
+  // The program's parameters (`ranks` 4) and its dispatch, as --dispatch takes it (`in order
+  // one_f_one_b`), if the run had the program's text. Empty: not known.
   std::map<std::string, std::int64_t> params = {};
   std::string dispatch = {};
   bool operator==(const Run&) const = default;

@@ -15,7 +15,7 @@ std::vector<bool> started_beside(const core::ProgramFacts& facts,
     const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(e.task.lane)];
     return std::pair(lane.rank, lane.engine);
   };
-  // Tasks that start together: those that take no time come first, then as recorded.
+  // Among tasks that start together, those that take no time come first; others stay as recorded.
   const auto key = [&](const TaskEvent& e) {
     return std::tuple(engine(e), e.start, e.start < e.end);
   };
@@ -24,7 +24,7 @@ std::vector<bool> started_beside(const core::ProgramFacts& facts,
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return key(tasks[a]) < key(tasks[b]); });
   std::vector<bool> beside(tasks.size(), false);
-  std::size_t other = tasks.size();  // the last that is not beside one
+  std::size_t other = tasks.size();  // the last task that is not beside another
   for (const std::size_t i : order) {
     if (other < tasks.size() && engine(tasks[i]) == engine(tasks[other]) &&
         tasks[i].start < tasks[other].end) {

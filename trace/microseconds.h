@@ -1,6 +1,6 @@
-// Microseconds as the JSON of a trace has them, with any number of decimals, in whole nanoseconds.
+// Converts microseconds of a trace's JSON, with any number of decimals, to whole nanoseconds.
 //
-// Times since 1970 have more digits than a double, so the text counts and not the number.
+// Times since 1970 have more digits than a double holds, so the text is read, not the number.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace ripeline::trace {
 
-// Beyond this, a number in a trace is no time.
+// The largest number of microseconds that counts as a time in a trace.
 inline constexpr std::int64_t kMostMicroseconds = 9'000'000'000'000'000;
 
-// `value` is what `text` says; it counts where the text has an exponent. What is less than a
-// nanosecond is cut off.
+// `value` is the number in `text`, and is used if the text has an exponent. Fractions of a
+// nanosecond are cut off.
 [[nodiscard]] std::int64_t nanoseconds_of(const std::string& text, double value);
 
 }  // namespace ripeline::trace

@@ -42,7 +42,7 @@ Status find_parts(const std::string& folder, std::map<int, std::string>& paths) 
   return {};
 }
 
-// Reads them one after another, and sees that they go together.
+// Reads the parts one after another, and checks that they are of one run and of different ranks.
 class Reader {
  public:
   Status open(const std::string& folder) {
@@ -53,7 +53,7 @@ class Reader {
             folder + ": there is no part of a trace in this folder, as rank-0.json"};
   }
 
-  // False: there are no more, and notes() is complete.
+  // Reads the next part; returns false if there are no more, and then notes() is complete.
   bool next(File& part, Status& status) {
     if (paths_.empty()) return false;
     const std::string path = paths_.extract(paths_.begin()).mapped();
@@ -92,8 +92,8 @@ class Reader {
   }
 
   std::string folder_;
-  std::map<int, std::string> paths_;  // not read yet
-  std::map<int, std::string> ranks_;  // read
+  std::map<int, std::string> paths_;  // by rank, of parts not read yet
+  std::map<int, std::string> ranks_;  // by rank, of parts read
   std::string first_;
   std::string run_;
   std::vector<std::string> notes_;
@@ -127,7 +127,7 @@ Status PartWriter::append(const Record& record) {
   return failure_;
 }
 
-// Over the closing brackets, which follow again.
+// Overwrites the closing brackets with `events`, and writes the brackets again.
 Status PartWriter::put(const std::string& events) {
   if (out_.seekp(static_cast<std::streamoff>(end_)) << events << kClosing << std::flush) {
     end_ += events.size();
@@ -136,7 +136,7 @@ Status PartWriter::put(const std::string& events) {
   Status failure(StatusCode::failed, path_ + ": cannot be written: " + std::strerror(errno));
   out_.clear();
   out_.close();
-  // The file had this length before, so that restoring it needs no more of the disk.
+  // Restores the file's former length with the brackets, which needs no more space on the disk.
   std::error_code ignored;
   fs::resize_file(path_, end_, ignored);
   std::ofstream(path_, std::ios::binary | std::ios::app) << kClosing;

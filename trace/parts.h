@@ -1,12 +1,12 @@
 // The parts of a trace: a file for each rank, kept on disk while the run goes on.
 //
-// A run whose trace will be `run.json` has them in the folder `run.json.parts`, `rank-0.json` and
-// so on. Each is a trace in itself: whatever reads a trace reads it, and trace/read.h reads the
-// folder. PartWriter appends to one. After each append the file is closed JSON; when the process is
-// killed meanwhile, the file ends within an event, which its reader leaves out. When the run has
-// ended, merge_parts() makes the one trace of them.
+// A run whose trace will be `run.json` has its parts in the folder `run.json.parts`: `rank-0.json`
+// and so on. Each part is a trace in itself, for any reader of traces, and trace/read.h reads the
+// folder. PartWriter appends to a part. After each append the file is complete JSON; if the process
+// is killed during an append, the file ends within an event, which trace/read.h leaves out. When
+// the run has ended, merge_parts() makes one trace of the parts.
 //
-// That parts are of one run is said by a number which its ranks have agreed on (About::part). One
+// Parts of one run have the same number, on which its ranks have agreed (About::part). One
 // thread.
 #pragma once
 
@@ -28,12 +28,13 @@ namespace ripeline::trace {
 
 class PartWriter {
  public:
-  // Begins the file anew. `about`, which says whose part it is, must outlive the writer.
+  // Truncates or creates the file. `about`, whose `part` names the rank, must outlive the writer.
   PartWriter(const std::string& folder, const About& about);
+  PartWriter(const std::string& folder, const About&& about) = delete;
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
 
-  // After a failure nothing more is written, and the file stays as it was before it.
+  // After a failure nothing more is written, and the file stays as it was before the failed append.
   core::Status append(const Record& record);
   [[nodiscard]] const core::Status& failure() const { return failure_; }
 
@@ -47,14 +48,14 @@ class PartWriter {
   core::Status failure_;
 };
 
-// One trace at `path` of the parts in `folder`, rank by rank, whole or not at all. `notes`: what is
-// missing, for people; without it nothing may be missing. At any time one part is in memory. Fails
-// by status; of parts of several runs it names two.
+// Merges the parts in `folder`, rank by rank, to one trace at `path`, whole or not at all. `notes`
+// gets what is missing, for people; if null, nothing may be missing. Only one part is in memory at
+// a time. Fails by status; if the parts are of several runs, it names two.
 core::Status merge_parts(const std::string& folder, const std::string& path,
                          std::vector<std::string>* notes);
 // Makes the one trace of the parts of a run that has ended well, and then removes them.
 core::Status finish_parts(const std::string& trace);
-// As read() of trace/read.h, which calls it, of the folder: all that is there, as one trace.
+// Reads all parts in the folder as one trace; read() of trace/read.h calls this.
 core::Status read_parts(const std::string& folder, File& file);
 // Removes the parts of all ranks, and the folder if nothing else is in it.
 void remove_parts(const std::string& folder);

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "files/read_file.h"
 #include "trace/microseconds.h"
 #include "trace/parts.h"
 #include "trace/torch_events.h"
@@ -28,7 +27,7 @@ constexpr std::array<Cause, 10> kCauses = {
     Cause::unknown, Cause::input, Cause::slot,      Cause::room, Cause::engine,
     Cause::order,   Cause::hold,  Cause::agreement, Cause::done, Cause::host};
 
-// The fields of an event that say what it is; -1: not there.
+// The fields of an event; -1: the event does not have the field.
 struct Fields {
   std::string phase;
   std::string cause;
@@ -47,10 +46,10 @@ struct Fields {
   std::int64_t kept = 0;
 };
 
-// A task does not wait for its engine for months.
+// The longest wait of a task for its engine that is accepted, in nanoseconds: 104 days.
 constexpr std::int64_t kMostQueued = 9'000'000'000'000'000;
 
-// Events that are not Ripeline's are left out.
+// Adds the event to the record; events that are not Ripeline's are left out.
 void keep(const Fields& f, Record& record) {
   const core::Task task{static_cast<core::LaneId>(f.lane), static_cast<std::int32_t>(f.microbatch)};
   const core::Time start{f.start};
@@ -78,7 +77,7 @@ void keep(const Fields& f, Record& record) {
   }
 }
 
-// From the microbatch to the number that the lane gives it; false: the lane has no such task.
+// Replaces a microbatch by its number in the lane; returns false if the lane has no such task.
 bool number(const File& file, core::LaneId lane, std::int32_t& microbatch) {
   const core::ProgramFacts& facts = file.about.facts();
   if (microbatch >= file.about.run.microbatches) return false;
@@ -88,7 +87,7 @@ bool number(const File& file, core::LaneId lane, std::int32_t& microbatch) {
   return true;
 }
 
-// Ids within the program's, so that users may index.
+// Checks that all ids are within the program's, so that users may index with them.
 Status check(File& file) {
   const core::ProgramFacts& facts = file.about.facts();
   const auto lanes = static_cast<core::LaneId>(facts.lanes.size());
@@ -114,7 +113,7 @@ Status check(File& file) {
   return {};
 }
 
-// Events as they come, without a tree: there may be millions.
+// Reads events as they come without building a tree, since there may be millions of them.
 class Events final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Events(Record& record) : record_(record) {}
@@ -207,7 +206,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t error_at_ = 0;
 };
 
-// The root without its events.
+// The root object without its events.
 nlohmann::json head_of(const std::string& text) {
   bool in_events = false;
   const auto keep_it = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
@@ -242,7 +241,7 @@ Status read_whole(const std::string& text, File& file) {
   return {};
 }
 
-// Whether it is the text of a part, as far as it goes.
+// Whether the text, which may be cut off, begins as that of a part.
 bool is_part(std::string_view text) {
   constexpr std::string_view kEvents = ",\n\"traceEvents\":[\n";  // as opening_text() has it
   const std::size_t end = text.find(kEvents);
@@ -251,8 +250,8 @@ bool is_part(std::string_view text) {
   return head.is_object() && head.contains("otherData") && head["otherData"].contains("part");
 }
 
-// Reads its whole lines, of which each is an event, with or without the last of them: the comma
-// after that one may have been written over the brackets that closed the file before.
+// Reads the complete lines of the text, each an event. If that fails, it leaves out the last line:
+// the comma after it may have been written over the brackets that closed the file before.
 Status read_torn(std::string_view text, File& file) {
   Status status;
   std::size_t end = text.size();
@@ -280,18 +279,10 @@ Status read_text(const std::string& text, File& file) {
 Status read(const std::string& path, File& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return read_parts(path, file);
-  std::ifstream in(path, std::ios::binary);
   std::string text;
-  if (in) {
-    in.seekg(0, std::ios::end);
-    const std::streamoff size = in.tellg();
-    if (size > 0) {
-      text.resize(static_cast<std::size_t>(size));
-      in.seekg(0);
-      in.read(text.data(), size);
-    }
+  if (const Status found = files::read_file(path, text); !found.ok()) {
+    return {found.code(), path + ": cannot be read: " + found.message()};
   }
-  if (!in) return {StatusCode::failed, path + ": cannot be read: " + std::strerror(errno)};
   const Status status = read_text(text, file);
   if (status.ok()) {
     for (std::string& note : file.notes) note = path + ": " + note;

@@ -1,7 +1,7 @@
-// The steps of a trace: which there are, and a part of them.
+// The steps of a trace: lists them, and keeps a range of them.
 //
-// A training run has many, numbered from 0 in the order in which they ran; a simulated or emulated
-// run has one. Pure functions.
+// A training run has many steps, numbered from 0 in the order in which they ran; a simulated or
+// emulated run has one. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ripeline::trace {
 
-// First to last, both of them in it.
+// The steps from first to last, inclusive.
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -25,7 +25,7 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-// Those of which a task ran, ascending.
+// The steps in which a task ran, ascending.
 [[nodiscard]] std::vector<Step> steps_of(const File& file);
 // Drops all events of other steps.
 void keep_steps(Record& record, StepRange range);

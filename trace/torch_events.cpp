@@ -17,7 +17,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// So that ends and durations do not overflow.
+// The largest accepted time, in microseconds, so that ends and durations do not overflow.
 constexpr std::int64_t kMostTime = kMostMicroseconds / 3;
 
 // An event as it is read.
@@ -31,13 +31,13 @@ struct Event {
   std::int64_t correlation = kNone;
 };
 
-// Reads a file from event to event, without a tree: there may be millions.
+// Reads a file event by event without building a tree, since there may be millions of events.
 class Scan final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Scan(TorchEvents& found) : found_(found) {}
 
   std::size_t error_at() const { return error_at_; }
-  // The error in an event; empty: there is none, or the JSON itself is malformed.
+  // The error in an event; empty if no event has one, or if the JSON itself is malformed.
   const std::string& wrong() const { return wrong_; }
 
   bool null() override { return true; }
@@ -92,7 +92,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
   bool in_event() const { return depth_ == 3 && root_key_ == "traceEvents"; }
   bool in_args() const { return depth_ == 4 && in_args_ && root_key_ == "traceEvents"; }
 
-  // `time`: the number as microseconds.
+  // Takes a number; `time` is the same in nanoseconds, if the number is in microseconds.
   void number(std::int64_t value, std::int64_t time) {
     if (in_event()) {
       if (key_ == "tid") event_.thread = value;
@@ -107,7 +107,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // Keeps what may matter of the event that has been read. False: the event cannot be right.
+  // Keeps the event that has been read, if it may matter; returns false if it is malformed.
   bool keep() {
     const Event& e = event_;
     if (e.phase != "X") return true;
@@ -160,7 +160,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
   std::string wrong_;
 };
 
-// Reads up to the first key of the root that tells whose file it is.
+// Reads up to the first key of the root that tells whether the file is PyTorch's.
 class WhoseFile final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool is_torch() const { return is_torch_; }

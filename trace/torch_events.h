@@ -1,7 +1,7 @@
-// TorchEvents: the events of a trace of PyTorch's profiler that say what tasks took.
+// TorchEvents: the events of a trace of PyTorch's profiler that tell the times of tasks.
 //
-// Of a file that may be large, they are a few words each. What they mean, trace/torch_trace.h says.
-// Values; times are nanoseconds.
+// The file may be large, but these events take only a few words of memory each. trace/torch_trace.h
+// says what they mean. Values; times are nanoseconds.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace ripeline::trace {
 
-// A number that an event does not have.
+// The value of a number that an event does not have.
 inline constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
 // An annotation of the host.
@@ -25,14 +25,14 @@ struct Mark {
   std::int64_t end = 0;
 };
 
-// An operator began.
+// The start of an operator.
 struct Operator {
   std::int64_t thread = 0;
   std::int64_t start = 0;
   auto operator<=>(const Operator&) const = default;
 };
 
-// The host told a GPU to do something. `id` is what the work on the GPU has, too.
+// A launch by the host of work on a GPU. The work has the same number, GpuWork::launch, as `id`.
 struct Launch {
   std::int64_t id = 0;
   std::int64_t at = 0;
@@ -58,12 +58,12 @@ struct TorchEvents {
   bool has_nccl = false;          // the host called NCCL
 };
 
-// Reads the file, one event after the other. Fails by status, with what is wrong with it: it is no
-// whole JSON, or an event that counts has no times.
+// Reads the file, one event after the other. Fails by status if the file is not complete JSON, or
+// an event that counts has no times; the message says what is wrong.
 core::Status read_events(const std::string& path, TorchEvents& events);
 
-// Whether the keys of its root are those of PyTorch's profiler, as far as they can be read. It
-// reads no further than to the first that tells, which is at the file's beginning.
+// Whether the keys of the file's root are those of PyTorch's profiler, as far as they can be read.
+// Reads only up to the first key that tells, which is near the file's beginning.
 [[nodiscard]] bool is_torch_trace(const std::string& path);
 
 }  // namespace ripeline::trace

@@ -26,7 +26,7 @@ std::optional<int> take_number(std::string_view& text) {
   return number;
 }
 
-// `PP:2F0`; nothing: not of an action that computes, or of several.
+// Reads the name of a mark, `PP:2F0`; nothing unless it is of exactly one action that computes.
 std::optional<TorchTask> task_of(std::string_view name) {
   name.remove_prefix(3);
   const auto stage = take_number(name);
@@ -40,7 +40,7 @@ std::optional<TorchTask> task_of(std::string_view name) {
   return TorchTask{.op = op, .stage = *stage, .microbatch = *microbatch};
 }
 
-// Makes the trace of what was found.
+// Makes the trace from the events that were found.
 class Tasks {
  public:
   Tasks(TorchEvents& found, TorchTrace& trace) : found_(found), trace_(trace) {}
@@ -71,7 +71,7 @@ class Tasks {
     std::stable_sort(marks.begin(), marks.end(),
                      [](const Mark& a, const Mark& b) { return a.start < b.start; });
   }
-  // The last mark that began before; they do not overlap.
+  // The mark at that time, or null; marks do not overlap.
   static const Mark* mark_at(const std::vector<Mark>& marks, std::int64_t time) {
     const auto after =
         std::upper_bound(marks.begin(), marks.end(), time,
@@ -80,7 +80,7 @@ class Tasks {
     return &*std::prev(after);
   }
 
-  // A task without its times for each mark of one; marks of others go.
+  // Makes a task, still without times, for each mark of one task; drops all other marks.
   Status take_marks() {
     std::size_t together = 0;
     std::vector<Mark> of_tasks;
@@ -129,7 +129,7 @@ class Tasks {
     return {};
   }
 
-  // When it began; nothing: none did.
+  // The start of the first operator within the mark; nothing if there is none.
   std::optional<std::int64_t> first_operator(const Mark& mark) const {
     const auto first = std::lower_bound(found_.operators.begin(), found_.operators.end(),
                                         Operator{mark.thread, mark.start});
@@ -170,7 +170,7 @@ class Tasks {
     trace_.tasks[i].end = core::Time{end};
   }
 
-  // Gives tasks their steps, and takes out those of none.
+  // Gives tasks their steps, and drops tasks outside all steps.
   Status give_steps() {
     if (found_.steps.empty()) {
       count_steps();
@@ -206,7 +206,7 @@ class Tasks {
     }
   }
 
-  // A mark UNSHARD is there without FSDP too, with nothing in it.
+  // Notes if stages are sharded: without FSDP, nothing runs within the marks UNSHARD.
   void note_sharding() {
     const bool sharded = std::any_of(unshards_.begin(), unshards_.end(), [this](const Mark& mark) {
       return first_operator(mark).has_value();

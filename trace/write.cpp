@@ -13,7 +13,7 @@ namespace ripeline::trace {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
-// Threads of a rank: an engine's is its number.
+// The threads of a rank: that of an engine has the engine's number.
 constexpr int kMessages = core::kEngines;
 constexpr int kBeside = core::kEngines + 1;  // plus the engine: tasks that started beside another
 
@@ -24,7 +24,7 @@ std::string name_of_thread(int thread) {
   return std::string(name_of(engine)) + (beside ? " beside" : "");
 }
 
-// Appends text to a buffer, without a stream's or a printf's cost.
+// Appends text to a buffer without the cost of a stream or of printf.
 class Text {
  public:
   explicit Text(std::string& out) : out_(out) {}
@@ -39,7 +39,7 @@ class Text {
     out_.append(digits.data(), end);
     return *this;
   }
-  // Microseconds, exact: 1500 ns is 1.5.
+  // Writes exact microseconds: 1500 ns is 1.5.
   Text& operator<<(core::Time time) {
     std::int64_t ns = time.count();
     if (ns < 0) {
@@ -57,7 +57,7 @@ class Text {
     }
     return *this;
   }
-  // The comma between objects.
+  // Writes the comma between objects, except before the first.
   void next() {
     if (!out_.empty()) out_ += ",\n";
   }
@@ -66,7 +66,7 @@ class Text {
   std::string& out_;
 };
 
-// Names of ops are identifiers of the language: nothing in them needs an escape.
+// Writes a task's name. Ops' names are identifiers of the language, so nothing needs an escape.
 Text& put_task(Text& text, const core::ProgramFacts& facts, core::Task task) {
   const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(task.lane)];
   return text << std::int64_t{lane.stage} << facts.ops[static_cast<std::size_t>(lane.op)].name
@@ -83,7 +83,7 @@ bool may_pair(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
   });
 }
 
-// Names of the processes and threads.
+// Appends the names of the processes and threads.
 void append_names(std::string& out, const core::ProgramFacts& facts) {
   std::set<std::pair<int, int>> threads;
   for (const core::LaneFacts& lane : facts.lanes) {
@@ -142,8 +142,8 @@ void EventText::append(std::string& out, const TaskEvent& e, bool beside) const 
   append_arrows(out, e, thread);
 }
 
-// An arrow's ends are in the events at those times on their threads: of a task the last nanosecond,
-// since the next one there may start when it ends.
+// Viewers attach an arrow's end to the event of its thread at its time. So an arrow leaves a task
+// in the task's last nanosecond, since the next task of the thread may start at the task's end.
 void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t thread) const {
   const core::ProgramFacts& facts = about_.facts();
   const int count = about_.run.microbatches;
@@ -164,7 +164,7 @@ void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t
     if (!facts.is_needed(*edge, e.task.microbatch, count)) continue;
     append_end(R"("s")", *edge, e.task.microbatch, std::max(e.start, e.end - core::Time{1}));
   }
-  // Edges are numbered by their consumers.
+  // Edges are numbered in the order of their consumers, so those into the task are adjacent.
   const auto into = std::partition_point(
       facts.edges.begin(), facts.edges.end(),
       [&](const core::EdgeFacts& edge) { return edge.consumer < e.task.lane; });
@@ -240,7 +240,7 @@ void Writer::add(const Record& record) {
   const auto add_one = [&](const auto& e, auto... how) {
     text_.append(buffer_, e, how...);
     if (buffer_.size() < kBuffer) return;
-    // All but the last byte: the next object's comma must find something before it.
+    // Keeps the last byte, since the next object gets a comma only if the buffer is not empty.
     file_.write({buffer_.data(), buffer_.size() - 1});
     buffer_.erase(0, buffer_.size() - 1);
   };

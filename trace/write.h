@@ -1,17 +1,17 @@
 // Writing a trace: Chrome's trace events, for chrome://tracing, Perfetto and trace/read.h.
 //
-// The file is written as its events come, so that millions of them need a buffer only:
+// The file is written as its events come, so that millions of events need only a buffer:
 //
 //   const About about(facts, run);
 //   Writer writer("run.json", about);
 //   writer.add(record);                  // any number of times, of any ranks and whole steps
 //   const core::Status status = writer.finish();
 //
-// Of two tasks at once on an engine one is on a thread of its own, since events of a thread must
-// not overlap. Between ranks an arrow (a flow event) leads from the end of each task to the start
-// of the task that takes its message; each end is written with its task, so that parts of different
-// ranks go together. The file comes to its place whole or not at all (files/new_file.h). Failures
-// are kept until finish(). One thread.
+// If two tasks overlap on an engine, one is put on a thread of its own, since events of a thread
+// must not overlap. Between ranks an arrow (a flow event) leads from the end of each task to the
+// start of the task that takes its message; each end is written with its task, so that parts of
+// different ranks fit together. The file appears whole or not at all (files/new_file.h). Failures
+// are reported by finish(). One thread.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ class EventText {
  public:
   explicit EventText(const About& about);
 
-  // Objects with a comma and a line's end between them; empty: there are none.
+  // The record's events as JSON objects, separated by a comma and a line end; may be empty.
   [[nodiscard]] std::string of(const Record& record) const;
-  // Appends one, after a comma if `out` has something. `beside`: it started beside another task
+  // Append an event, after a comma if `out` is not empty. `beside`: the task started beside another
   // (trace/beside.h).
   void append(std::string& out, const TaskEvent& event, bool beside) const;
   void append(std::string& out, const MessageEvent& event) const;
@@ -45,8 +45,8 @@ class EventText {
   std::vector<core::EdgeId> edges_;  // across ranks, by their producers
 };
 
-// The text of a file before its events and after them. Names of ranks and threads are events too,
-// so that a comma follows the opening before any other.
+// The text of a file before its events and after them. The opening has the names of ranks and
+// threads, which are events too, so a comma must come before any further event.
 [[nodiscard]] std::string opening_text(const About& about);
 inline constexpr const char* kClosing = "\n]}\n";
 
@@ -54,6 +54,7 @@ class Writer {
  public:
   // `about` must outlive it.
   Writer(std::string path, const About& about);
+  Writer(std::string path, const About&& about) = delete;
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 

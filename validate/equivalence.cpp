@@ -12,9 +12,11 @@
 #include "spec/indexing.h"
 #include "verify/solver/solver.h"
 
-namespace ripeline::verify {
+namespace ripeline::validate {
 
 using spec::Program;
+using verify::Solver;
+using verify::Term;
 
 namespace {
 
@@ -157,13 +159,13 @@ class LaneComparison {
     }
     const std::string query = fmt::format("{} {}", program_.lane_name(lane_), what);
     switch (solver_.check(query, {!(*term == specified)})) {
-      case Answer::unsat:
+      case verify::Answer::unsat:
         ++out_.proved;
         return;
-      case Answer::unknown:
+      case verify::Answer::unknown:
         differ(fmt::format("{}: the solver did not decide whether {} is {}", what, emitted, text));
         return;
-      case Answer::sat:
+      case verify::Answer::sat:
         differ(fmt::format("{}: emitted {}, specified {}; they differ where {}", what, emitted,
                            text, values(*term, specified, is_truth)));
         return;
@@ -227,4 +229,4 @@ Equivalence compare_emitted(const Program& program, const std::vector<EmittedLan
   return out;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::validate

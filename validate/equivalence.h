@@ -13,7 +13,7 @@
 
 #include "spec/program.h"
 
-namespace ripeline::verify {
+namespace ripeline::validate {
 
 struct EmittedChange {
   int pool = 0;
@@ -35,4 +35,4 @@ struct Equivalence {
 [[nodiscard]] Equivalence compare_emitted(const spec::Program& program,
                                           const std::vector<EmittedLane>& lanes);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::validate

@@ -12,7 +12,7 @@
 #include "spec/priority.h"
 #include "validate/probe/probe.h"
 
-namespace ripeline::simulate {
+namespace ripeline::validate {
 namespace {
 
 using spec::Program;
@@ -67,15 +67,15 @@ class Writer {
       : program_(program),
         facts_(facts),
         limits_(limits),
-        counted_(core::counted_pools(facts)),
-        each_(core::each_differently(facts)) {}
+        counted_(counted_pools(facts)),
+        each_(each_differently(facts)) {}
 
   Questions write() {
     out_.first = program_.microbatches.min;
     out_.last = out_.first + limits_.counts - 1;
     if (program_.microbatches.max) out_.last = std::min(out_.last, *program_.microbatches.max);
     for (int rank = 0; rank < program_.ranks; ++rank) {
-      const ProgramRules rules(program_, facts_, rank);
+      const simulate::ProgramRules rules(program_, facts_, rank);
       const spec::Priorities values(program_, rank);
       for (int m = out_.first; m <= out_.last; ++m) {
         if (facts_.dispatch.has_order()) ask_order(rules, rank, m);
@@ -91,14 +91,14 @@ class Writer {
     out_.expected += question + " = " + answer + "\n";
   }
 
-  void ask_order(const ProgramRules& rules, int rank, int microbatches) {
+  void ask_order(const simulate::ProgramRules& rules, int rank, int microbatches) {
     if (out_.places >= limits_.places) {
       out_.complete = false;
       return;
     }
     core::OrderWriter order(facts_, rank, microbatches);
     const core::Status status = rules.write_order(rank, microbatches, order);
-    ask(fmt::format("order {} {}", rank, microbatches), core::order_text(status, order));
+    ask(fmt::format("order {} {}", rank, microbatches), order_text(status, order));
     out_.places += size_of(order.tasks());
   }
 
@@ -154,4 +154,4 @@ Questions questions_of(const Program& program, const core::ProgramFacts& facts,
   return Writer(program, facts, limits).write();
 }
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::validate

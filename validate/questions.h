@@ -11,7 +11,7 @@
 #include "core/facts.h"
 #include "spec/program.h"
 
-namespace ripeline::simulate {
+namespace ripeline::validate {
 
 struct QuestionLimits {
   int counts = 4;                   // this many of the fewest counts in range
@@ -33,4 +33,4 @@ struct Questions {
 [[nodiscard]] Questions questions_of(const spec::Program& program, const core::ProgramFacts& facts,
                                      const QuestionLimits& limits = {});
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::validate

@@ -12,25 +12,25 @@
 #include "validate/equivalence.h"
 #include "validate/probe/probe.h"
 
-namespace ripeline::simulate {
+namespace ripeline::validate {
 namespace {
 
 // A probe's output, taken apart.
 struct Answers {
   std::string facts;
-  std::vector<verify::EmittedLane> lanes;
+  std::vector<EmittedLane> lanes;
   std::string functions;
 };
 
 // `guard LANE FORMULA`, `acquire LANE POOL FORMULA` or `release LANE POOL FORMULA`; false: it is
 // none of these, or its lane is beyond the program's.
-bool read_formula(const std::string& line, std::vector<verify::EmittedLane>& lanes) {
+bool read_formula(const std::string& line, std::vector<EmittedLane>& lanes) {
   std::istringstream in(line);
   std::string what;
   std::size_t lane = 0;
   int pool = 0;
   if (!(in >> what >> lane) || lane >= lanes.size()) return false;
-  verify::EmittedLane& emitted = lanes[lane];
+  EmittedLane& emitted = lanes[lane];
   if (what == "guard") {
     std::string guard;
     if (!std::getline(in >> std::ws, guard)) return false;
@@ -38,7 +38,7 @@ bool read_formula(const std::string& line, std::vector<verify::EmittedLane>& lan
     return true;
   }
   if (what != "acquire" && what != "release") return false;
-  verify::EmittedChange change;
+  EmittedChange change;
   if (!(in >> pool) || !std::getline(in >> std::ws, change.after)) return false;
   change.pool = pool;
   (what == "acquire" ? emitted.acquired : emitted.released).push_back(std::move(change));
@@ -99,9 +99,9 @@ Validation Validator::judge(const std::string& text) const {
   Validation result;
   result.questions = questions_;
   const Answers answers = take_apart(text, program_.lanes.size());
-  const auto facts = difference("facts", core::facts_text(facts_.facts()), answers.facts);
+  const auto facts = difference("facts", facts_text(facts_.facts()), answers.facts);
   if (facts) result.differences.push_back(*facts);
-  const verify::Equivalence formulas = verify::compare_emitted(program_, answers.lanes);
+  const Equivalence formulas = compare_emitted(program_, answers.lanes);
   result.formulas = formulas.proved;
   result.solver = formulas.solver;
   for (const std::string& difference : formulas.differences) {
@@ -130,4 +130,4 @@ std::string summary(const Validation& validation) {
   return text;
 }
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::validate

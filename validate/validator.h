@@ -16,7 +16,7 @@
 #include "spec/program.h"
 #include "validate/questions.h"
 
-namespace ripeline::simulate {
+namespace ripeline::validate {
 
 struct Validation {
   std::vector<std::string> differences;  // empty: it is
@@ -42,4 +42,4 @@ class Validator {
 // One sentence: what was compared, and how far.
 [[nodiscard]] std::string summary(const Validation& validation);
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::validate

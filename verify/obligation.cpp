@@ -5,7 +5,7 @@
 namespace ripeline::verify {
 namespace {
 
-// In the order of their values.
+// The names, in the order of the enumerators.
 constexpr std::array<std::string_view, kObligationKinds.size()> kNames = {
     "deadlock", "collectives", "messages", "memory", "once"};
 constexpr std::array<std::string_view, 10> kMethodNames = {

@@ -1,6 +1,6 @@
 // The obligations that verdicts are about and the methods that settle them, with their names.
 //
-// The names are those of reports, certificates and documents; nobody else compares strings.
+// Reports, certificates and documents use these names; code elsewhere compares no strings.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@ namespace ripeline::verify {
 
 enum class ObligationKind : std::uint8_t {
   deadlock,     // no timing leaves a rank waiting for ever
-  collectives,  // members of a group issue theirs in one order
-  messages,     // each is sent once and taken once, in its link's order
+  collectives,  // members of a group issue their collectives in one order
+  messages,     // each message is sent once and taken once, in its link's order
   memory,       // no resource exceeds its capacity, and every asserted peak holds
   once,         // every task runs exactly once
 };
-// In the order of every verdict.
+// The obligations in the order that every verdict has.
 inline constexpr std::array kObligationKinds = {
     ObligationKind::deadlock, ObligationKind::collectives, ObligationKind::messages,
     ObligationKind::memory, ObligationKind::once};
@@ -29,16 +29,16 @@ enum class Method : std::uint8_t {
   counters,   // readiness-first: counts of ended tasks, every microbatch count at once
   states,     // every state of the listed microbatch counts, or of all, was visited
   cuts,       // committed order: consistent cuts, every microbatch count at once
-  graph,      // committed order: the one run of each microbatch count
-  depth,      // for every number of ranks
-  induction,  // group: its agreement, for every number of members
+  graph,      // committed order: the one run of each microbatch count, as a graph
+  depth,      // a proof for every number of ranks
+  induction,  // group: its agreement, proved for every number of members
   search,     // group: a run that was found
-  members,    // group: every state of its own number of members
+  members,    // group: every state, for its own number of members
 };
 
 [[nodiscard]] std::string name_of(ObligationKind kind);
-[[nodiscard]] std::string name_of(Method method);  // empty: none
-// Nothing: no method has this name.
+[[nodiscard]] std::string name_of(Method method);  // empty for Method::none
+// The method with this name; nothing if there is none.
 [[nodiscard]] std::optional<Method> method_named(std::string_view name);
 
 }  // namespace ripeline::verify

@@ -26,8 +26,8 @@ class ProvedProgram {
   [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] const std::vector<ProvedObligation>& obligations() const { return obligations_; }
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
-  // The proved peak of each pool, for every microbatch count in range; nothing: it grows with the
-  // count.
+  // The proved peak of each pool, for every microbatch count in range; nothing if the peak grows
+  // with the count.
   [[nodiscard]] const std::vector<std::optional<std::int64_t>>& peaks() const { return peaks_; }
 
  private:

@@ -44,7 +44,7 @@ std::vector<std::vector<std::string>> starts_of(const Program& program, const Co
   return rows;
 }
 
-// Tasks in the order of their starts, per rank, then what is blocked there.
+// A row for each rank: its tasks in the order of their starts, then its blocked tasks.
 std::string timeline_of(const Program& program, const Counterexample& run, int member) {
   const std::vector<std::vector<std::string>> rows = starts_of(program, run, member);
   std::vector<std::string> blocked(rows.size());
@@ -73,7 +73,7 @@ std::string timeline_of(const Program& program, const Counterexample& run, int m
   return text;
 }
 
-// Members that do alike and wait for the same are shown once.
+// The members' timelines; neighbouring members with equal timelines are drawn once.
 std::string timeline(const Program& program, const Counterexample& run) {
   if (run.members == 1) return timeline_of(program, run, 0);
   std::string text;
@@ -142,7 +142,7 @@ std::string peak_text(const Program& program, const Obligation& o) {
   return text;
 }
 
-// The peaks of the ranks: those of a rank's pools together.
+// The peak of each rank: the sum of its pools' peaks, or null if one of them grows.
 Json rank_peaks(const Program& program, const std::string& name,
                 const std::vector<std::optional<Peak>>& peaks) {
   std::vector<Json> ranks(static_cast<std::size_t>(program.ranks), 0);
@@ -157,7 +157,7 @@ Json rank_peaks(const Program& program, const std::string& name,
   return ranks;
 }
 
-// For which numbers of ranks and microbatches, of a verdict on every depth.
+// A verdict on every depth names the numbers of ranks and microbatches for which it holds.
 std::string depth_text(const Program& program, const Verdict& verdict) {
   if (!verdict.every_rank_from) return {};
   const bool every = program.microbatches.min == 1 && !program.microbatches.max;
@@ -223,7 +223,7 @@ Json event_json(const Program& program, const Event& event, int microbatches) {
                       {"task", program.task_name(event.lane, needed_by)},
                       {"need", program.task_name(edge.producer, event.microbatch)},
                       {"from", at(program.lanes, edge.producer).rank}};
-      // Where a lane needs another twice the names do not tell which need it is.
+      // If a lane needs another twice, the names do not tell the needs apart, so the edge is added.
       const std::vector<int>& edges = at(program.lanes, event.lane).edges;
       const auto same = std::count_if(edges.begin(), edges.end(), [&](int other) {
         return at(program.edges, other).producer == edge.producer;
@@ -237,7 +237,7 @@ Json event_json(const Program& program, const Event& event, int microbatches) {
   return {};
 }
 
-// An event of a group that belongs to one of its members names it.
+// In a group, an event of a single member has the member's number.
 Json event_json(const Program& program, const Counterexample& run, const Event& event) {
   Json json = event_json(program, event, run.microbatches);
   if (run.members > 1 && event.what != Event::Do::agree) json["member"] = event.member;
@@ -294,7 +294,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   return json;
 }
 
-// The obligations not proved. A task that an order leaves out makes others wait, so it is first.
+// The obligations not proved. A task left out by an order makes others wait, so `once` comes first.
 std::vector<const Obligation*> to_be_read(const Verdict& verdict) {
   std::vector<const Obligation*> found;
   for (const Obligation& o : verdict.obligations) {
@@ -311,7 +311,7 @@ spec::Diagnostic wrong(const std::string& id, const std::string& message) {
       id, message, "give the JSON that `ripeline verify --format json` wrote for this program", {}};
 }
 
-// Reads one run's events back: names to lanes, needs to edges.
+// Reads the events of a recorded run: names become lanes, needs become edges.
 class RunReader {
  public:
   explicit RunReader(const Program& program) : program_(program) {}
@@ -410,7 +410,7 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
   Json obligations = Json::array();
   for (const Obligation& o : verdict.obligations) {
     obligations.push_back(obligation_json(program, o, source));
-    if (!verdict.every_rank_from) continue;  // each depth has its own
+    if (!verdict.every_rank_from) continue;  // each depth has peaks of its own
     obligations.back().erase("peak");
     obligations.back().erase("pool_peak");
     obligations.back().erase("pool_peak_reached");

@@ -25,16 +25,16 @@ namespace ripeline::verify {
 [[nodiscard]] nlohmann::json report_json(const spec::Program& program, const spec::Source& source,
                                          const Verdict& verdict);
 
-// A run that `ripeline step --from` and tests replay: that of the first refuted obligation that has
-// one, or of `other_choices`. Errors: replay-*.
+// A run that `ripeline step --from` and tests replay: the counterexample of the first obligation
+// that has one, or else the first run of `other_choices`. Errors: replay-*.
 struct RecordedRun {
   int microbatches = 0;
   std::vector<spec::Event> events;
-  int members = 1;  // above 1: for spec::GroupMachine
+  int members = 1;  // above 1: the run is for spec::GroupMachine
 };
 [[nodiscard]] spec::Result<RecordedRun> read_run(const spec::Program& program,
                                                  std::string_view json);
-// One `counterexample` of it. May be without events: a program may stick at once.
+// Reads one `counterexample` of a report. It may have no events: a program may stick at once.
 [[nodiscard]] spec::Result<RecordedRun> read_counterexample(const spec::Program& program,
                                                             const nlohmann::json& run);
 

@@ -1,4 +1,4 @@
-// Verdict: what the judge says of a program, obligation by obligation.
+// Verdict: the outcome of judging a program, obligation by obligation.
 //
 // Plain values.
 #pragma once
@@ -29,18 +29,18 @@ struct Wait {
 };
 constexpr int kAllMembers = -1;
 
-// A run: replayed, and shortest first among those found.
+// A run that was replayed; the shortest of those found.
 struct Counterexample {
   int microbatches = 0;
-  bool fewest = false;  // no smaller count in range has one
+  bool fewest = false;  // no smaller count in range has such a run
   std::vector<spec::Event> events;
   std::vector<Wait> waits;  // for deadlock only
   int members = 1;          // per rank; above 1, spec::GroupMachine replays the run
 };
 
-// A change of the program with which all of it is proved; see optimise/repair.h.
+// A change that makes the whole program proved; see optimise/repair.h.
 struct ProvedRepair {
-  std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two with a +
+  std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two joined by +
   std::string text;     // the code to write, and where: `capacity ranks - s + 1` for activation
   spec::Span span;      // the code that it replaces or stands beside
   std::string program;  // the changed program, in the canonical layout
@@ -49,8 +49,8 @@ struct ProvedRepair {
 // The bound that a pool never exceeds, whatever the timing, the choices and the count in range.
 struct Peak {
   std::int64_t bound = 0;
-  bool reached = false;    // some run of some count in range holds as much: no less is a bound
-  bool by_states = false;  // it rests on a visit of every state, and not on the memory's method
+  bool reached = false;    // some run of some count in range holds as much: no lower bound is true
+  bool by_states = false;  // shown by visiting every state, and not by memory's method
   bool operator==(const Peak&) const = default;
 };
 
@@ -62,17 +62,17 @@ struct Obligation {
   std::string reason;  // for refuted and unknown: one or two sentences
   spec::Span span;     // the code that the reason is about, if any
   std::optional<Counterexample> counterexample;
-  // For an unknown obligation: a run that other choices than the dispatch's make.
+  // For an unknown obligation: a run made by choices that differ from the dispatch's.
   std::optional<Counterexample> other_choices;
-  // For Method::states, from counters: the microbatch counts whose states were all visited.
-  // Counters prove all other counts in range.
+  // For Method::states after counters: the microbatch counts whose states were all visited, while
+  // counters prove all other counts in range.
   std::vector<int> counts;
-  // For proved memory: the proved peak per resource and instance, or nothing if it grows with the
-  // microbatches.
+  // For proved memory: per resource and instance the proved peak, or nothing if the peak grows with
+  // the microbatches.
   std::map<std::string, std::vector<std::optional<Peak>>> peak;
-  // For refuted or unknown, when they were searched: nearest first. verify() leaves them empty.
+  // Repairs of a refuted or unknown obligation, nearest first, if any; verify() searches for none.
   std::vector<ProvedRepair> repairs;
-  std::string repairs_note;  // why there are none
+  std::string repairs_note;  // why there are no repairs
 };
 
 struct Verdict {
@@ -81,12 +81,12 @@ struct Verdict {
   std::vector<Obligation> obligations;  // always the five, as kObligationKinds
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
-  std::optional<ProvedProgram> proved;  // exactly when outcome is proved of one program
+  std::optional<ProvedProgram> proved;  // present exactly if the outcome is proved of one program
   // Set by verify_every_depth(): the verdict is about every number of ranks from this up.
   std::optional<int> every_rank_from;
 };
 
-// With five obligations of which nothing is known, in their order.
+// A verdict whose five obligations, in their order, are all unknown.
 [[nodiscard]] Verdict open_verdict();
 [[nodiscard]] Obligation& obligation(Verdict& verdict, ObligationKind kind);
 [[nodiscard]] const Obligation& obligation(const Verdict& verdict, ObligationKind kind);

@@ -21,7 +21,7 @@ namespace {
 using core::EdgeId;
 using core::LaneId;
 using core::Task;
-using What = SeenEvent::What;
+using What = core::SeenEvent::What;
 
 constexpr int kMostRanks = 16;
 constexpr std::size_t kMostNames = 8;
@@ -118,8 +118,8 @@ std::string Debugger::describe(const Event& event) const {
                      event.what == What::started ? "starts" : "ends", event.rank);
 }
 
-std::vector<SeenEvent> Debugger::seen_by(int rank) const {
-  std::vector<SeenEvent> seen;
+std::vector<core::SeenEvent> Debugger::seen_by(int rank) const {
+  std::vector<core::SeenEvent> seen;
   for (std::size_t i = 0; i < now_; ++i) {
     const Event& event = events_[i];
     if (event.rank != rank) continue;

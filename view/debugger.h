@@ -18,30 +18,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/seen_event.h"
 #include "view/reasons.h"
 #include "view/stuck.h"
 #include "view/timeline.h"
 
 namespace ripeline::view {
 
-// An event that one rank has seen; lists of them are in order.
-struct SeenEvent {
-  enum class What : std::uint8_t {
-    ended,    // `task`
-    arrived,  // `message`, at the consumer
-    taken,    // `message`, a rendezvous, of the producer
-    started,  // `task`
-  };
-  What what = What::ended;
-  core::Task task = {};
-  core::Message message = {};
-  core::Time at{0};
-};
-
 // Advice: which task an engine of `rank` takes next and why, after what it has seen. One line
 // without its end; nothing: that is not known.
 using Adviser = std::function<std::optional<std::string>(int rank, core::Engine engine,
-                                                         const std::vector<SeenEvent>& seen)>;
+                                                         const std::vector<core::SeenEvent>& seen)>;
 
 class Debugger {
  public:
@@ -57,7 +44,7 @@ class Debugger {
   struct Event {
     core::Time at{0};
     int order = 0;  // among events of one instant
-    SeenEvent::What what = SeenEvent::What::ended;
+    core::SeenEvent::What what = core::SeenEvent::What::ended;
     int id = -1;  // a box, or a message
     int rank = 0;
   };
@@ -72,7 +59,7 @@ class Debugger {
   [[nodiscard]] std::string held(int rank) const;
   [[nodiscard]] std::string flights() const;
   [[nodiscard]] std::string describe(const Event& event) const;
-  [[nodiscard]] std::vector<SeenEvent> seen_by(int rank) const;
+  [[nodiscard]] std::vector<core::SeenEvent> seen_by(int rank) const;
   class Moment;  // between two events
 
   // The lack that keeps a task from starting: something that it needs, or else room.

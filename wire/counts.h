@@ -1,4 +1,4 @@
-// For which microbatch counts an order's sends and receives are judged. Pure; never throws.
+// The microbatch counts for which an order's sends and receives are judged. Pure; never throws.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 #include "spec/program.h"
 #include "wire/layouts.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 struct JudgedCounts {
-  WireCounts counts;                   // for a program whose sends and receives have a fixed order
+  WireCounts counts;                   // if the program's sends and receives have a fixed order
   std::optional<std::string> problem;  // why the program cannot be judged on the wire
 };
 [[nodiscard]] JudgedCounts wire_counts(const spec::Program& program);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

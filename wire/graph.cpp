@@ -1,11 +1,11 @@
-// The graph of events of an order on the wire, by the table in wire.h.
+// The graph of events of a WireProgram, according to the table in wire.h.
 #include "wire/graph.h"
 
 #include <algorithm>
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using Kind = WireAction::Kind;
@@ -49,10 +49,10 @@ class Builder {
   }
 
  private:
-  // The node after which all of a group call on one stream is done.
+  // The node at which all actions of a group call on one stream are done.
   struct Done {
     Id node = WireGraph::kNone;
-    Id actor = WireGraph::kNone;  // WireGraph::kNone: several kernels
+    Id actor = WireGraph::kNone;  // WireGraph::kNone if there are several kernels
   };
 
   const WireAction& action(Id a) const { return *pairing_.all[a]; }
@@ -67,7 +67,7 @@ class Builder {
     if (explain_) g_.causes.push_back({why, part, actor});
   }
 
-  // The communicator's queue at this rank.
+  // The index of the communicator's queue at this rank.
   std::size_t queue_of(const WireAction& a) const {
     const std::size_t ranks = program_.ranks.size();
     if (a.kind == Kind::collective) return 2 * ranks + static_cast<std::size_t>(a.group);
@@ -83,7 +83,7 @@ class Builder {
     return a.kind == Kind::send ? peer : ranks + peer;
   }
 
-  // Actions that are issued together; almost always one.
+  // Adds the actions of one group call; almost always there is one.
   void add_call(Id from, Id to, Id rank_begin) {
     kernels_.clear();
     for (Id a = from; a < to; ++a) add_to_kernel(a, from);
@@ -97,7 +97,7 @@ class Builder {
     add_streams(from, to);
   }
 
-  // Joins the kernel of its communicator in this call, or begins one.
+  // Adds the action to the kernel of its communicator in this call, or begins a kernel.
   void add_to_kernel(Id a, Id call_begin) {
     const bool communicates = action(a).kind != Kind::compute;
     const std::size_t queue = communicates ? queue_of(action(a)) : 0;
@@ -155,7 +155,7 @@ class Builder {
       const Done& last = stream(action(a).stream);
       if (last.node != WireGraph::kNone) add_edge(last.node, start_[a], Why::stream, last.actor);
     }
-    // The next action on a stream waits for all of the call that is on it.
+    // The next action on a stream waits for all actions of the call on that stream.
     used_streams_.clear();
     for (Id a = from; a < to; ++a) {
       const int s = action(a).stream;
@@ -207,14 +207,14 @@ class Builder {
   bool explain_;
   WireGraph g_;
   std::vector<Id> start_, end_, done_;  // per action: nodes
-  std::vector<Id> kernels_;             // the call's: the first action of each
+  std::vector<Id> kernels_;             // the first action of each kernel of the call
   // The state of the rank whose actions are being added:
-  Id last_issued_ = WireGraph::kNone;         // the kernel issued before: its first action
-  Id last_communication_ = WireGraph::kNone;  // the last one that communicates
+  Id last_issued_ = WireGraph::kNone;         // the first action of the kernel issued before
+  Id last_communication_ = WireGraph::kNone;  // the last kernel that communicates
   std::vector<Id> last_on_;        // per communicator: the last action, or WireGraph::kNone
-  std::vector<std::size_t> used_;  // communicators with one
+  std::vector<std::size_t> used_;  // communicators that have one
   std::vector<Done> streams_;      // per stream
-  std::vector<int> used_streams_;  // the call's
+  std::vector<int> used_streams_;  // the streams of the call
 };
 
 }  // namespace
@@ -224,4 +224,4 @@ WireGraph wire_graph(const WireProgram& program, const WirePairing& pairing,
   return Builder(program, pairing, options, explain).build();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

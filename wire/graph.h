@@ -1,4 +1,4 @@
-// The graph of events that judge_wire() builds of pairs of sends and receives.
+// The graph of events that judge_wire() builds from paired sends and receives.
 //
 // Actions are numbered rank by rank, in the order of issue. Values; one thread.
 #pragma once
@@ -11,7 +11,7 @@
 #include "wire/pairs.h"
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 struct WireGraph {
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -19,25 +19,25 @@ struct WireGraph {
     std::uint32_t from;
     std::uint32_t to;
   };
-  // Why an edge is there.
+  // The reason for an edge.
   struct Cause {
     WireWait::Why why;
-    bool part;            // within a kernel or a collective: no reason of its own
-    std::uint32_t actor;  // the action that `from` is of, or kNone
+    bool part;            // within a kernel or a collective: not a reason by itself
+    std::uint32_t actor;  // the action that the node `from` belongs to, or kNone
   };
   struct Node {
-    std::uint32_t action = kNone;  // a kernel's start has its first; kNone: no single action's
+    std::uint32_t action = kNone;  // at a kernel's start, its first; kNone if not of one action
     bool end = false;
   };
 
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   std::vector<Cause> causes;                  // per edge, if asked for
-  std::vector<std::uint32_t> next_in_kernel;  // per action; kNone: the last
+  std::vector<std::uint32_t> next_in_kernel;  // per action; kNone after the last
 };
 
-// `explain`: with causes.
+// `explain`: fills in the causes.
 [[nodiscard]] WireGraph wire_graph(const WireProgram& program, const WirePairing& pairing,
                                    const WireOptions& options, bool explain);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

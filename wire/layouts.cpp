@@ -1,4 +1,4 @@
-// From a committed order to the wire, and the table of layouts.
+// Lowers committed orders to the wire, and judges them in each layout.
 #include "wire/layouts.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include "verify/order/order_run.h"
 #include "wire/counts.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 using spec::Program;
 using Kind = WireAction::Kind;
 
 namespace {
 
-// Tasks, over all counts, that are judged once for each row of the table.
+// The most tasks, over all counts, that are judged for each row of the table.
 constexpr std::int64_t kMostTasks = 300'000;
 
 class WireLowering {
@@ -100,8 +100,8 @@ WireProgram wire_program(const Program& program, int microbatches, WireStreams s
 
 namespace {
 
-// Nothing for programs that the lowering can express: dispatched in order, with tasks of one
-// microbatch on one engine, and links that say nothing.
+// Nothing if the lowering can express the program: dispatched in order, with tasks of one
+// microbatch on one engine, and links without options.
 std::optional<std::string> why_not_lowered(const Program& program) {
   if (!program.dispatch.in_order) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "
@@ -115,7 +115,7 @@ std::optional<std::string> why_not_lowered(const Program& program) {
 
 std::optional<std::string> why_not_run(const Program& program, const WireCounts& counts) {
   for (int m = counts.min; m <= counts.max; ++m) {
-    const OrderRunResult run = run_order(program, m, Slots::unbounded);
+    const verify::OrderRunResult run = run_order(program, m, verify::Slots::unbounded);
     const std::string with = fmt::format("With {} microbatch{}", m, m == 1 ? "" : "es");
     if (run.invalid) return fmt::format("{} the order has no meaning.", with);
     if (!run.not_once.empty()) return fmt::format("{}, {}.", with, run.not_once);
@@ -165,4 +165,4 @@ LayoutTable judge_layouts(const Program& program) {
   return table;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

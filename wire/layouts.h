@@ -2,8 +2,8 @@
 // (wire/wire.h).
 //
 // The lowering is un-grouped: each message is received just before the task that needs it and sent
-// just after the task that made it, edge by edge as the program numbers them. A verdict is for the
-// microbatch counts it names and for no other. Pure functions; never throw; thread-safe.
+// just after the task that made it, in the order of the program's edges. A verdict holds only for
+// the microbatch counts that it names. Pure functions; never throw; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@
 #include "verify/verify.h"
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 enum class WireStreams : std::uint8_t {
-  one,    // a rank does one thing after another, sends and receives among them
-  apart,  // tasks on a stream, messages on those of their communicators: a task waits for what it
-          // receives, a send for its task, and nobody for a send
+  one,    // a rank does one thing after another, including sends and receives
+  apart,  // tasks on one stream, messages on their communicators' streams: a task waits for
+          // its receives, a send for its task, and nothing for a send
 };
 [[nodiscard]] std::string name_of(WireStreams streams);  // one, apart
 
-// The order must expand and must run to its end for this count (run_order() says so).
+// The order must expand and must run to its end for this count (as run_order() finds).
 [[nodiscard]] WireProgram wire_program(const spec::Program& program, int microbatches,
                                        WireStreams streams);
 
-// Each count from min to max was judged. Of a range without an end, or a long one: up to
-// 2 * ranks + 1, fewer where that would be too many tasks.
+// Each count from min to max was judged. If the range is long or has no end, max is at most 2 *
+// ranks + 1, and smaller if that would be too many tasks.
 struct WireCounts {
   int min = 0;
   int max = 0;
-  bool all = false;  // these are all that the program allows
+  bool all = false;  // these are all counts that the program allows
 };
 
 struct LayoutRow {
@@ -41,8 +41,8 @@ struct LayoutRow {
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
   WireVerdict::Kind kind = WireVerdict::Kind::safe;  // at the fewest microbatches that are not safe
-  int microbatches = 0;                              // their number; 0 if safe for all
-  std::string sentence;                              // why not
+  int microbatches = 0;                              // the fewest such number; 0 if safe for all
+  std::string sentence;                              // why it is not safe
 };
 struct LayoutTable {
   std::optional<std::string> problem;  // why there are no rows
@@ -51,4 +51,4 @@ struct LayoutTable {
 };
 [[nodiscard]] LayoutTable judge_layouts(const spec::Program& program);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -1,9 +1,9 @@
-// The fewest credits that make an order of sends and receives safe.
+// Finds the fewest credits that make an order of sends and receives safe.
 //
 // The candidate is the least sum that meets all clauses; the graph judges it. A deadlock's cycle
-// gives a clause: of the channels whose sends wait in it, one must have more credits than it has,
-// since with as many or fewer the same waits remain (receives of a channel are posted in order). So
-// every safe choice meets all clauses, and a candidate that is safe has the least sum.
+// gives a clause: one of the channels whose sends wait in the cycle must have more credits than in
+// the candidate, since with no more the same waits remain (a channel's receives are posted in
+// order). So every safe choice meets all clauses, and a candidate that is safe has the least sum.
 #include "wire/least_sends.h"
 
 #include <algorithm>
@@ -18,28 +18,29 @@
 #include "wire/counts.h"
 #include "wire/layouts.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using spec::Program;
+using verify::Term;
 
 constexpr int kMostClauses = 2'000;
 
 class LeastCredits {
  public:
-  LeastCredits(std::vector<WireProgram> wires, const VerifyOptions& options)
+  LeastCredits(std::vector<WireProgram> wires, const verify::VerifyOptions& options)
       : wires_(std::move(wires)), solver_(options.solver_steps) {}
 
   void run(LeastSends& found) {
     if (!find_uniform(found) || !find_sum(found)) return;
-    found.outcome = Outcome::proved;
+    found.outcome = verify::Outcome::proved;
     for (const auto& [channel, credits] : candidate_) {
       if (credits > 0) found.credits[channel] = credits;
     }
   }
 
  private:
-  // The first count that is not safe; the longest first, since it most often is not.
+  // The verdict of the largest count that is not safe; large counts are most often the unsafe ones.
   WireVerdict judge(const WireOptions& options) const {
     for (auto wire = wires_.rbegin(); wire != wires_.rend(); ++wire) {
       WireVerdict verdict = judge_wire(*wire, options);
@@ -48,7 +49,7 @@ class LeastCredits {
     return {.kind = WireVerdict::Kind::safe};
   }
 
-  // More credits never harm, so halving finds the least.
+  // More credits never do harm, so bisection finds the least number.
   bool find_uniform(LeastSends& found) const {
     std::int64_t enough = 0;
     for (const auto& rank : wires_.back().ranks) {
@@ -56,7 +57,7 @@ class LeastCredits {
     }
     const WireVerdict most = judge({.credits = enough});
     if (most.kind != WireVerdict::Kind::safe) {
-      found.outcome = Outcome::refuted;
+      found.outcome = verify::Outcome::refuted;
       found.reason = "No number of credits suffices. " + most.sentence;
       return false;
     }
@@ -104,7 +105,7 @@ class LeastCredits {
     }
     if (one_more.empty()) return false;
     solver_.require(solver_.any_of(one_more));
-    // Follows from the clause, and says it all where every channel has none; sums are then easy.
+    // This follows from the clause, and is as strong if no channel has credits; sums are then easy.
     solver_.require(solver_.number(fewest) <= solver_.sum(all));
     return true;
   }
@@ -114,10 +115,10 @@ class LeastCredits {
     std::vector<Term> all;
     for (const auto& [channel, term] : terms_) all.push_back(term);
     for (;; ++found.sum) {
-      const Answer answer = solver_.check(fmt::format("credits: a sum of {}", found.sum),
-                                          {solver_.sum(all) <= solver_.number(found.sum)});
-      if (answer == Answer::sat) break;
-      if (answer == Answer::unknown) {
+      const verify::Answer answer = solver_.check(fmt::format("credits: a sum of {}", found.sum),
+                                                  {solver_.sum(all) <= solver_.number(found.sum)});
+      if (answer == verify::Answer::sat) break;
+      if (answer == verify::Answer::unknown) {
         found.reason = "The solver gave up within its steps.";
         return false;
       }
@@ -127,14 +128,14 @@ class LeastCredits {
   }
 
   std::vector<WireProgram> wires_;  // per microbatch count
-  Solver solver_;
-  std::map<WireChannel, Term> terms_;              // channels that some clause names
-  std::map<WireChannel, std::int64_t> candidate_;  // the others have none
+  verify::Solver solver_;
+  std::map<WireChannel, Term> terms_;              // the channels that some clause names
+  std::map<WireChannel, std::int64_t> candidate_;  // other channels have no credits
 };
 
 }  // namespace
 
-LeastSends least_sends(const Program& program, const VerifyOptions& options) {
+LeastSends least_sends(const Program& program, const verify::VerifyOptions& options) {
   LeastSends found;
   const JudgedCounts judged = wire_counts(program);
   found.counts = judged.counts;
@@ -150,4 +151,4 @@ LeastSends least_sends(const Program& program, const VerifyOptions& options) {
   return found;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -11,20 +11,20 @@
 #include "verify/verify.h"
 #include "wire/layouts.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 // The fewest credits with which the order is safe on one stream, where layout and kernel level make
 // no difference.
 struct LeastSends {
-  Outcome outcome = Outcome::unknown;  // proved: these; refuted: no credits suffice
-  std::string reason;                  // if refuted or unknown: why
+  verify::Outcome outcome = verify::Outcome::unknown;  // proved: these suffice; refuted: none do
+  std::string reason;                                  // if refuted or unknown: why
   WireCounts counts;
-  std::int64_t uniform = 0;  // the same for each channel
-  std::int64_t sum = 0;      // the least in all
+  std::int64_t uniform = 0;  // the least that suffices if all channels have the same
+  std::int64_t sum = 0;      // the least sum over all channels
   std::map<WireChannel, std::int64_t>
-      credits;  // one way to reach it; channels without are left out
+      credits;  // one way to reach the sum; channels without credits are left out
 };
 [[nodiscard]] LeastSends least_sends(const spec::Program& program,
-                                     const VerifyOptions& options = {});
+                                     const verify::VerifyOptions& options = {});
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -1,4 +1,4 @@
-// Which send belongs to which receive, and what is wrong before any graph is.
+// Pairs sends with receives, and finds what is wrong before a graph can be built.
 #include "wire/pairs.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "spec/indexing.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using Kind = WireAction::Kind;
@@ -45,7 +45,7 @@ class MessagePairs {
 
  private:
   void fail(WireVerdict::Kind kind, std::vector<WirePosition> where, std::string sentence) {
-    // A mismatch is the graver finding: it replaces what is unpaired, found earlier.
+    // A mismatch is graver: it replaces an unpaired action that was found earlier.
     if (verdict_ &&
         !(verdict_->kind == WireVerdict::Kind::unpaired && kind == WireVerdict::Kind::mismatch)) {
       return;
@@ -89,7 +89,7 @@ class MessagePairs {
     return true;
   }
 
-  // The error of an action that has no meaning; nothing: it has one.
+  // Why the action has no meaning; nothing if it has one.
   std::optional<std::string> why_invalid(int rank, int index) const {
     const std::vector<WireAction>& actions = at(program_.ranks, rank);
     const WireAction& a = at(actions, index);
@@ -105,7 +105,7 @@ class MessagePairs {
       return fmt::format("has stream {}", a.stream);
     }
     if (a.kind == Kind::compute && a.batch >= 0) return "is no communication, but in a batch";
-    int call = index;  // the first of its group call
+    int call = index;  // the first action of its group call
     while (!a.after.empty() && a.batch >= 0 && call > 0 && at(actions, call - 1).batch == a.batch) {
       --call;
     }
@@ -220,4 +220,4 @@ std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pair
   return MessagePairs(program, pairing).run();
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

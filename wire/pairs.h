@@ -10,16 +10,16 @@
 
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
-// All sends from one rank to another and all receives of them: the n-th belong together.
+// All sends and all receives from one rank to another: the n-th send belongs to the n-th receive.
 struct WirePairing {
   struct Channel {
     WireChannel ends;
     std::vector<std::uint32_t> sends;
     std::vector<std::uint32_t> receives;
   };
-  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of all
+  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of actions
   std::vector<const WireAction*> all;  // per action
   std::vector<Channel> channels;
   // Per group and member: its collectives, in order.
@@ -28,10 +28,10 @@ struct WirePairing {
   [[nodiscard]] WirePosition position(std::uint32_t action) const;
 };
 
-// Fills `pairing`, or says what is invalid, mismatched or unpaired.
+// Fills in `pairing`, or returns what is invalid, mismatched or unpaired.
 [[nodiscard]] std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pairing);
 
-// `0F0 of rank 2`, for sentences.
+// A name for sentences, such as `0F0 of rank 2`.
 [[nodiscard]] std::string text_of(const WireProgram& program, WirePosition where);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

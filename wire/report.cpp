@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 using Json = nlohmann::json;
 
@@ -60,11 +60,11 @@ std::string layouts_text(const LayoutTable& table) {
 }
 
 std::string least_sends_text(const LeastSends& least) {
-  if (least.outcome == Outcome::unknown) {
+  if (least.outcome == verify::Outcome::unknown) {
     return fmt::format("least sends: unknown. {}\n", least.reason);
   }
   std::string text = fmt::format("least sends, with {}, one stream: ", counts_text(least.counts));
-  if (least.outcome == Outcome::refuted) return text + least.reason + "\n";
+  if (least.outcome == verify::Outcome::refuted) return text + least.reason + "\n";
   text += fmt::format("{} credit{} for each channel, or {} in all", least.uniform,
                       least.uniform == 1 ? "" : "s", least.sum);
   for (const auto& [channel, credits] : least.credits) {
@@ -95,7 +95,7 @@ Json least_sends_json(const LeastSends& least) {
   Json json = {{"outcome", name_of(least.outcome)}};
   if (!least.reason.empty()) json["reason"] = least.reason;
   if (least.counts.min > 0) json["microbatches"] = counts_json(least.counts);
-  if (least.outcome != Outcome::proved) return json;
+  if (least.outcome != verify::Outcome::proved) return json;
   json["uniform"] = least.uniform;
   json["sum"] = least.sum;
   json["channels"] = Json::array();
@@ -106,4 +106,4 @@ Json least_sends_json(const LeastSends& least) {
   return json;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

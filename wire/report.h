@@ -1,4 +1,4 @@
-// report_wire: what `ripeline verify --layouts` and `--least sends` print, as text and as JSON.
+// The output of `ripeline verify --layouts` and `--least sends`, as text and as JSON.
 //
 // Pure functions; never throw.
 #pragma once
@@ -10,13 +10,13 @@
 #include "wire/layouts.h"
 #include "wire/least_sends.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
-// All end with a newline.
+// Each text ends with a newline.
 [[nodiscard]] std::string layouts_text(const LayoutTable& table);
 [[nodiscard]] std::string least_sends_text(const LeastSends& least);
 
 [[nodiscard]] nlohmann::json layouts_json(const LayoutTable& table);
 [[nodiscard]] nlohmann::json least_sends_json(const LeastSends& least);
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

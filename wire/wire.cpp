@@ -1,4 +1,4 @@
-// Judging: all events can happen, or a cycle of them says why not.
+// Judges a program on the wire: either all events can happen, or a cycle of events shows why not.
 #include "wire/wire.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "spec/indexing.h"
 #include "wire/graph.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using Why = WireWait::Why;
@@ -17,7 +17,7 @@ using Id = std::uint32_t;
 
 // The edges that come into or go out of each node; `list` has one value per edge.
 struct Adjacency {
-  std::vector<Id> first;  // per node, and the end
+  std::vector<Id> first;  // per node its first index in `list`, then the end
   std::vector<Id> list;
 };
 
@@ -38,7 +38,7 @@ Adjacency adjacency(const WireGraph& graph, const Key& key, const Value& value, 
   return a;
 }
 
-// Nodes as they can happen; those that are missing cannot.
+// The nodes in an order in which they can happen; nodes not in it cannot happen.
 std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   const Adjacency out = adjacency(
       graph, [](const auto& e) { return e.from; }, [](const auto& e, Id) { return e.to; },
@@ -62,13 +62,13 @@ std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   return order;
 }
 
-// Edges e0, e1, ... where e0 starts at what e1 ends at, and so on round: among those nodes that
-// cannot happen (missing > 0), the shortest cycle through one of them.
+// Edges e0, e1, ... such that e0 starts where e1 ends, and so on around: the shortest cycle through
+// one of the nodes that cannot happen (missing > 0), among such nodes.
 std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing) {
   const Adjacency in = adjacency(
       graph, [](const auto& e) { return e.to; }, [](const auto&, Id e) { return e; },
       [&](const auto& e) { return missing[e.from] > 0 && missing[e.to] > 0; });
-  // Whatever cannot happen waits for something else that cannot: going back must repeat.
+  // A node that cannot happen waits for another that cannot, so walking back must come to a repeat.
   std::vector<bool> seen(graph.nodes.size(), false);
   auto node = static_cast<Id>(
       std::find_if(missing.begin(), missing.end(), [](Id m) { return m > 0; }) - missing.begin());
@@ -86,7 +86,7 @@ std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing)
   return cycle;
 }
 
-// Edges inside kernels and collectives say no reason: they are drawn together with the one before.
+// Edges inside kernels and collectives are no reasons: each is merged with the edge before it.
 std::vector<WireWait> waits_of(const WireGraph& graph, const WirePairing& pairing,
                                std::vector<Id> cycle) {
   const auto whole = [&](Id e) { return !graph.causes[e].part; };
@@ -162,7 +162,7 @@ WireVerdict deadlock(const WireProgram& program, const WirePairing& pairing,
   return verdict;
 }
 
-// Nodes as starts and ends of actions.
+// Turns nodes into starts and ends of actions.
 std::vector<WireEvent> events_of(const WireGraph& graph, const WirePairing& pairing,
                                  const std::vector<Id>& order) {
   std::vector<WirePosition> where;
@@ -250,4 +250,4 @@ WireVerdict judge_wire(const WireProgram& program, const WireOptions& options) {
   return verdict;
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -1,14 +1,14 @@
 // Fixed orders of explicit sends and receives, judged on the wire.
 //
-// A WireProgram is what each rank's host issues, in one order that never changes: compute tasks,
-// sends, receives and collectives. judge_wire() says whether all of them end, whatever the timing,
-// under one communicator layout, one way in which kernels share a device and one buffering.
+// A WireProgram has what each rank's host issues, in one order that never changes: compute tasks,
+// sends, receives and collectives. judge_wire() decides whether all of them end, whatever the
+// timing, under one communicator layout, one way in which kernels share a device and one buffering.
 //
 // The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
-// one group call; those of a group call on one communicator are one *kernel*, and every other
-// action is a kernel of its own. A kernel has a start (it is resident; its receives are posted) and
-// is done when all its actions have ended; each action has an end. An edge means that one event
-// happens only after the other:
+// one group call; those of one group call on one communicator are one *kernel*, and every other
+// action is a kernel of its own. A kernel has a start (when it is resident and its receives are
+// posted) and is done when all its actions have ended; each action has an end. An edge means that
+// one event happens only after the other:
 //   always
 //     start of a kernel        -> end of each of its actions
 //     done, action in `after`  -> start: it waits for an earlier action of its own rank
@@ -16,31 +16,31 @@
 //                                 that blocks, or a kernel queue) run one after another, as issued;
 //                                 those of a group call together
 //     end of the n-th send     -> end of the n-th receive of the same two ranks and direction
-//     start of receive n - k   -> end of send n, where the channel has k credits: so many messages
-//                                 may be sent whose receive is not posted; k = 0 is a rendezvous
+//     start of receive n - k   -> end of send n, if the channel has k credits: so many messages may
+//                                 be sent before their receives are posted; k = 0 is a rendezvous
 //     start at every member    -> end at every member, for the n-th collective of one group
 //   by layout, because a communicator runs its kernels in the order in which its rank issued them
 //   (done -> start of the next kernel on the same rank and communicator)
 //     group     all sends and receives of a rank, whoever the peer is
-//     pair      all of a rank with one peer, both directions in one queue
-//     edge      all of a rank with one peer in one direction
+//     pair      all sends and receives with one peer, both directions in one queue
+//     edge      all sends, or all receives, with one peer
 //     In every layout each WireGroup has a communicator of its own for its collectives.
 //   by kernel level
-//     per_stream    none: all kernels that have been issued can be resident at once
+//     per_stream    no edges: all kernels that have been issued can be resident at once
 //     launch_order  start -> start of the kernel that the rank issued next, whatever its stream:
-//                   a hardware queue in which one that waits holds up those behind it
-//     serial        those of launch_order, and done -> start from each kernel that communicates to
-//                   the rank's next one: no two are resident together
-// The n-th send and receive do not depend on the layout, as every layout keeps a channel whole. The
-// actions can all end if and only if the graph has no cycle: events happen as soon as those before
-// them have, and edges never depend on timing. More credits and a weaker level (serial,
-// launch_order, per_stream) only remove edges or imply them, so what is safe stays safe; so does a
-// finer layout (group, pair, edge), but for batches under `serial`, where one kernel becomes
+//                   a hardware queue in which a kernel that waits holds up those behind it
+//     serial        the edges of launch_order, and done -> start from each kernel that communicates
+//                   to the rank's next such kernel: no two are resident together
+// The n-th send and receive do not depend on the layout, since every layout keeps a channel whole.
+// All actions can end if and only if the graph has no cycle: an event happens as soon as all events
+// before it have, and edges never depend on timing. More credits and a weaker level (serial,
+// launch_order, per_stream) only remove edges or imply them, so a safe program stays safe; so does
+// a finer layout (group, pair, edge), except for batches under `serial`, where one kernel becomes
 // several that cannot overlap.
 //
-// Assumed: reliable links, compute that ends, and an order on each communicator that is the order
-// of the list even where several streams use it. Takes time in proportion to the actions and
-// `after`s (and to the ranks of groups). Values; never throws; thread-safe.
+// Assumed: links are reliable, compute tasks end, and each communicator's order is the order of the
+// list even if several streams use it. Takes time in proportion to the actions and the entries of
+// `after` (and to the ranks of groups). Values; never throws; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@
 #include <utility>
 #include <vector>
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 struct WireAction {
   enum class Kind : std::uint8_t { compute, send, receive, collective };
@@ -58,9 +58,9 @@ struct WireAction {
   int peer = -1;              // send, receive: the other rank
   int group = -1;             // collective: index in WireProgram::groups
   std::int64_t payload = -1;  // an id of its data; both sides of a message or collective must agree
-  int stream = 0;             // 0 to 1023, or -1: only its communicator and `after` order it
-  int batch = -1;             // -1: alone; of communications only
-  std::vector<int> after{};   // smaller indices of its rank's list, not of its own group call
+  int stream = 0;             // 0 to 1023; -1 if only its communicator and `after` order it
+  int batch = -1;             // communications only; -1 if it is not in a group call
+  std::vector<int> after{};   // indices in its rank's list, before its own group call
 };
 
 // Ranks that take part in the same collectives, each once.
@@ -99,8 +99,8 @@ struct WireEvent {
   bool operator==(const WireEvent&) const = default;
 };
 
-// `waiting` cannot go on before `on` has: one or more edges of the graph, and why. Of a kernel of
-// several actions the reason may be that of another of them.
+// `waiting` cannot go on before `on` has, by one or more edges of the graph, and why. In a kernel
+// of several actions the reason may be that of another action of the kernel.
 struct WireWait {
   enum class Why : std::uint8_t {
     after,         // `on` is in its `after`
@@ -109,7 +109,7 @@ struct WireWait {
     launch,        // `on` was issued before it and is not resident (launch_order, serial)
     resident,      // `on` was issued before it and still occupies the device (serial)
     message,       // a receive waits for its send
-    posted,        // a send waits for a receive to be posted: its own, or that of its credit
+    posted,        // a send waits for a receive to be posted: its own, or the one of its credit
     collective,    // `on` is the same collective at another member
   };
   WirePosition waiting;
@@ -120,21 +120,21 @@ struct WireWait {
 struct WireVerdict {
   enum class Kind : std::uint8_t {
     safe,      // all actions end
-    deadlock,  // they cannot: a cycle
+    deadlock,  // they cannot all end: a cycle
     mismatch,  // the two sides of a message or collective carry different payloads: NCCL does not
                // notice, and one microbatch is taken for another
     unpaired,  // a send without its receive, the reverse, or a collective that a member lacks
     invalid,   // a field has no meaning
   };
   Kind kind = Kind::invalid;
-  std::vector<WireEvent> order{};  // if safe: every start and end, in an order that keeps the edges
+  std::vector<WireEvent> order{};  // if safe: every start and end, in an order that all edges allow
   std::vector<WireWait> cycle{};   // if deadlock: each `on` is the next one's `waiting`
-  std::vector<WirePosition> where{};  // if any other: the actions it is about
+  std::vector<WirePosition> where{};  // if any other: the actions concerned
   std::string sentence{};             // unless safe: what is wrong, with ranks and names
 };
 [[nodiscard]] std::string name_of(WireVerdict::Kind kind);
 
-// Invalid, mismatch and unpaired come first, in this order: without pairs there is no graph.
+// Invalid, mismatch and unpaired are found first, in this order: without pairs there is no graph.
 [[nodiscard]] WireVerdict judge_wire(const WireProgram& program, const WireOptions& options = {});
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -15,8 +15,8 @@
 #include <stdexcept>
 
 #include "emulate/emulate.h"
-#include "runtime/neighbours.h"
-#include "runtime/transport/socket.h"
+#include "runtime/network/socket.h"
+#include "runtime/process/neighbours.h"
 #include "simulate/table_arbiter.h"
 
 namespace ripeline::bench::comparison {
@@ -58,16 +58,16 @@ core::Layout layout_of(const Plan& plan) { return core::layout_of(plan.subjects.
 // One process's part of the plan.
 void run_process(const Plan& plan, int process, const std::string& folder, int out) {
   const core::Layout layout = layout_of(plan);
-  runtime::SocketOptions options;
+  runtime::network::SocketOptions options;
   options.rank = process;
   options.ranks = layout.processes();
   options.connect_limit = std::chrono::seconds(120);  // few cores, many processes
   for (const Subject& subject : plan.subjects) {
-    options.neighbours = runtime::united(options.neighbours,
-                                         runtime::neighbours_of(process, layout, subject.facts()));
+    options.neighbours = runtime::process::united(
+        options.neighbours, runtime::process::neighbours_of(process, layout, subject.facts()));
   }
   std::unique_ptr<runtime::Transport> transport;
-  require(runtime::connect_in_folder(options, folder, transport));
+  require(runtime::network::connect_in_folder(options, folder, transport));
   emulate::EmulatedRank rank(*transport, layout, 4 * plan.longest_step + std::chrono::seconds(20));
   for (const Condition& condition : plan.conditions) {
     simulate::TimingOptions times = condition.times;

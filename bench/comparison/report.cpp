@@ -16,12 +16,12 @@ using Held = std::vector<std::int64_t>;
 constexpr std::size_t kName = 35;  // the width of a condition's name
 
 // Geometric mean of a's times over b's, seed by seed.
-simulate::Gain gain(const std::vector<Run>& a, const std::vector<Run>& b) {
+optimise::Gain gain(const std::vector<Run>& a, const std::vector<Run>& b) {
   std::vector<double> logs;
   for (std::size_t i = 0; i < a.size(); ++i) {
     logs.push_back(std::log(a[i].makespan / b[i].makespan));
   }
-  return simulate::gain_of(logs);
+  return optimise::gain_of(logs);
 }
 
 Held most_held(const Runs& runs, std::size_t contender) {
@@ -242,7 +242,7 @@ class Print {
   const std::vector<Cell>& cells_;
 };
 
-nlohmann::json json_of(const simulate::Gain& gain) {
+nlohmann::json json_of(const optimise::Gain& gain) {
   const auto limit = [](double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
   };
@@ -269,7 +269,7 @@ std::string filled(std::string text, std::size_t width) {
   return text;
 }
 
-std::string text_of(const simulate::Gain& gain) {
+std::string text_of(const optimise::Gain& gain) {
   if (gain.runs < 2) return fmt::format("{:.3f}", gain.ratio);
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", gain.ratio, gain.low, gain.high);
 }

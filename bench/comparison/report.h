@@ -23,15 +23,15 @@ struct Cell {
   std::string condition;
   std::size_t fixed = 0;     // the fixed order, among the contenders
   std::size_t hint = 0;      // the hint, likewise
-  simulate::Gain emulated;   // time of the fixed order over the hint's
-  simulate::Gain simulated;  // the same ratio, on the same draws
+  optimise::Gain emulated;   // time of the fixed order over the hint's
+  optimise::Gain simulated;  // the same ratio, on the same draws
   double fixed_off = 0;      // emulated over simulated time, less 1
   double hint_off = 0;
   int other_orders = 0;  // emulated runs of either in which a rank's order is not the simulated one
   double behind = 0;     // the most by which a rank went on late, in units
   // The fastest fixed order, on processes, that may hold no more than the hint on any rank.
   std::size_t best = 0;
-  simulate::Gain over_best;
+  optimise::Gain over_best;
 
   // By how much the number differs from the simulated one.
   [[nodiscard]] double off() const { return emulated.ratio / simulated.ratio - 1; }
@@ -60,6 +60,6 @@ void print_field(const std::vector<Contender>& contenders, const Plan& plan, con
 [[nodiscard]] std::string numbers(const std::vector<std::int64_t>& values);
 [[nodiscard]] std::string filled(std::string text, std::size_t width);
 // `0.965 (0.951 to 0.979)`
-[[nodiscard]] std::string text_of(const simulate::Gain& gain);
+[[nodiscard]] std::string text_of(const optimise::Gain& gain);
 
 }  // namespace ripeline::bench::comparison

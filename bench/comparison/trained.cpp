@@ -121,7 +121,7 @@ Memories memories_of(const nlohmann::json& side) {
 }
 
 struct Measured {
-  simulate::Gain gain;
+  optimise::Gain gain;
   double fixed_ms = 0;  // time of a step, as geometric mean
   double hint_ms = 0;
 };
@@ -136,7 +136,7 @@ Measured measured(const nlohmann::json& fixed, const nlohmann::json& hint) {
     result.fixed_ms += std::log(a[i]) / static_cast<double>(a.size());
     result.hint_ms += std::log(b[i]) / static_cast<double>(a.size());
   }
-  result.gain = simulate::gain_of(logs);
+  result.gain = optimise::gain_of(logs);
   result.fixed_ms = std::exp(result.fixed_ms);
   result.hint_ms = std::exp(result.hint_ms);
   if (a.empty() || !std::isfinite(result.gain.ratio)) throw std::runtime_error("gpt: no number");
@@ -144,7 +144,7 @@ Measured measured(const nlohmann::json& fixed, const nlohmann::json& hint) {
 }
 
 struct Predicted {
-  simulate::Gain gain;
+  optimise::Gain gain;
   double fixed = 0;  // units
   double hint = 0;
 };
@@ -166,7 +166,7 @@ Predicted predicted(const Pair& pair, const Trial& trial, const TrainedOptions& 
     result.fixed += std::log(a[i].makespan) / kDraws;
     result.hint += std::log(b[i].makespan) / kDraws;
   }
-  result.gain = simulate::gain_of(logs);
+  result.gain = optimise::gain_of(logs);
   result.fixed = std::exp(result.fixed);
   result.hint = std::exp(result.hint);
   return result;
@@ -191,7 +191,7 @@ nlohmann::json row(const Pair& pair, const Trial& trial, const TrainedOptions& o
              100 * hint_off, numbers(fixed.proved), numbers(fixed.held), numbers(hint.held),
              found.gain.ratio < 0.9995 ? "   SLOWER" : "");
   std::fflush(stdout);
-  const auto gain_json = [](const simulate::Gain& gain) {
+  const auto gain_json = [](const optimise::Gain& gain) {
     return nlohmann::json{{"ratio", gain.ratio}, {"low", gain.low}, {"high", gain.high}};
   };
   return {{"ranks", options.ranks},

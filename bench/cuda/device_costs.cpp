@@ -20,7 +20,7 @@
 
 #include "runtime/cuda/device.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -216,7 +216,7 @@ int run(int calls) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda
 
 int main(int argc, char** argv) {
   const int calls = argc > 1 ? std::atoi(argv[1]) : 2000;
@@ -224,5 +224,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_device_costs [CALLS]   so many of each; 2000 if not said\n");
     return 2;
   }
-  return ripeline::runtime::run(calls);
+  return ripeline::runtime::cuda::run(calls);
 }

@@ -16,14 +16,14 @@
 #include "lower/facts.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/stream_engine.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "trace/record.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -97,13 +97,13 @@ Times times_of(const trace::Record& record, int from_step) {
 Times measure(const spec::Program& program, const core::ProgramFacts& facts, Copies& copies,
               int steps) {
   simulate::InterpretedArbiter arbiter(program, facts, 0);
-  const auto transports = make_local_group(1);
+  const auto transports = network::make_local_group(1);
   Run run(*transports.front());
   StreamEngine engine(copies, facts, {copies.stream()}, [&run] { run.wake(); });
   trace::Record record;
   Worker worker(arbiter, run, engine, {.trace = &record});
   for (int step = 0; step <= steps; ++step) {
-    StepReport report;
+    process::StepReport report;
     must(worker.step(step, kMicrobatches, report));
   }
   must(run.finish(60s));
@@ -141,7 +141,7 @@ int run(int steps) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda
 
 int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 5;
@@ -149,5 +149,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_device_idle [STEPS]   of 256 tasks each; 5 if not said\n");
     return 2;
   }
-  return ripeline::runtime::run(steps);
+  return ripeline::runtime::cuda::run(steps);
 }

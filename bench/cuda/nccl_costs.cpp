@@ -32,7 +32,7 @@
 #include "tests/nccl/fake_library.h"
 #endif
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -343,14 +343,14 @@ int run(bool threads, int ranks, int calls) {
   return threads ? in_threads(shared, ranks, calls) : in_processes(shared, ranks, calls);
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda
 
 int main(int argc, char** argv) {
   const bool threads = argc > 1 && std::strcmp(argv[1], "--threads") == 0;
   const int first = threads ? 2 : 1;
   const int ranks = argc > first ? std::atoi(argv[first]) : 2;
   const int calls = argc > first + 1 ? std::atoi(argv[first + 1]) : 200;
-  if (ranks < 2 || ranks > ripeline::runtime::kMostRanks || calls < 1) {
+  if (ranks < 2 || ranks > ripeline::runtime::cuda::kMostRanks || calls < 1) {
     std::fprintf(stderr,
                  "usage: bench_nccl [--threads] [RANKS [CALLS]]\n"
                  "  RANKS  2 to 8 processes, or threads of one (2 if not said); they may share a "
@@ -360,5 +360,5 @@ int main(int argc, char** argv) {
                  "NCCL_MULTI_RANK_GPU_ENABLE=1).\n");
     return 2;
   }
-  return ripeline::runtime::run(threads, ranks, calls);
+  return ripeline::runtime::cuda::run(threads, ranks, calls);
 }

@@ -90,7 +90,7 @@ class Rows {
     }
     fmt::print("{}{}", condition.name, padding(condition.name, 32));
     for (std::size_t i = 0; i < std::size(kEntrants); ++i) {
-      const simulate::Gain gain = race(times, kEntrants[i], peaks_[i]);
+      const optimise::Gain gain = race(times, kEntrants[i], peaks_[i]);
       fmt::print(" {:>10.3f}", gain.ratio);
       std::fflush(stdout);
       cells.json().push_back({{"table", "chunks"},
@@ -109,26 +109,26 @@ class Rows {
   }
 
   // Begins with a new Contestant: a hint keeps nothing that it learned in other conditions.
-  simulate::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
-    simulate::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
+  optimise::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
+    optimise::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
     std::vector<double> logs;
     for (int i = 0; i < seeds_or(options_, 100); ++i) {
       const auto seed = static_cast<std::uint64_t>(options_.first_seed + i);
-      const simulate::Outcome a = fixed_.run(times, seed);
-      const simulate::Outcome b = hint.run(times, seed);
+      const optimise::Outcome a = fixed_.run(times, seed);
+      const optimise::Outcome b = hint.run(times, seed);
       if (const std::string why = a.failure + b.failure; !why.empty()) {
         throw std::runtime_error(std::string(entrant.name) + ": " + why);
       }
       logs.push_back(std::log(a.makespan / b.makespan));
       hold(peaks, b.peaks);
     }
-    return simulate::gain_of(logs);
+    return optimise::gain_of(logs);
   }
 
   Size size_;
   const Options& options_;
   simulate::TimingOptions times_;
-  simulate::Contestant fixed_;
+  optimise::Contestant fixed_;
   Peaks held_;
   std::vector<Peaks> peaks_;  // per entrant
 };

@@ -24,12 +24,12 @@ struct Workload {
 std::vector<double> runs_of(const Workload& workload, const rrfp::Entrant& entrant,
                             const rrfp::Condition& condition, const Options& options,
                             std::int64_t& held) {
-  simulate::Contestant contestant(rrfp::program_of(entrant, workload.ranks),
+  optimise::Contestant contestant(rrfp::program_of(entrant, workload.ranks),
                                   options.rrfp_microbatches);
   const simulate::TimingOptions times = rrfp::times_of(condition);
   std::vector<double> logs;
   for (int i = 0; i < seeds_or(options, 100); ++i) {
-    const simulate::Outcome outcome =
+    const optimise::Outcome outcome =
         contestant.run(times, static_cast<std::uint64_t>(options.first_seed + i));
     if (!outcome.failure.empty()) throw std::runtime_error(outcome.failure);
     logs.push_back(std::log(outcome.makespan));
@@ -46,7 +46,7 @@ void row(const Workload& workload, const rrfp::Condition& condition, const Optio
   for (std::size_t i = 1; i < entrants.size(); ++i) {
     std::vector<double> logs = runs_of(workload, entrants[i], condition, options, held[i]);
     for (std::size_t s = 0; s < logs.size(); ++s) logs[s] = first[s] - logs[s];
-    const simulate::Gain gain = simulate::gain_of(logs);
+    const optimise::Gain gain = optimise::gain_of(logs);
     fmt::print(" {:>8.3f}", gain.ratio);
     std::fflush(stdout);
     cells.json().push_back({{"table", "rrfp"},

@@ -60,11 +60,11 @@ class Field {
     auto program = text.ok() ? spec::compile({form_.source.name, text.value()})
                              : spec::Result<spec::Program>(text.errors());
     if (!program.ok()) throw std::runtime_error(program.errors().front().message);
-    simulate::Contestant contestant(std::move(program).value(), problem.microbatches());
+    optimise::Contestant contestant(std::move(program).value(), problem.microbatches());
     std::vector<double> logs;
     for (int i = 0; i < seeds_; ++i) {
-      const simulate::Outcome run = contestant.run(times, 1 + static_cast<std::uint64_t>(i));
-      if (run.end != simulate::End::ended) throw std::runtime_error(run.failure);
+      const optimise::Outcome run = contestant.run(times, 1 + static_cast<std::uint64_t>(i));
+      if (run.end != optimise::End::ended) throw std::runtime_error(run.failure);
       logs.push_back(std::log(run.makespan));
     }
     return logs;
@@ -81,13 +81,13 @@ double mean(std::span<const double> values) {
 
 // Which are the slowest and the fastest is chosen on the first half of the seeds, and how much they
 // differ is measured on the others: else of orders that do not differ one would seem to.
-simulate::Gain spread_of(const std::vector<std::vector<double>>& all) {
+optimise::Gain spread_of(const std::vector<std::vector<double>>& all) {
   const std::size_t half = all.front().size() / 2;
   const auto is_faster = [half](const std::vector<double>& a, const std::vector<double>& b) {
     return mean(std::span(a).first(half)) < mean(std::span(b).first(half));
   };
   const auto [fastest, slowest] = std::minmax_element(all.begin(), all.end(), is_faster);
-  return simulate::gain_over(std::span(*slowest).subspan(half), std::span(*fastest).subspan(half),
+  return optimise::gain_over(std::span(*slowest).subspan(half), std::span(*fastest).subspan(half),
                              {});
 }
 
@@ -103,12 +103,12 @@ Rows improved(const Problem& problem, const simulate::TimingOptions& times, cons
   return steady->rows;
 }
 
-std::string text_of(const simulate::Gain& gain) {
+std::string text_of(const optimise::Gain& gain) {
   return fmt::format("{:+.2f} % ({:+.2f} .. {:+.2f})", 100 * (gain.ratio - 1), 100 * (gain.low - 1),
                      100 * (gain.high - 1));
 }
 
-nlohmann::json json_of(const simulate::Gain& gain) {
+nlohmann::json json_of(const optimise::Gain& gain) {
   return {{"ratio", gain.ratio}, {"low", gain.low}, {"high", gain.high}, {"runs", gain.runs}};
 }
 
@@ -175,8 +175,8 @@ Equals compare_equals(const EqualsAsked& asked, const Searching& searching) {
     equals.under.push_back(
         {.jitter = jitter,
          .spread = spread_of(all),
-         .over_average = simulate::gain_over(average, logs, {}),
-         .over_first = simulate::gain_over(field.logs_of(first, times), logs, {})});
+         .over_average = optimise::gain_over(average, logs, {}),
+         .over_first = optimise::gain_over(field.logs_of(first, times), logs, {})});
   }
   return equals;
 }

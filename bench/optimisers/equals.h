@@ -31,9 +31,9 @@ struct EqualsAsked {
 struct Equals {
   struct Under {
     std::string jitter;
-    simulate::Gain spread;        // the fastest equal order over the slowest
-    simulate::Gain over_average;  // the improved order over the equals' average
-    simulate::Gain over_first;    // the improved order over the first one found without jitter
+    optimise::Gain spread;        // the fastest equal order over the slowest
+    optimise::Gain over_average;  // the improved order over the equals' average
+    optimise::Gain over_first;    // the improved order over the first one found without jitter
   };
   double wall = 0;  // each equal order's, without jitter
   int found = 0;    // equals in all

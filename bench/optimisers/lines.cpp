@@ -47,7 +47,7 @@ int chunks_of(const Problem& problem) {
 Line line_of(std::string method, const Problem& problem, const Found& order,
              const optimise::Bound& bound, const spec::Program& program) {
   const auto peak = std::max_element(order.peaks.begin(), order.peaks.end());
-  auto exported = spec::export_actions(program, problem.microbatches());
+  auto exported = pytorch::export_actions(program, problem.microbatches());
   if (!exported.ok()) fail(method, exported.errors());
   Line line;
   line.order = std::move(exported).value();

@@ -56,7 +56,7 @@ struct Line {
   std::string placement = {};
   bool is_searched = false;
   std::string no_solver = {};  // why there was none, where one was asked for
-  spec::ExportedActions order = {};
+  pytorch::ExportedActions order = {};
   std::optional<Steps> steps = {};  // where they were asked for
 
   [[nodiscard]] double value(optimise::Objective objective) const {

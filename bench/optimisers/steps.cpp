@@ -25,8 +25,8 @@
 namespace ripeline::bench {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
+using pytorch::Action;
+using pytorch::ActionKind;
 
 constexpr std::int64_t kStep = 2'000'000;  // nanoseconds of an emulated one
 
@@ -43,7 +43,7 @@ std::string op_of(ActionKind kind) {
     case ActionKind::receive_backward:
       return "RB";
     default:
-      return spec::name_of(kind);
+      return pytorch::name_of(kind);
   }
 }
 
@@ -52,7 +52,7 @@ bool is_backward(ActionKind kind) {
 }
 
 // Where the stage `by` away is on another rank: 1, else 0, as an expression over s.
-std::string crosses(const spec::StageMap& map, int by) {
+std::string crosses(const pytorch::StageMap& map, int by) {
   std::string text;
   for (int s = 0; s < map.stages(); ++s) {
     const int other = s + by;
@@ -63,7 +63,7 @@ std::string crosses(const spec::StageMap& map, int by) {
 }
 
 // The tasks of a rank. A receive that PyTorch does not have takes no time, before its task.
-std::string row_text(const spec::ExportedActions& order, const spec::LoadedSchedule& all,
+std::string row_text(const pytorch::ExportedActions& order, const pytorch::LoadedSchedule& all,
                      int rank) {
   std::vector<int> stages;
   for (int s = 0; s < order.map.stages(); ++s) {
@@ -78,9 +78,9 @@ std::string row_text(const spec::ExportedActions& order, const spec::LoadedSched
     return from >= 0 && from < order.map.stages() && order.map.rank(from) != rank &&
            order.map.rank(stage) == rank;
   };
-  for (const spec::ActionCell& cell : at(all.table.rows, rank)) {
+  for (const pytorch::ActionCell& cell : at(all.table.rows, rank)) {
     for (const Action& action : cell.actions) {
-      if (!spec::has_microbatch(action.kind)) continue;  // it takes no step
+      if (!pytorch::has_microbatch(action.kind)) continue;  // it takes no step
       const int stage = action.stage;
       if (action.kind == ActionKind::forward && !is_received(stage, stage - 1)) add("RF", stage);
       if (is_backward(action.kind) && !is_received(stage, stage + 1)) add("RB", stage);
@@ -97,9 +97,9 @@ std::string row_text(const spec::ExportedActions& order, const spec::LoadedSched
   return text;
 }
 
-bool has(const spec::ActionTable& table, ActionKind kind) {
+bool has(const pytorch::ActionTable& table, ActionKind kind) {
   for (const auto& row : table.rows) {
-    for (const spec::ActionCell& cell : row) {
+    for (const pytorch::ActionCell& cell : row) {
       for (const Action& action : cell.actions) {
         if (action.kind == kind) return true;
       }
@@ -110,9 +110,9 @@ bool has(const spec::ActionTable& table, ActionKind kind) {
 
 }  // namespace
 
-std::string steps_program(const spec::ExportedActions& order, int microbatches) {
-  const spec::StageMap& map = order.map;
-  const spec::LoadedSchedule all = spec::as_loaded(order.table, map, microbatches);
+std::string steps_program(const pytorch::ExportedActions& order, int microbatches) {
+  const pytorch::StageMap& map = order.map;
+  const pytorch::LoadedSchedule all = pytorch::as_loaded(order.table, map, microbatches);
   if (!all.stuck.empty()) fail("PyTorch cannot add messages to an order");
   const bool split = has(order.table, ActionKind::backward_input);
   if (split && has(order.table, ActionKind::backward)) fail("an order has both I and B");
@@ -141,7 +141,7 @@ std::string steps_program(const spec::ExportedActions& order, int microbatches) 
   return text + "}\ndispatch in order steps;\n}\n";
 }
 
-Steps steps_of(const spec::ExportedActions& order, int microbatches) {
+Steps steps_of(const pytorch::ExportedActions& order, int microbatches) {
   const auto compiled = spec::compile({"steps", steps_program(order, microbatches)}, {});
   if (!compiled.ok()) fail(compiled.errors().front().message);
   const spec::Program& program = compiled.value();
@@ -182,11 +182,11 @@ std::optional<std::vector<int>> pytorch_steps(const std::string& python,
   };
   std::string list;
   for (std::size_t i = 0; i < orders.size(); ++i) {
-    const spec::ExportedActions& order = *orders[i].order;
+    const pytorch::ExportedActions& order = *orders[i].order;
     const std::string file = fmt::format("{}.csv", i);
-    write(file, spec::write_actions(order.table));
+    write(file, pytorch::write_actions(order.table));
     list += fmt::format("{} {} {} {} {}\n", order.map.ranks, orders[i].microbatches,
-                        order.map.stages() / order.map.ranks, spec::name_of(order.placement),
+                        order.map.stages() / order.map.ranks, pytorch::name_of(order.placement),
                         (folder / file).string());
   }
   write("list", list);

@@ -27,12 +27,12 @@ struct Steps {
 inline constexpr int kSkipped = 77;
 
 // The program, committed to the order.
-[[nodiscard]] std::string steps_program(const spec::ExportedActions& order, int microbatches);
+[[nodiscard]] std::string steps_program(const pytorch::ExportedActions& order, int microbatches);
 // Without PyTorch. The emulated run takes the clock's time, 2 ms for each step.
-[[nodiscard]] Steps steps_of(const spec::ExportedActions& order, int microbatches);
+[[nodiscard]] Steps steps_of(const pytorch::ExportedActions& order, int microbatches);
 
 struct StepsOrder {
-  const spec::ExportedActions* order = nullptr;
+  const pytorch::ExportedActions* order = nullptr;
   int microbatches = 0;
 };
 // By PyTorch, for each order; `python` is a Python that has it. Nothing: it cannot import it.

@@ -15,7 +15,7 @@ namespace {
 
 using optimise::FoundOrder;
 using optimise::Uniform;
-using spec::ActionKind;
+using pytorch::ActionKind;
 using Time = std::int64_t;
 
 class Greedy {
@@ -53,7 +53,7 @@ class Greedy {
     int peak = 0;
     std::vector<Time> forward_ends = {};  // per microbatch
     std::vector<Time> input_ends = {};
-    std::vector<spec::Action> row = {};
+    std::vector<pytorch::Action> row = {};
 
     [[nodiscard]] int held() const { return forwards - weights; }
   };

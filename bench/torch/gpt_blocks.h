@@ -2,7 +2,8 @@
 #pragma once
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
 #include <atomic>

@@ -5,15 +5,17 @@
 // the same with torch::autograd::grad called twice, for the input and again for the parameters,
 // which takes no graph apart. Memory is what one microbatch keeps: after its forward, after the
 // input half, and after the weight half, of the tensors that the forward and the first half made.
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/utils.h>
 
 #include <array>
 #include <cstdio>
 #include <vector>
 
 #include "bench/torch/gpt_blocks.h"
-#include "runtime/heap.h"
 #include "runtime/torch/split_backward.h"
+#include "runtime/training/heap.h"
 
 namespace ripeline {
 namespace {
@@ -92,7 +94,7 @@ class Subject {
 void run() {
   torch::set_num_threads(1);
   torch::manual_seed(1);
-  runtime::keep_freed_memory();  // as where it trains
+  runtime::training::keep_freed_memory();  // as where it trains
   static Counting counting;
   c10::SetCPUAllocator(&counting, 100);
   std::printf("two blocks, %d positions, one thread, CPU time; MiB of one microbatch\n",

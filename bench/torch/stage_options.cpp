@@ -4,7 +4,8 @@
 // weight half. Times are CPU time of all three on one thread, by turns with the stage as it is;
 // each ratio is that of a pair, and the table has the median. Memory is what the tensors of the
 // microbatch hold after each task, its input among them.
-#include <torch/torch.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/utils.h>
 
 #include <array>
 #include <cstdio>

@@ -10,10 +10,10 @@
 namespace ripeline::core {
 
 enum class Agree : std::uint8_t {
-  intersection,  // on a task that may start at every member
+  intersection,  // on one of the tasks that may start at every member
   vote,          // on the task that every member would choose
   leader,        // on what member 0 chooses
-  none,          // not at all
+  none,          // the members do not agree
 };
 
 inline constexpr std::array kAgreeNames = {"intersection", "vote", "leader", "none"};

@@ -10,21 +10,21 @@
 
 namespace ripeline::core {
 
-// A step of a cycle: from `node` over `arc` to the node of the step after it.
+// A step of a cycle: it leads from `node` over `arc` to the `node` of the next step.
 template <class Node, class Arc>
 struct CycleStep {
   Node node;
   Arc arc;
 };
 
-// The steps of a shortest cycle through `start`, which come first, at most `most` of them; empty:
-// there is none. `arcs(node, visit)` calls visit(next, arc) for each arc out of the node. Of cycles
-// of one length it is the first that the arcs lead to. Nodes and arcs are numbers.
+// The steps of a shortest cycle through `start`, from `start` on; empty if there is none of at most
+// `most` steps. `arcs(node, visit)` calls visit(next, arc) for each arc out of the node. Among
+// shortest cycles the order of the arcs decides. Nodes and arcs are numbers.
 template <class Node, class Arc, class Arcs>
 [[nodiscard]] std::vector<CycleStep<Node, Arc>> shortest_cycle(
     Node start, const Arcs& arcs, std::size_t most = std::numeric_limits<std::size_t>::max()) {
   using Step = CycleStep<Node, Arc>;
-  std::unordered_map<Node, Step> from;  // the step by which a node was reached
+  std::unordered_map<Node, Step> from;  // the step by which each node was reached
   std::vector<Node> front{start};
   bool is_back = false;
   for (std::size_t length = 1; length <= most && !front.empty() && !is_back; ++length) {

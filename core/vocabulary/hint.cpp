@@ -7,8 +7,8 @@ bool contains(std::span<const LaneId> lanes, LaneId lane) {
   return std::find(lanes.begin(), lanes.end(), lane) != lanes.end();
 }
 
-// The place to try first once something has started that `lists` tells of: the one after the first
-// of them, from `round` on. If none lists it, it stays `round`.
+// The place to try first after a task has started, where `lists(place)` tells whether the place
+// lists its lane: the place after the first that does, from `round` on; `round` if none does.
 template <class Lists>
 int turn_after(int round, int places, const Lists& lists) {
   for (int i = 0; i < places; ++i) {
@@ -18,7 +18,7 @@ int turn_after(int round, int places, const Lists& lists) {
   return round;
 }
 
-// Each lane once.
+// Appends the lanes of `more` that are not in `lanes` yet.
 void append(std::vector<LaneId>& lanes, std::span<const LaneId> more) {
   for (const LaneId lane : more) {
     if (!contains(lanes, lane)) lanes.push_back(lane);
@@ -27,7 +27,7 @@ void append(std::vector<LaneId>& lanes, std::span<const LaneId> more) {
 
 }  // namespace
 
-// `lanes`: all of the rank, as those that no place lists come.
+// `lanes` has all lanes of the rank, in the order in which those that no place lists are tried.
 void Hint::make_tables(const std::vector<std::vector<LaneId>>& listed,
                        const std::vector<LaneId>& lanes) {
   std::vector<LaneId> rest;

@@ -1,21 +1,21 @@
-// Hint: which lane a rank takes next, of those that have a task that may start.
+// Hint: the rule by which a rank chooses a lane among those that have a task that may start.
 //
-// A hint sees lanes only: of the chosen lane the lowest microbatch starts. Only an order from a
-// file binds microbatches, and a priority may tell them apart. A place of a hint lists the lanes of
-// an op, or with `@` the one at a chunk. The rules:
+// A hint sees lanes only: of the chosen lane the lowest microbatch starts. But an order from a file
+// binds microbatches, and a priority may tell them apart. A hint lists places; a place stands for
+// the lanes of an op, or with `@` for the op's lane at one chunk. The rules:
 //  * prefer A, B: the first place that has a lane.
 //  * rounds A, A, B: places are tried from the one after the last taken; when the rest of the round
-//    has nothing, a new round begins at the first. A place that has nothing is passed, and its turn
-//    is over. What starts takes the first place that lists it, from the one to try first on; what
-//    no place lists leaves the round where it is, but a `fill` ends it.
-//  * following an order: the lane whose next occurrence in the order is earliest; lanes without one
-//    come after. Of an order from a file: the task that stands earliest in it. With `fill` ops: the
-//    earliest lane of the others, if it has a task that may start; else a `fill`; else as before.
-//  * priority A = …, B = …: of the tasks of the places the one with the greatest value. Of equal
-//    ones that of the first place, then by the ties, then the lowest microbatch.
-//  * A lane that the hint does not list comes after those it lists, its ops in order of
-//    declaration, and before `fill`; those of `fill` come last, in order. A lane that a place lists
-//    is no `fill`.
+//    has no lane, a new round begins at the first. A place that is passed over loses its turn. A
+//    task that starts takes the first place that lists its lane, from the place to try first on; if
+//    no place lists it, the turn stays, but a `fill` begins a new round.
+//  * following an order: the lane whose next occurrence in the order is earliest, then lanes
+//    without one. If the order is from a file: its earliest task. With `fill` ops: the earliest
+//    other lane, if it has a task that may start; else a `fill`; else as without `fill`.
+//  * priority A = …, B = …: the task with the greatest value among those of the places. Among equal
+//    values the first place wins, then the ties decide, then the lowest microbatch.
+//  * A lane that no place lists comes after the listed ones, in the order in which ops are
+//    declared, and before the `fill` lanes; these come last, in their order. A lane that a place
+//    lists is no `fill`.
 //  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
 // A Hint is these rules as tables for one rank, made once; it has no state. Immutable.
 #pragma once
@@ -32,18 +32,18 @@
 namespace ripeline::core {
 
 enum class HintRule : std::uint8_t {
-  none,      // the ties alone
-  prefer,    // strict
-  rounds,    // a place in each turn
+  none,      // the rule for ties alone
+  prefer,    // the first place that has a lane
+  rounds,    // the places in turn
   order,     // follows an order
-  priority,  // the greatest value
+  priority,  // the task with the greatest value
 };
 inline constexpr std::array kHintRuleNames = {"none", "prefer", "rounds", "order", "priority"};
 [[nodiscard]] constexpr const char* name_of(HintRule rule) {
   return kHintRuleNames[static_cast<std::size_t>(rule)];
 }
 
-// No occurrence of a lane in an order.
+// The place of a lane that has no further occurrence in an order.
 inline constexpr int kNoPlace = std::numeric_limits<int>::max();
 
 class Hint {
@@ -51,7 +51,7 @@ class Hint {
   // A lane whose tasks have values.
   struct Valued {
     LaneId lane = -1;
-    bool tells_apart = false;  // its tasks may have different ones
+    bool tells_apart = false;  // its tasks may have different values
   };
 
   Hint() = default;
@@ -96,12 +96,12 @@ class Hint {
   }
 
   [[nodiscard]] HintRule rule() const { return rule_; }
-  // The lanes in the order in which they are tried: of rounds, with this place first. Following an
-  // order and by priority, what comes when those rules have nothing.
+  // The lanes in the order in which they are tried. By rounds, `round` is the place to try first.
+  // When following an order or by priority, these lanes are tried after those rules find nothing.
   [[nodiscard]] std::span<const LaneId> tried(int round) const {
     return tried_[static_cast<std::size_t>(round)];
   }
-  // The place to try first once a task of `lane` has started; 0 of what has no rounds.
+  // The place to try first once a task of `lane` has started; 0 for a hint that has no rounds.
   [[nodiscard]] int next_round(int round, LaneId lane) const {
     if (next_rounds_.empty()) return 0;
     return next_rounds_[static_cast<std::size_t>(round) * fills_.size() +
@@ -113,9 +113,9 @@ class Hint {
     return fills_[static_cast<std::size_t>(lane - first_)];
   }
 
-  // Following an order, the lane to take or -1: `next_place(lane)` says where the lane's next
-  // occurrence stands in it, or kNoPlace; `may_start(lane)` whether it has a task that may start.
-  // The lane that is taken is the last for which it said so.
+  // The lane to take when following an order, or -1. `next_place(lane)` is the place of the lane's
+  // next occurrence, or kNoPlace; `may_start(lane)` tells whether it has a task that may start. The
+  // last lane for which may_start() was true is the lane that is returned.
   template <class NextPlace, class MayStart>
   [[nodiscard]] LaneId followed(const NextPlace& next_place, const MayStart& may_start) const {
     if (!fill_.empty()) {
@@ -126,9 +126,9 @@ class Hint {
     const LaneId lane = earliest(next_place, may_start);
     return lane >= 0 ? lane : first_of(tried(0), may_start);
   }
-  // Following an order, the lane that a hint with patience waits for, or -1. It is the earliest of
-  // those that are no `fill`; if that has no room, a `fill` that may start; if none may, the
-  // earliest that has room. `has_room` says no also of lanes of other engines.
+  // The lane that a hint with patience waits for when following an order, or -1: the earliest lane
+  // that is no `fill`, if it has room; else a `fill` that may start; else the earliest lane that
+  // has room. `has_room(lane)` is false, too, for lanes of other engines.
   template <class NextPlace, class HasRoom, class MayStart>
   [[nodiscard]] LaneId awaited(const NextPlace& next_place, const HasRoom& has_room,
                                const MayStart& may_start) const {
@@ -147,7 +147,7 @@ class Hint {
     const auto it = std::find_if(lanes.begin(), lanes.end(), may);
     return it == lanes.end() ? -1 : *it;
   }
-  // The lane, no `fill`, whose next occurrence is earliest of those for which `may` holds, or -1.
+  // The lane that is no `fill`, satisfies `may` and has the earliest next occurrence, or -1.
   template <class NextPlace, class May>
   [[nodiscard]] LaneId earliest(const NextPlace& next_place, const May& may) const {
     LaneId best = -1;
@@ -167,8 +167,8 @@ class Hint {
   std::vector<bool> fills_;                 // per lane of the rank
   std::vector<LaneId> fill_;                // in order of preference
   std::vector<Valued> valued_;              // the lanes of the places
-  std::vector<std::vector<LaneId>> tried_;  // per place to try first, or one
-  std::vector<int> next_rounds_;            // per place and lane, for rounds
+  std::vector<std::vector<LaneId>> tried_;  // one list per place to try first, or a single one
+  std::vector<int> next_rounds_;            // per place and lane, if the rule is `rounds`
 };
 
 }  // namespace ripeline::core

@@ -1,4 +1,4 @@
-// index: a signed number of a task, lane or rank as the position in a standard container.
+// index: a signed number of a task, lane or rank, converted to a position in a container.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Need: which tasks of a producer a task of its consumer needs.
 //
-// The one statement of it, for the edges of a Program and of ProgramFacts alike: `Lane` is
-// either's, with the members `once` and `share`. The task of the same microbatch, of the one before
-// (nothing, for the first) or all of them; what the producer's share leaves out is not needed.
-// Tasks are numbered as core/vocabulary/task.h says. Views the two lanes.
+// The only statement of this rule, for edges of a Program and of ProgramFacts alike: `Lane` is the
+// lane type of either, with `once` and `share`. A task needs the producer's task of the same
+// microbatch, of the one before (none, for the first) or all tasks; what the producer's share
+// leaves out is not needed. Tasks are numbered as in core/vocabulary/task.h. Views the two lanes.
 #pragma once
 
 #include "core/vocabulary/share.h"
@@ -17,13 +17,13 @@ struct TaskSpan {
   int last = 0;
 };
 
-// The code for shares stands apart, so that the common case stays short: every event of a run asks.
+// Out of line, since shares are rare: the common case must stay short, as every event calls it.
 [[nodiscard]] int tasks_of_share(const Share& share, int microbatches);
 [[nodiscard]] TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task);
 [[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,
                                    int microbatches);
 
-// How many tasks a lane has. One that is `once` has no share of its own.
+// How many tasks a lane has. A lane with `once` has no share of its own.
 template <class Lane>
 [[nodiscard]] constexpr int tasks_of(const Lane& lane, int microbatches) {
   if (!lane.share.is_all()) [[unlikely]]
@@ -31,7 +31,7 @@ template <class Lane>
   return lane.once ? 1 : microbatches;
 }
 
-// Whether the lanes number the tasks that belong together differently: by their shares.
+// True if, because of their shares, the lanes give different numbers to tasks that belong together.
 template <class Lane>
 [[nodiscard]] constexpr bool cross_shares(const Lane& producer, const Lane& consumer, Of of) {
   if (of == Of::all) return false;

@@ -1,17 +1,17 @@
 // Per rank: how many tasks of a kind a rank has in a step, over all of its stages, and how what it
 // holds is counted.
 //
-// Schedules cut what a rank has of the model into different numbers of stages. With one forward at
-// each of K stages, every microbatch has K forwards on the rank, each of them a K-th of its layers;
-// where each stage has half of the microbatches, as in Chimera, it has one of two stages. `Lane`
-// and `Op` are those of a Program or of ProgramFacts. Pure functions.
+// Schedules cut a rank's part of the model into different numbers of stages. With one forward at
+// each of K stages, every microbatch has K forwards on the rank, each through a K-th of its layers.
+// Where each stage has half of the microbatches, as in Chimera, a microbatch has one forward for
+// every two stages. `Lane` and `Op` are the types of a Program or of ProgramFacts. Pure functions.
 //
-// Memory has one meaning. A rank holds of a resource what its tasks have acquired and not yet
-// released, in all of its pools together, in the program's own amounts: the resource's unit, or
-// activations of a stage where it has none and each task acquires one. Peaks, capacities and
-// assertions are in these. Programs that cut a rank's layers differently are compared in
-// microbatches of the whole rank: what a microbatch holds in all of its layers counts 1, and of K
-// stages an activation of one counts 1/K. So are memories that flags give without a unit.
+// Memory has one meaning. A rank holds what its tasks have acquired and not yet released, in all
+// pools of a resource together. Amounts are the program's own: in the resource's unit, or, where it
+// has none and each task acquires one, in activations of a stage. Peaks, capacities and assertions
+// are in these amounts. Programs that cut a rank's layers differently are compared in microbatches
+// of the whole rank: an activation of all its layers counts 1, and an activation of one of K stages
+// 1/K. Memory limits that flags give without a unit are in microbatches of the whole rank, too.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 namespace ripeline::core {
 
-// Without tasks that run once in a step, which belong to no microbatch.
+// The tasks of `kinds` on each rank, without those of `once` lanes, which have no microbatch.
 template <class Lanes, class Ops>
 [[nodiscard]] std::vector<std::int64_t> tasks_per_rank(const Lanes& lanes, const Ops& ops,
                                                        int ranks,
@@ -41,16 +41,16 @@ template <class Lanes, class Ops>
   return tasks;
 }
 
-// The unit of a resource's amounts, for people: its own if it has one. If it counts activations,
-// one is given only where some rank has several stages, since elsewhere an activation of a stage is
-// that of the whole rank.
+// The unit of a resource's amounts, as text: the declared unit if there is one. For a resource that
+// counts activations, a unit is named only if some rank has several stages, since elsewhere an
+// activation of a stage is an activation of the whole rank.
 [[nodiscard]] constexpr std::string_view unit_of_amounts(std::string_view unit, bool activations,
                                                          bool several_stages) {
   return unit.empty() && activations && several_stages ? "activations of a stage" : unit;
 }
 
-// Activations of stages that a rank holds, in microbatches of the whole rank; `forwards` is how
-// many the rank has in the step.
+// Converts activations of stages that a rank holds to microbatches of the whole rank; `forwards` is
+// the number of forwards that the rank runs in the step.
 [[nodiscard]] constexpr double in_microbatches(std::int64_t activations, std::int64_t forwards,
                                                int microbatches) {
   return forwards == 0

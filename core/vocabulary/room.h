@@ -1,9 +1,9 @@
-// Room: what a task must find of a resource before it may start.
+// Room: the part of a resource that must be free before a task may start.
 //
-// The one statement of the rule: held + amount + leaving <= capacity, where `leaving` is what must
-// remain free at that moment beside the amount. Whoever decides, proves, prints or watches starts
-// asks here: `Number` is an integer, or a term or an expression where numbers are open. Plain
-// values.
+// The only statement of the rule: held + amount + leaving <= capacity, where `leaving` is what must
+// remain free at that moment beside the amount. All code that decides, proves, prints or watches
+// starts uses it. `Number` is an integer, or a term or an expression where numbers are unknown.
+// Plain values.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct RoomOf {
   Number amount{};
   Number leaving{};
 
-  // With more than this held of the pool the task may not start.
+  // The task may not start while the pool holds more than this.
   [[nodiscard]] constexpr Number most_held() const { return most_held_after() - amount; }
-  // Once it has started, no more than this is held.
+  // The most that the pool may hold right after the start.
   [[nodiscard]] constexpr Number most_held_after() const { return capacity - leaving; }
   [[nodiscard]] constexpr auto fits(const Number& held) const { return held <= most_held(); }
 };

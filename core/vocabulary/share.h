@@ -1,10 +1,10 @@
 // Share: which microbatches a lane has.
 //
-// `on m where m % 2 == 0` gives a lane every other one. A share repeats with a period, so that it
-// is known for every count of microbatches. In a program for one count alone the period may be that
-// count: then any set of microbatches is a share, and its bits stand in words. A plain value, which
-// views the words of a long period: they belong to the Program, OwnedFacts or generated file that
-// it came from, which outlives every copy.
+// `on m where m % 2 == 0` gives a lane every second microbatch. A share repeats with a period, so
+// that it is known for every count of microbatches. A program for a single count may use that count
+// as the period: then any set of microbatches is a share, and its bits are kept in ShareWords. A
+// plain value, which views the words of a long period: they belong to the Program, OwnedFacts or
+// generated file that the share came from, and that must outlive every copy.
 #pragma once
 
 #include <bit>
@@ -16,20 +16,20 @@ namespace ripeline::core {
 
 // 64 microbatches of a long period.
 struct ShareWord {
-  std::uint64_t bits = 0;  // bit i: the share has the i-th of them
-  int before = 0;          // how many it has before them
+  std::uint64_t bits = 0;  // bit i: the share has the i-th of the 64
+  int before = 0;          // how many microbatches the share has before the 64
   constexpr bool operator==(const ShareWord&) const = default;
 };
 
 struct Share {
-  static constexpr int kLongestPeriod = 64;      // without words
-  static constexpr int kMostPeriod = 1'000'000;  // with words
+  static constexpr int kLongestPeriod = 64;      // the longest without words
+  static constexpr int kMostPeriod = 1'000'000;  // the longest with words
 
-  int period = 1;                    // 1 .. kMostPeriod, the shortest that says it
-  std::uint64_t remainders = 1;      // bit i: the lane has those m for which m % period == i
-  const ShareWord* words = nullptr;  // word_count() of them for a period above kLongestPeriod
+  int period = 1;                    // 1 .. kMostPeriod, the shortest with which the share repeats
+  std::uint64_t remainders = 1;      // bit i: the lane has each m for which m % period == i
+  const ShareWord* words = nullptr;  // word_count() words if the period is above kLongestPeriod
 
-  // A share with a long period; `words` are those of long_words(), and outlive it.
+  // A share with a long period; `words` are those of long_words(), and must outlive the share.
   [[nodiscard]] static constexpr Share of_words(int period, const ShareWord* words) {
     return {period, 0, words};
   }
@@ -41,18 +41,18 @@ struct Share {
     const int at = m % period;
     return ((is_long() ? words[at / 64].bits : remainders) >> (at % 64) & 1U) != 0;
   }
-  // In each period.
+  // How many microbatches the lane has in each period.
   [[nodiscard]] constexpr int size() const {
     return is_long() ? started_in_words(period) : std::popcount(remainders);
   }
-  // How many it has of 0 .. m-1.
+  // How many of the microbatches 0 .. m-1 the lane has.
   [[nodiscard]] constexpr int below(int m) const {
     if (is_all()) return m;
     const int at = m % period;
     if (is_long()) return m / period * size() + started_in_words(at);
     return m / period * size() + std::popcount(remainders & low_bits(at));
   }
-  // Its k-th, from 0 on.
+  // The lane's k-th microbatch, counted from 0.
   [[nodiscard]] constexpr int microbatch(int k) const {
     if (is_all()) return k;
     if (is_long()) return microbatch_in_words(k);
@@ -76,7 +76,7 @@ struct Share {
     for (; n > 0; --n) bits &= bits - 1;
     return std::countr_zero(bits);
   }
-  // How many of the first `at` of a period, at most all of them.
+  // How many of the first `at` microbatches of a period the lane has; `at` is at most the period.
   [[nodiscard]] constexpr int started_in_words(int at) const {
     const int word = (at - 1) / 64;
     if (at == 0) return 0;
@@ -99,7 +99,7 @@ struct Share {
   }
 };
 
-// The words of the share that has those m of a long period for which `has(m)`.
+// The words of the share with a long period that has each m for which `has(m)`.
 template <class Has>
 [[nodiscard]] std::vector<ShareWord> long_words(int period, const Has& has) {
   std::vector<ShareWord> words(static_cast<std::size_t>((period + 63) / 64));

@@ -1,9 +1,9 @@
-// The nouns of a schedule, for whoever describes, judges, generates or runs one: lanes, tasks,
-// messages, engines, kinds of ops.
+// The nouns of a schedule, for all code that describes, judges, generates or runs one: lanes,
+// tasks, messages, engines, kinds of ops.
 //
-// Lanes are numbered rank by rank, so that the lanes of one rank are contiguous; edges are numbered
+// Lanes are numbered rank by rank, so that the lanes of one rank are contiguous; edges are sorted
 // by their consumer's lane. All are plain values. core/vocabulary/ includes the standard library
-// alone, and everybody may include it.
+// alone, and every folder may include it.
 #pragma once
 
 #include <array>
@@ -12,33 +12,33 @@
 
 namespace ripeline::core {
 
-// A lane is an op at a stage; an index into a program's lanes.
+// The number of a lane, that is of an op at a stage; an index into a program's lanes.
 using LaneId = std::int32_t;
-// A need of one lane on another; an index into a program's edges.
+// The number of an edge, that is of one lane's need of another; an index into a program's edges.
 using EdgeId = std::int32_t;
 
-// One execution of a lane. Written as PyTorch does: stage, op, microbatch, `2F0`. A lane's tasks
-// are numbered 0, 1, … in the order of their microbatches, and `microbatch` is that number: of a
-// lane that has some microbatches only, its share says which one it is.
+// One execution of a lane. Written as in PyTorch: stage, op, microbatch, `2F0`. A lane's tasks are
+// numbered 0, 1, … in the order of their microbatches, and `microbatch` is that number: if the lane
+// has only some of the microbatches, its share says which microbatch the number stands for.
 struct Task {
   LaneId lane = -1;
   std::int32_t microbatch = -1;
   bool operator==(const Task&) const = default;
 };
 
-// A finished task's output over an edge that crosses ranks. Its microbatch is its producer's.
+// A finished task's output over an edge that crosses ranks. `microbatch` is its producer's number.
 struct Message {
   EdgeId edge = -1;
   std::int32_t microbatch = -1;
   bool operator==(const Message&) const = default;
 };
 
-// The part of a rank that a task occupies while it runs; each rank has one of each.
+// The part of a rank that a task occupies while it runs; each rank has one engine of each kind.
 enum class Engine : std::uint8_t { compute, copy_out, copy_in, comm };
 inline constexpr std::array kAllEngines = {Engine::compute, Engine::copy_out, Engine::copy_in,
                                            Engine::comm};
 inline constexpr int kEngines = static_cast<int>(kAllEngines.size());
-// The index into lists that have an entry per rank and engine.
+// The index into lists that have one entry for each engine of each rank.
 [[nodiscard]] constexpr std::size_t engine_index(int rank, Engine engine) {
   return static_cast<std::size_t>(rank) * kAllEngines.size() + static_cast<std::size_t>(engine);
 }
@@ -52,20 +52,20 @@ enum class OpKind : std::uint8_t {
   backward_weight,  // W, gradient for the weights
   reduce,           // gradients across replicas
   offload,          // activations to the host
-  reload,           // and back
+  reload,           // activations from the host
   recompute,        // the forward again, for its activations
   user,             // a function that the training program registers
 };
 
 // Which tasks of the producer a task needs (core/vocabulary/need.h).
 enum class Of : std::uint8_t {
-  same,    // the one of its microbatch
-  before,  // the one of the microbatch before; nothing, for the first
-  all,     // every one
+  same,    // the task of its microbatch
+  before,  // the task of the microbatch before; none for the first
+  all,     // every task
 };
 
-// Which input each microbatch of a step is; core/input_order.h. Inputs are told apart by their
-// known costs alone, and no rule looks at them: the order only gives them their numbers
+// Which input each microbatch of a step is; core/input_order.h. Inputs differ in their known costs
+// only, and no rule looks at those: the input order only decides which input gets which number
 // (docs/proofs.md).
 enum class InputOrder : std::uint8_t {
   natural,  // microbatch m is input m

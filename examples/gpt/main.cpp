@@ -14,10 +14,10 @@
 #include "rank.h"
 #include "report.h"
 #include "runtime/exit_code.h"
+#include "runtime/network/local.h"
 #include "runtime/run.h"
 #include "runtime/termination.h"
 #include "runtime/torch/train.h"
-#include "runtime/transport/local.h"
 
 namespace gpt {
 namespace {
@@ -59,7 +59,7 @@ int run_rank(const Options& options, Transport& transport, const std::string& ad
 
 int run_threads(const Options& options) {
   const int ranks = layout_of(options.schedules.front()->facts).processes();
-  auto transports = ripeline::runtime::make_local_group(ranks);
+  auto transports = ripeline::runtime::network::make_local_group(ranks);
   std::vector<int> codes(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < codes.size(); ++rank) {

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include <torch/torch.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <array>

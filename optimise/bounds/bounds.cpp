@@ -1,6 +1,6 @@
 // The closed formulas of the uniform problem. Those of a V placement are the chain's, with the
-// paths of its 2p stages: on each rank its later stage has the last forward and the first input
-// gradient, its earlier stage the last input gradient.
+// paths of the V's 2p stages: on each rank the later stage has the last forward and the first input
+// gradient, and the earlier stage the last input gradient.
 #include "optimise/bounds/bounds.h"
 
 #include <algorithm>
@@ -30,27 +30,27 @@ class UniformBounds {
   }
 
   Bound best(Objective objective) {
-    consider(tasks_ * (u_.forward + u_.input + u_.weight), "work", 0);
+    consider(tasks_ * (u_.forward + u_.input + u_.weight), Formula::work, 0);
     for (int rank = 0; rank < u_.ranks; ++rank) {
-      // By span, a rank is measured from its own first start. What begins with a path from rank 0
-      // and ends with one to it bounds rank 0's.
+      // By span, a rank is measured from its own first start. A formula that begins with a path
+      // from rank 0, and ends with one to rank 0, bounds rank 0's span.
       const Time own_start = objective == Objective::span ? first_forward(rank) : 0;
-      consider(head(rank) - own_start, "head", rank);
-      consider(head_and_tail(rank), "head+tail", rank);
-      consider(head_and_drain(rank), "head+drain", rank);
-      consider(room(rank) - own_start, "room", rank);
+      consider(head(rank) - own_start, Formula::head, rank);
+      consider(head_and_tail(rank), Formula::head_and_tail, rank);
+      consider(head_and_drain(rank), Formula::head_and_drain, rank);
+      consider(room(rank) - own_start, Formula::room, rank);
     }
-    consider(cycle(), "cycle", 0);
+    consider(cycle(), Formula::cycle, 0);
     return best_;
   }
 
  private:
-  void consider(Time value, const char* formula, int rank) {
+  void consider(Time value, Formula formula, int rank) {
     if (value <= best_.value) return;
-    best_ = {value, fmt::format("{} of rank {}", formula, rank)};
+    best_ = {value, fmt::format("{} of rank {}", name_of(formula), rank), formula};
   }
 
-  // The stages after the rank's last one; each is on another rank than the one before.
+  // How many stages follow the rank's last one; each is on another rank than the one before it.
   [[nodiscard]] Time stages_below(int rank) const {
     return stages_each_ == 2 ? rank : u_.ranks - 1 - rank;
   }
@@ -81,8 +81,8 @@ class UniformBounds {
            u_.weight;
   }
 
-  // `starts` has the least start of each forward of stage 0. Before a microbatch has freed its slot
-  // there, rank 0 has run all its other tasks too, but for the W of a later stage.
+  // `starts` has the least start of each forward of stage 0. Before a microbatch frees its slot at
+  // stage 0, rank 0 has run all other tasks of it too, except for the W of a later stage.
   [[nodiscard]] Time cycle() const {
     const Time trip = down_ + up_ + u_.weight;
     const Time freed = u_.input + u_.weight + (stages_each_ - 1) * (u_.forward + u_.input);
@@ -97,8 +97,8 @@ class UniformBounds {
     return starts.back() + trip;
   }
 
-  // After the first forward's start: the slot time that the rank's activations occupy, and that
-  // stays empty while forwards fill the slots one by one and the last W empty them, per slot.
+  // The first forward's start and, per slot, the time for which the rank's activations occupy
+  // slots, or these are empty while forwards fill the slots one by one and the last W empty them.
   [[nodiscard]] Time room(int rank) const {
     if (tasks_ < u_.memory) return 0;
     const Time below = stages_below(rank);
@@ -109,13 +109,13 @@ class UniformBounds {
     return first_forward(rank) + (taken + u_.memory - 1) / u_.memory;
   }
 
-  // From the start of F of a stage to the end of its W, with so many stages and messages below.
+  // From the start of a stage's F to the end of its W, with the given stages and messages below.
   [[nodiscard]] Time trip_from(Time below, Time messages) const {
     return (below + 1) * (u_.forward + u_.input) + 2 * messages * u_.latency + u_.weight;
   }
 
   const Uniform& u_;
-  int stages_each_;  // on each rank
+  int stages_each_;  // stages on each rank
   int stages_;
   Time tasks_;  // F of a rank, as many I and as many W
   Time down_;   // all forwards of a microbatch, with the messages between
@@ -134,6 +134,36 @@ core::Status check(const spec::Program& program, int microbatches) {
 }
 
 }  // namespace
+
+std::string_view name_of(Formula formula) {
+  switch (formula) {
+    case Formula::none:
+      return "";
+    case Formula::work:
+      return "work";
+    case Formula::head:
+      return "head";
+    case Formula::head_and_tail:
+      return "head+tail";
+    case Formula::head_and_drain:
+      return "head+drain";
+    case Formula::cycle:
+      return "cycle";
+    case Formula::room:
+      return "room";
+    case Formula::path:
+      return "path";
+    case Formula::messages:
+      return "messages";
+    case Formula::every_cut:
+      return "busiest rank of every cut";
+    case Formula::solver:
+      return "CP-SAT";
+    case Formula::solver_of_parts:
+      return "parts of it, by CP-SAT";
+  }
+  return "";
+}
 
 Bound lower_bound(const Uniform& problem, Objective objective) {
   return UniformBounds(problem).best(objective);

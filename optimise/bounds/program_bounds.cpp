@@ -4,6 +4,7 @@
 #include <cmath>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,12 +45,12 @@ Bound ProgramBounds::span() {
   return best_;
 }
 
-// The most, over all sets of jobs, of: least head, and all that they take, and least tail. That is
-// how long they need at least if they may interrupt each other, when the longest tail goes first
-// (Jackson's preemptive schedule). Sorts the jobs.
+// The maximum over all sets of jobs of the least head, plus all their times, plus the least tail.
+// It equals the time that the jobs need if they may interrupt each other and the longest tail goes
+// first (Jackson's preemptive schedule). Sorts the jobs.
 ProgramBounds::Time ProgramBounds::one_after_the_other(std::vector<Job>& jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.head < b.head; });
-  std::priority_queue<std::pair<Time, Time>> ready;  // tail, what is left of it
+  std::priority_queue<std::pair<Time, Time>> ready;  // a job's tail and remaining time
   Time now = 0;
   Time longest = 0;
   std::size_t next = 0;
@@ -103,22 +104,27 @@ void ProgramBounds::add_links() {
   }
 }
 
-void ProgramBounds::consider(Time value, const std::string& by) {
-  if (value > best_.value) best_ = {value, by};
+// The larger one stays; `where` is what its words say of the span.
+void ProgramBounds::consider(Bound bound, const std::string& where) {
+  if (bound.value <= best_.value) return;
+  best_ = std::move(bound);
+  best_.by += where;
 }
 
-// Expects heads and tails that are set where paths may begin and end, and extends them.
+// Expects heads set where paths may begin, and tails set where paths may end; extends both.
 void ProgramBounds::consider_all(const std::string& where) {
   graph_.extend_heads(heads_);
   graph_.extend_tails(tails_);
   consider_path(where);
   for (int rank = 0; rank < program_.ranks; ++rank) consider_engines(rank, where);
-  const auto found = [&](Time value, const std::string& by) { consider(value, by + where); };
+  const auto found = [&](Bound bound) { consider(std::move(bound), where); };
   room_.find(heads_, tails_, found);
   slots_.find(heads_, tails_, found);
   for (const auto& [ends, messages] : links_) {
-    consider(one_after_the_other(jobs_of(messages)),
-             fmt::format("messages from rank {} to rank {}{}", ends.first, ends.second, where));
+    consider({one_after_the_other(jobs_of(messages)),
+              fmt::format("messages from rank {} to rank {}", ends.first, ends.second),
+              Formula::messages},
+             where);
   }
 }
 
@@ -132,8 +138,9 @@ void ProgramBounds::consider_path(const std::string& where) {
   }
   if (last >= 0) {
     const core::Task task = graph_.task(last);
-    consider(longest,
-             fmt::format("path to {}{}", program_.task_name(task.lane, task.microbatch), where));
+    consider({longest, fmt::format("path to {}", program_.task_name(task.lane, task.microbatch)),
+              Formula::path},
+             where);
   }
 }
 
@@ -153,9 +160,11 @@ void ProgramBounds::consider_engines(int rank, const std::string& where) {
   for (const spec::Engine engine : spec::kAllEngines) {
     std::vector<Job>& jobs = engines_[static_cast<std::size_t>(engine)];
     if (jobs.empty()) continue;
-    const std::string of_engine =
-        engine == spec::Engine::compute ? "" : fmt::format(" of {}", name_of(engine));
-    consider(one_after_the_other(jobs), fmt::format("work{} of rank {}{}", of_engine, rank, where));
+    const std::string name = engine == spec::Engine::compute ? "" : std::string(name_of(engine));
+    consider({one_after_the_other(jobs),
+              fmt::format("work{} of rank {}", name.empty() ? "" : " of " + name, rank),
+              Formula::work, name},
+             where);
   }
 }
 

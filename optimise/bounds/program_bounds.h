@@ -1,9 +1,9 @@
 // ProgramBounds: the bounds of a program, by the formulas of optimise/bounds/bounds.h.
 //
-// By span, each rank is measured by itself: from its own first start, so that heads are paths from
-// one of its tasks, and to its own last end, so that tails are paths to one. What does not lie on
-// paths between two of the rank's tasks may be before or after these, and is left out. All that it
-// is given must outlive it; one thread.
+// By span, each rank is measured by itself: from its own first start, so heads are paths from one
+// of its tasks, to its own last end, so tails are paths to one of its tasks. Tasks that lie on no
+// path between two tasks of the rank may run before or after these, and are left out. All arguments
+// must outlive the object; one thread.
 #pragma once
 
 #include <array>
@@ -35,16 +35,16 @@ class ProgramBounds {
  private:
   using Time = TaskGraph::Time;
 
-  // A task of an engine, or a message of a link, which excludes all others there while it runs. It
-  // does not start before its head, and its tail comes after it.
+  // A task of an engine, or a message of a link, which excludes all others there while it runs. A
+  // job does not start before its head, and its tail comes after its end.
   struct Job {
     Time head = 0;
     Time takes = 0;
     Time tail = 0;
   };
   // The engine time that a task accounts for, whatever runs beside it: a share of its own time,
-  // such that two that overlap account for no more than the time in which they do. Whenever one
-  // begins beside it, its rest is rounded; `rounding` is subtracted for that.
+  // such that two overlapping tasks account for no more than their overlap. Whenever another
+  // task starts beside it, its remaining time is rounded; `rounding` is subtracted for that.
   struct Taken {
     double share = 1;
     Time rounding = 0;
@@ -54,7 +54,7 @@ class ProgramBounds {
   [[nodiscard]] Taken taken_by(int lane) const;
   [[nodiscard]] Time taken_by_task(int node, const Taken& taken) const;
   void add_links();
-  void consider(Time value, const std::string& by);
+  void consider(Bound bound, const std::string& where);
   void consider_all(const std::string& where);
   [[nodiscard]] bool counts(int node) const;
   void consider_path(const std::string& where);
@@ -68,7 +68,7 @@ class ProgramBounds {
   RoomBounds room_;
   SlotBounds slots_;
   std::vector<Taken> taken_;  // per lane
-  // Messages that keep a way to themselves, by the ranks at its ends.
+  // Messages that occupy a link while they are transferred, by the link's two ranks.
   std::map<std::pair<int, int>, std::vector<core::Message>> links_;
   std::vector<Time> heads_;
   std::vector<Time> tails_;

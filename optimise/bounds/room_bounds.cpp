@@ -1,6 +1,6 @@
-// Before the first release of a pool ends, no more can start than the pool has room for: the engine
-// idles. And when the last task that acquires starts, all that was acquired beyond the capacity has
-// been released, which took work.
+// Before the first release of a pool ends, only as many tasks can start as the pool has room for,
+// so the engine idles. And when the last task that acquires starts, all amounts acquired beyond the
+// capacity have been released, which took work.
 #include "optimise/bounds/room_bounds.h"
 
 #include <algorithm>
@@ -20,15 +20,15 @@ namespace {
 using spec::Program;
 using Time = TaskGraph::Time;
 
-// The number of distinct heads, or tails, of a pool's tasks to try: there are few, as a rule, and
-// any one of them gives a bound.
+// The most distinct heads, or tails, of a pool's tasks to try: usually there are few, and each
+// gives a bound.
 constexpr int kMostTried = 64;
 
-// An amount that is acquired, or released, and the time that this takes.
+// An amount that is acquired or released, and the time of the tasks that do that.
 struct Part {
   std::int64_t amount = 0;
   Time takes = 0;
-  int earlier = -1;  // the part without which this one is not done
+  int earlier = -1;  // a part that must be done before this one; -1: none
 };
 
 bool of_one_amount(const std::vector<Part>& parts) {
@@ -36,20 +36,20 @@ bool of_one_amount(const std::vector<Part>& parts) {
                      [&](const Part& part) { return part.amount == parts.front().amount; });
 }
 
-// It takes less for what it gives.
+// Whether `a` takes less time for its amount than `b`.
 bool cheaper(const Part& a, const Part& b) {
   return static_cast<double>(a.takes) * static_cast<double>(b.amount) <
          static_cast<double>(b.takes) * static_cast<double>(a.amount);
 }
 
-// At least (or, if `up`, at most) what this much of a part takes.
+// A lower bound (or, if `up`, an upper bound) on the time that this much of a part takes.
 Time fraction(const Part& part, std::int64_t amount, bool up) {
   const double exact = static_cast<double>(part.takes) * static_cast<double>(amount) /
                        static_cast<double>(part.amount);
   return std::max<Time>(0, static_cast<Time>(exact) + (up ? 1 : -1));
 }
 
-// The most that parts take for which there is room.
+// The longest total time of parts that fit into the room.
 Time most_within(std::vector<Part>& parts, std::int64_t room) {
   if (parts.empty()) return 0;
   const bool whole = of_one_amount(parts);
@@ -66,8 +66,8 @@ Time most_within(std::vector<Part>& parts, std::int64_t room) {
   return most;
 }
 
-// Joins a part to the one before it where that makes more of what both take: whoever wants it must
-// do both. A part takes one other, so that those joined are done one after the other.
+// Joins a part to the one before it if the part is cheaper, since neither can be done without the
+// earlier one. Each part takes at most one other, so joined parts form a sequence.
 void join(std::vector<Part>& parts) {
   std::vector<std::uint8_t> taken(parts.size(), 0);
   for (Part& part : parts) {
@@ -82,8 +82,8 @@ void join(std::vector<Part>& parts) {
   std::erase_if(parts, [](const Part& part) { return part.amount == 0; });
 }
 
-// The exact least time for parts of two kinds, where each part of the second kind comes after a
-// part of the first that is its own. Nothing: the parts are not of this form.
+// The exact least time for parts of two kinds, in which each part of the second kind comes after a
+// different part of the first. Nothing: the parts are not of this form.
 std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int64_t released) {
   std::array<std::vector<Part>, 2> kinds;
   std::vector<std::uint8_t> followed(parts.size(), 0);
@@ -113,7 +113,7 @@ std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int6
   return least;
 }
 
-// The least time in which parts release so much.
+// The least time in which parts release the amount.
 Time least_for(std::vector<Part> parts, std::int64_t released) {
   if (released <= 0 || parts.empty()) return 0;
   const bool whole = of_one_amount(parts);
@@ -169,7 +169,7 @@ void RoomBounds::add(int id) {
   pools_.push_back(std::move(pool));
 }
 
-// Lanes are related where each task of one needs the task of the same number of the other.
+// Relates lanes of which each task of one needs the task of the same number of the other.
 void RoomBounds::relate(Pool& pool) const {
   std::vector<std::vector<int>> needed;  // per use: lanes
   for (const Use& use : pool.uses) needed.push_back(spec::ancestors(program_, use.lane));
@@ -184,8 +184,8 @@ void RoomBounds::relate(Pool& pool) const {
     for (int other = 0; other < size_of(pool.uses); ++other) {
       const Use& o = at(pool.uses, other);
       if (o.acquires > 0 && needs(other, use)) u.may_be_last = false;
-      // The nearest is the one that itself needs least, or of what it needs, the one that needs
-      // most.
+      // Among lanes that need this one, the nearest is the one with the fewest needs; among lanes
+      // that this one needs, the one with the most.
       const auto nearest = [&](int best, bool least) {
         return best < 0 || (size_of(at(needed, other)) < size_of(at(needed, best))) == least;
       };
@@ -216,8 +216,8 @@ void RoomBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
   }
 }
 
-// Before the first release ends, at any moment, the engine can have run what needs no room and what
-// there was room for.
+// At any moment before the first release ends, the engine can have run only tasks that need no room
+// and those for which there was room.
 RoomBounds::Idle RoomBounds::idle(const Pool& pool, const Tasks& tasks) {
   Time first_release = kNever;
   std::vector<Time> moments;
@@ -297,12 +297,12 @@ void RoomBounds::find(const Pool& pool, const Tasks& tasks, const Consider& cons
     if (use.may_be_last) tail = std::min(tail, task.tail);
   }
   if (tail == kNever) return;
-  consider(before.time + work + work_of_releases(pool, tasks, kNever) + tail,
-           name("head+tail", pool));
+  consider(bound_by(before.time + work + work_of_releases(pool, tasks, kNever) + tail,
+                    Formula::head_and_tail, pool));
 }
 
-// For each tail, the tasks whose tail is at least as long run first, and that tail comes after the
-// last of them.
+// For each tail: the tasks whose tails are at least as long run first, and a tail of that length
+// follows the last of them.
 void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& before,
                             const Consider& consider) const {
   std::vector<Task> longest = tasks.all;
@@ -320,17 +320,21 @@ void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& be
     const bool last = i + 1 == longest.size();
     if (!last && (longest[i + 1].tail == task.tail || tried++ >= kMostTried)) continue;
     const bool released = acquired == pool.acquired && acquired > pool.capacity;
-    // They end after the engine was idle.
+    // The idle time counts only if one of these tasks cannot start before its end.
     if (!released && last_head < before.until) continue;
     const Time more = released ? work_of_releases(pool, tasks, task.tail) : 0;
-    consider(before.time + work + more + task.tail,
-             name(task.tail == longest.back().tail ? "head" : "head+drain", pool));
+    consider(bound_by(before.time + work + more + task.tail,
+                      task.tail == longest.back().tail ? Formula::head : Formula::head_and_drain,
+                      pool));
   }
 }
 
-std::string RoomBounds::name(const char* formula, const Pool& pool) const {
-  return fmt::format("{} of rank {} by {}", formula, at(program_.pools, pool.pool).rank,
-                     program_.pool_name(pool.pool));
+Bound RoomBounds::bound_by(Time value, Formula formula, const Pool& pool) const {
+  const std::string name = program_.pool_name(pool.pool);
+  return {value,
+          fmt::format("{} of rank {} by {}", name_of(formula), at(program_.pools, pool.pool).rank,
+                      name),
+          formula, name};
 }
 
 }  // namespace ripeline::optimise

@@ -1,9 +1,9 @@
-// RoomBounds: what a program's capacities add to its bounds.
+// RoomBounds: the bounds that follow from a program's capacities.
 //
-// The formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for whatever acquires
-// and releases: any amounts, costs, placements and needs. A pool counts if it has a capacity and
-// one engine runs all that acquires or releases it, one task at a time. All else is left out, and
-// so is `leaving`. The program and the graph must outlive it.
+// They are the formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for any
+// amounts, costs, placements and needs of tasks that acquire and release. A pool counts if it has a
+// capacity and one engine runs all tasks that acquire or release it, one at a time. Other pools are
+// left out, and so is `leaving`. The program and the graph must outlive the object.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "optimise/bounds/bounds.h"
 #include "optimise/bounds/task_graph.h"
 #include "spec/program.h"
 
@@ -19,12 +20,12 @@ namespace ripeline::optimise {
 class RoomBounds {
  public:
   using Time = TaskGraph::Time;
-  using Consider = std::function<void(Time value, const std::string& by)>;
+  using Consider = std::function<void(Bound bound)>;
 
   RoomBounds(const spec::Program& program, const TaskGraph& graph, int microbatches);
 
-  // With heads and tails per node of the graph. Of a pool's engine all tasks must have both, or the
-  // pool does not count.
+  // `heads` and `tails` are per node of the graph. A pool counts only if all tasks of its engine
+  // have both.
   void find(const std::vector<Time>& heads, const std::vector<Time>& tails,
             const Consider& consider) const;
 
@@ -36,7 +37,7 @@ class RoomBounds {
     std::int64_t releases = 0;
     bool may_be_last = false;  // it acquires, and no acquiring lane needs it
     int release =
-        -1;  // if it does neither: the nearest releasing use that needs it; charged for it
+        -1;  // if it does neither: the nearest releasing use that needs it, which counts its time
     int earlier = -1;  // if it releases: the nearest releasing use that it needs
   };
   struct Pool {
@@ -55,7 +56,7 @@ class RoomBounds {
     std::vector<Task> all;   // use by use, in the order of their numbers in the lane
     std::vector<int> first;  // per use, and one past the last
   };
-  // The engine does nothing for `time` at least before `until`.
+  // Before `until`, the engine is idle for at least `time`.
   struct Idle {
     Time until = 0;
     Time time = 0;
@@ -67,10 +68,10 @@ class RoomBounds {
   void find_drain(const Pool& pool, const Tasks& tasks, const Idle& idle,
                   const Consider& consider) const;
   static Idle idle(const Pool& pool, const Tasks& tasks);
-  // The least work, of tasks that do not acquire and have a shorter tail, that goes before the last
-  // start of one that acquires.
+  // The least work of tasks that do not acquire, and whose tails are shorter than `tail`, that must
+  // come before the last start of a task that acquires.
   static Time work_of_releases(const Pool& pool, const Tasks& tasks, Time tail);
-  [[nodiscard]] std::string name(const char* formula, const Pool& pool) const;
+  [[nodiscard]] Bound bound_by(Time value, Formula formula, const Pool& pool) const;
 
   const spec::Program& program_;
   const TaskGraph& graph_;

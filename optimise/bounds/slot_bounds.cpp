@@ -31,8 +31,8 @@ Time SlotBounds::least_takes(int lane) const {
   return least == kNever ? 0 : least;
 }
 
-// Per lane: from the start of any task of `from` to the end of the lane's task of the same number,
-// by way of such tasks; kNone: no way.
+// Per lane: the longest path from the start of any task of `from` to the end of the lane's task of
+// the same number, through tasks of that number; kNone: no path.
 std::vector<Time> SlotBounds::paths_from(int from, const simulate::Timing& timing) const {
   const spec::Lane& own = at(program_.lanes, from);
   std::vector<Time> paths(program_.lanes.size(), TaskGraph::kNone);
@@ -79,7 +79,7 @@ void SlotBounds::add(int id, const simulate::Timing& timing) {
     }
   }
   for (const int lane : pool.acquiring) {
-    // A stage that acquires by several lanes does not say which of them is released first.
+    // If several lanes of a stage acquire, one cannot tell for which a release counts first.
     const int stage = at(program_.lanes, lane).stage;
     const auto of_stage = [&](int other) { return at(program_.lanes, other).stage == stage; };
     if (std::count_if(pool.acquiring.begin(), pool.acquiring.end(), of_stage) > 1) return;
@@ -107,17 +107,20 @@ void SlotBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
     };
     if (!std::all_of(pool.acquiring.begin(), pool.acquiring.end(), counts)) continue;
     if (!std::all_of(pool.releasing.begin(), pool.releasing.end(), counts)) continue;
-    const auto name = [&](const char* formula) {
-      return fmt::format("{} of rank {} by {}", formula, at(program_.pools, pool.pool).rank,
-                         program_.pool_name(pool.pool));
+    const auto consider_of = [&](Time value, Formula formula) {
+      const std::string name = program_.pool_name(pool.pool);
+      consider({value,
+                fmt::format("{} of rank {} by {}", name_of(formula),
+                            at(program_.pools, pool.pool).rank, name),
+                formula, name});
     };
-    if (pool.acquiring.size() == 1) consider(cycle(pool, heads, tails), name("cycle"));
-    consider(room(pool, heads, tails), name("room"));
+    if (pool.acquiring.size() == 1) consider_of(cycle(pool, heads, tails), Formula::cycle);
+    consider_of(room(pool, heads, tails), Formula::room);
   }
 }
 
-// `starts` has the least start of so many tasks that acquire, in the order in which they start. As
-// long as one cannot have released all but some amount, it holds that much.
+// `starts` has the least start of the first, second, … task that acquires, in the order of their
+// starts. A task holds at least `held` until it can have released all the rest.
 Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
                        const std::vector<Time>& tails) const {
   const int lane = pool.acquiring.front();
@@ -146,7 +149,7 @@ Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
   return starts.back() + tail;
 }
 
-// The capacity, for as long as it is in use, has room for all that stays in it.
+// The capacity times the time of its use is at least the sum of all amounts times their stays.
 Time SlotBounds::room(const Pool& pool, const std::vector<Time>& heads,
                       const std::vector<Time>& tails) const {
   Time head = kNever;

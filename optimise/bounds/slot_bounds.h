@@ -1,8 +1,8 @@
-// SlotBounds: how long what a program acquires stays in its pools, and what follows from it.
+// SlotBounds: bounds from how long the amounts that a program acquires stay in its pools.
 //
-// The formulas cycle and room of optimise/bounds/bounds.h. What a task acquires stays for the
-// longest path from its start to the end of the task that releases it, at least. `cycle` is of a
-// pool that one lane acquires, `room` of any. The program and the graph must outlive it.
+// They are the formulas cycle and room of optimise/bounds/bounds.h. An amount that a task acquires
+// stays at least for the longest path from that task's start to the end of its releasing task. The
+// bound `cycle` is for pools that one lane acquires. Program and graph must outlive the object.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "optimise/bounds/bounds.h"
 #include "optimise/bounds/task_graph.h"
 #include "spec/program.h"
 
@@ -18,12 +19,12 @@ namespace ripeline::optimise {
 class SlotBounds {
  public:
   using Time = TaskGraph::Time;
-  using Consider = std::function<void(Time value, const std::string& by)>;
+  using Consider = std::function<void(Bound bound)>;
 
   SlotBounds(const spec::Program& program, const TaskGraph& graph, const simulate::Timing& timing);
 
-  // With heads and tails per node of the graph. What acquires or releases must have both, or the
-  // pool does not count.
+  // `heads` and `tails` are per node of the graph. A pool counts only if all tasks that acquire or
+  // release it have both.
   void find(const std::vector<Time>& heads, const std::vector<Time>& tails,
             const Consider& consider) const;
 

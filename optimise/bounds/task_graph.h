@@ -1,8 +1,8 @@
 // TaskGraph: the tasks of one step as a graph of their needs, with the least that each takes.
 //
-// It holds what a task waits for under every dispatch: its needs, with their messages, and the task
-// before it of a sequential lane. Needs are the Program's and times are the Timing's; room and
-// engines are not in it. So a path is as long as any run takes along it, at least. Times are in
+// The graph has all that a task waits for under every dispatch: its needs, with their messages, and
+// in a sequential lane the task before it. Needs are the Program's, times the Timing's; room and
+// engines are left out. So any run takes at least as long as each path of the graph. Times are in
 // nanoseconds. Immutable once made.
 #pragma once
 
@@ -21,15 +21,15 @@ class TaskGraph {
   using Time = std::int64_t;
   static constexpr Time kNone = -1;  // no path
 
-  // The node waits for `before`, which must have ended for `lag`.
+  // The node may start no earlier than `lag` after the end of `before`.
   struct Arc {
     int before = 0;
     int node = 0;
     Time lag = 0;
   };
 
-  // `timing` must draw nothing. Fails by status if needs wait for each other. The program must
-  // outlive the graph.
+  // `timing` must draw nothing. Fails by status if the needs form a cycle. The program must outlive
+  // the graph.
   static core::Status make(const spec::Program& program, int microbatches,
                            const simulate::Timing& timing, TaskGraph& graph);
 
@@ -40,10 +40,10 @@ class TaskGraph {
   [[nodiscard]] int node(core::Task task) const {
     return at(first_node_, task.lane) + task.microbatch;
   }
-  // The lane's are first_node(lane) .. first_node(lane + 1) - 1.
+  // The lane's nodes are first_node(lane) .. first_node(lane + 1) - 1.
   [[nodiscard]] int first_node(int lane) const { return at(first_node_, lane); }
   [[nodiscard]] core::Task task(int node) const;
-  // The task takes no less, also beside another of a pair.
+  // The least time that the task takes, even beside the other task of a pair.
   [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
   // Sorted: the arcs to a node come before the arcs from it.
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
@@ -51,10 +51,10 @@ class TaskGraph {
   // -1: none.
   [[nodiscard]] int receiver(core::Message message) const;
 
-  // Lengthens what is given per node, kNone or a least start, to the longest path that begins with
-  // such a start and ends before the node.
+  // `heads` gives kNone or a least start for each node. Replaces each entry by the longest path
+  // that begins with such a start and ends before the node.
   void extend_heads(std::vector<Time>& heads) const;
-  // The same for paths after the node, which end with it or with a tail that is given.
+  // The same for paths after the node; each path ends with a given tail.
   void extend_tails(std::vector<Time>& tails) const;
 
  private:

@@ -8,7 +8,7 @@
 
 #include "spec/dispatch_text.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 namespace {
 
 using spec::Program;
@@ -198,4 +198,4 @@ std::vector<std::string> notes_on(const Program& program) {
   return notes;
 }
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

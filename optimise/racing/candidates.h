@@ -7,7 +7,7 @@
 
 #include "spec/program.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 
 struct Candidate {
   std::string dispatch;  // `in order NAME`, `ready by NAME` or `ready`
@@ -22,4 +22,4 @@ struct Candidate {
 // The orders and hints that are no candidates, and why.
 [[nodiscard]] std::vector<std::string> notes_on(const spec::Program& program);
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

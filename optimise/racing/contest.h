@@ -19,7 +19,7 @@
 #include "simulate/timing.h"
 #include "spec/program.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 
 enum class End : std::uint8_t {
   ended,
@@ -27,6 +27,7 @@ enum class End : std::uint8_t {
   breach,   // something proved, or asserted, does not hold
   refused,  // the times do not fit the program
 };
+[[nodiscard]] const char* name_of(End end);  // as the enumerators
 struct Outcome {
   double makespan = 0;  // in units, as the next one
   double span = 0;
@@ -52,13 +53,13 @@ class Contestant {
   [[nodiscard]] int microbatches() const { return microbatches_; }
 
   // `options.seed` is not looked at.
-  [[nodiscard]] Outcome run(const TimingOptions& options, std::uint64_t seed);
+  [[nodiscard]] Outcome run(const simulate::TimingOptions& options, std::uint64_t seed);
 
  private:
   spec::Program program_;
   int microbatches_;
   std::optional<core::OwnedFacts> storage_;  // nothing: the facts are someone else's
-  Simulator simulator_;
+  simulate::Simulator simulator_;
 };
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

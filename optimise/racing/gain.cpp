@@ -11,7 +11,7 @@
 
 #include "optimise/search/random.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 namespace {
 
 constexpr int kResamples = 2000;
@@ -80,7 +80,7 @@ Resampled resampled(std::span<const double> a, std::span<const double> b, const 
   Ascending other(b);
   std::vector<int> times(a.size(), 1);
   Resampled result{one.value(estimator, times) - other.value(estimator, times)};
-  optimise::Random random(kSeed);
+  Random random(kSeed);
   for (int i = 0; i < kResamples; ++i) {
     std::fill(times.begin(), times.end(), 0);
     for (std::size_t k = 0; k < times.size(); ++k) ++times[random.draw(times.size())];
@@ -113,6 +113,10 @@ std::string name_of(const Measure& measure) {
                              : n % 10 == 3 ? "rd"
                                            : "th";
   return fmt::format("{}{} percentile", n, ending);
+}
+
+std::string by_measure(const Measure& measure) {
+  return measure.percentile ? " by the " + name_of(measure) : "";
 }
 
 Estimator::Estimator(const Measure& measure, std::size_t values) {
@@ -185,4 +189,4 @@ double doubt_that_slower(std::span<const double> logs, std::span<const double> o
                             : student_above(slower / error, static_cast<double>(logs.size()) - 1);
 }
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 
 struct Measure {
   std::optional<int> percentile;  // from 1 to 99; nothing: the geometric mean
@@ -28,6 +28,8 @@ struct Measure {
 // With fewer an interval says nothing: of a percentile there are five on either side of it.
 [[nodiscard]] int least_runs(const Measure& measure);
 [[nodiscard]] std::string name_of(const Measure& measure);  // geometric mean, 95th percentile
+// For a sentence: ` by the 95th percentile`; empty: of the mean, the usual one.
+[[nodiscard]] std::string by_measure(const Measure& measure);
 
 // The measure of so many values.
 class Estimator {
@@ -60,4 +62,4 @@ struct Gain {
 [[nodiscard]] double doubt_that_slower(std::span<const double> logs, std::span<const double> others,
                                        const Measure& measure);
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

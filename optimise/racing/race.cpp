@@ -10,11 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 namespace {
 
 using core::Status;
 using core::StatusCode;
+using simulate::TimingOptions;
 using spec::Program;
 
 constexpr double kWrongDrops = .001;  // so often in a race
@@ -353,8 +354,8 @@ Status fits(const Measure& measure, bool draws, int seeds) {
 
 Status race(const Program& program, int microbatches, const TimingOptions& times,
             const RaceOptions& options, RaceResult& result) {
-  Timing timing;
-  if (Status s = Timing::make(program, microbatches, times, timing); !s.ok()) return s;
+  simulate::Timing timing;
+  if (Status s = simulate::Timing::make(program, microbatches, times, timing); !s.ok()) return s;
   if (Status s = fits(options.measure, timing.draws(), options.seeds); !s.ok()) return s;
   const bool inputs = times.jitter.input > 0 || (times.profile && !times.profile->inputs.empty());
   std::vector<Candidate> candidates = candidates_of(program, inputs);
@@ -376,4 +377,4 @@ Status race(const Program& program, int microbatches, const TimingOptions& times
   return status;
 }
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

@@ -27,7 +27,7 @@
 #include "spec/program.h"
 #include "verify/verify.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 
 struct Trial {
   Candidate candidate;
@@ -70,10 +70,10 @@ struct RaceOptions {
 // which nothing takes time, a percentile of times that do not vary or of too few seeds, a baseline
 // that is not proved or does not end, and where `go_on` says no.
 [[nodiscard]] core::Status race(const spec::Program& program, int microbatches,
-                                const TimingOptions& times, const RaceOptions& options,
+                                const simulate::TimingOptions& times, const RaceOptions& options,
                                 RaceResult& result);
 
 // Fails by status unless the measure has what it needs: times that vary, and enough seeds.
 [[nodiscard]] core::Status fits(const Measure& measure, bool draws, int seeds);
 
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

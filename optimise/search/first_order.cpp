@@ -1,5 +1,5 @@
-// The external interface is first_order(). Tasks are listed one after the other, over all machines;
-// what is listed may be taken back.
+// The external interface is first_order(). Tasks are listed one after the other, over all machines,
+// and may be taken off the list again.
 #include "optimise/search/first_order.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace ripeline::optimise {
 namespace {
 
-// Tasks that are looked at, before and after the first dead end.
+// The most tasks to look at, before and after the first dead end.
 constexpr std::int64_t kMostSteps = 50'000'000;
 constexpr std::int64_t kMostSearchSteps = 5'000'000;
-// Numbers in all the states that are remembered.
+// The most numbers in all states that are remembered.
 constexpr std::int64_t kMostRemembered = 10'000'000;
 
 class FirstOrder {
@@ -55,10 +55,10 @@ class FirstOrder {
   }
 
  private:
-  // In the order in which tasks are preferred.
+  // The key of a task; smaller keys are preferred.
   using Entry = std::tuple<int, Time, int>;  // microbatch, head, task
 
-  // The tasks that may be listed where others were, and which of them is next.
+  // The tasks that may come next after the first `listed`, and which of them to try next.
   struct Branch {
     std::size_t listed = 0;
     std::vector<int> tasks;
@@ -84,7 +84,7 @@ class FirstOrder {
     if (task + 1 < lane.first + lane.tasks) each(task + 1);
   }
 
-  // A task is of the latest microbatch of all that it needs.
+  // Assigns to each task the latest microbatch among itself and all that it needs.
   void find_microbatches() {
     std::vector<int> missing = missing_;
     std::queue<int> met;
@@ -111,7 +111,7 @@ class FirstOrder {
       return use.acquires == 0 || at(held_, p) + use.asks <= at(model_.pools, p).capacity;
     });
   }
-  // Whether it holds no more of anything afterwards than before.
+  // Whether no pool holds more after the task than before.
   [[nodiscard]] bool takes_nothing(int task) const {
     const std::vector<int>& pools = at(model_.machines, machine_of(task)).pools;
     return std::all_of(pools.begin(), pools.end(),
@@ -145,7 +145,7 @@ class FirstOrder {
     }
   }
 
-  // Lists the first task that finds room. False: there is none.
+  // Lists the first task that finds room; returns false if none does.
   bool list_first() {
     for (const Entry& entry : ready_) {
       if (--steps_ < 0) return false;
@@ -156,7 +156,7 @@ class FirstOrder {
     return false;
   }
 
-  // The same of tasks that take nothing, as long as there are some.
+  // Lists tasks that take nothing and find room, as long as there are any.
   void list_what_takes_nothing() {
     for (bool goes = true; std::exchange(goes, false) && steps_ > 0;) {
       for (const Entry& entry : ready_) {
@@ -170,7 +170,7 @@ class FirstOrder {
     }
   }
 
-  // The numbers of tasks listed of each lane say all that matters, so no state is met twice.
+  // Searches all orders. The number of listed tasks per lane is the whole state; none is met twice.
   void search() {
     std::vector<Branch> branches;
     for (bool back = false; steps_ > 0;) {
@@ -197,7 +197,7 @@ class FirstOrder {
     }
   }
 
-  // False: it was met before, or too many were.
+  // Remembers the state; returns false if it was met before. Ends the search if there are too many.
   bool remember() {
     const auto most = static_cast<std::size_t>(kMostRemembered / (size_of(model_.lanes) + 1));
     if (met_.size() > most) steps_ = 0;
@@ -212,7 +212,7 @@ class FirstOrder {
   std::vector<int> microbatch_;  // per task
   std::set<Entry> ready_;        // tasks whose needs are listed
   std::vector<int> listed_;
-  std::set<std::vector<int>> met_;  // dead ends, or on the way
+  std::set<std::vector<int>> met_;  // states that are dead ends, or on the present path
   std::int64_t steps_ = 0;          // still allowed
 };
 

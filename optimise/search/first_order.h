@@ -1,9 +1,9 @@
 // A first legal order of a model: one microbatch after the other, as far as room allows.
 //
-// A task that finds no room is passed over until something gives room back. Where that leads into a
-// dead end, the ways to it are gone through: a task that holds no more afterwards than before is
-// started as soon as it may, since that takes nothing from any other, and of the others each is
-// tried. So of a small model that has an order one is found. Pure, deterministic, thread-safe.
+// A task that finds no room is passed over until another gives room back. If that leads into a dead
+// end, a search tries the alternatives: a task after which no more is held than before starts as
+// soon as it may, since that takes nothing from any other task; of the other tasks each is tried.
+// So for a small model that has an order, one is found. Pure, deterministic, thread-safe.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace ripeline::optimise {
 
-// Nothing: no order in which each lane's tasks have their turns keeps to the pools of the model's
-// machines, or none was found in a limited number of steps. Each task stands in its row as soon as
-// what it needs is listed. What the model leaves out is not looked at.
+// Nothing: no order with each lane's tasks in turn keeps to the pools of the model's machines, or
+// none was found in a limited number of steps. Each task comes in its row as soon as all that it
+// needs is listed. Constraints that the model leaves out are ignored.
 [[nodiscard]] std::optional<Rows> first_order(const Model& model);
 
 }  // namespace ripeline::optimise

@@ -1,8 +1,8 @@
-// The best order so far of one search, whom it is reported to, and when to stop.
+// The best order so far of one search, with its receiver and the rule when to stop.
 //
-// Methods offer what they find. What is better than all before, by the objective or, where that is
-// equal, by the other measure, is kept and reported. The search ends when the objective equals a
-// lower bound, or when `go_on` says so. One Incumbent belongs to one thread.
+// Methods offer the orders that they find. An order that is better than all before, by the
+// objective or, if that is equal, by the other measure, is kept and reported. The search ends if
+// the objective equals a lower bound, or `go_on` is false. One Incumbent belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ using Value = std::pair<std::int64_t, std::int64_t>;  // the objective, then the
   return objective == Objective::wall ? Value{wall, span} : Value{span, wall};
 }
 
-// Order: with a `wall` and a `span`.
+// `Order` is a type with members `wall` and `span`.
 template <class Order>
 class Incumbent {
  public:
   using Report = std::function<void(const Order& order, std::string_view method)>;
 
-  // `go_on` is asked after a few milliseconds' work; with more than 100,000 tasks it may be
+  // `go_on` is asked after every few milliseconds of work; with more than 100,000 tasks it may take
   // seconds.
   Incumbent(Objective objective, std::int64_t bound, std::function<bool()> go_on, Report better)
       : objective_(objective),
@@ -49,7 +49,7 @@ class Incumbent {
     better_(order, method);
     return true;
   }
-  // The same without a report: its receiver has the order already.
+  // The same without a report, for an order that the receiver has already.
   bool take(const Order& order) {
     if (!is_better(value_of(order))) return false;
     best_ = value_of(order);
@@ -61,7 +61,7 @@ class Incumbent {
   [[nodiscard]] std::optional<Value> best() const { return best_; }
   [[nodiscard]] bool is_at_bound() const { return best_ && best_->first <= bound_; }
 
-  // False once it was false.
+  // Whether the search continues; stays false once it was false.
   [[nodiscard]] bool goes_on() {
     if (!stopped_) stopped_ = is_at_bound() || !go_on_();
     return !stopped_;

@@ -1,9 +1,9 @@
 // Orders of more microbatches from an order of few, by repeating a part of it once.
 //
-// Where the memory is short a good order soon becomes periodic, and an order of few microbatches is
-// found much faster. The part is that of `period` microbatches from `first` on: each of its tasks
-// is repeated a cycle later, and what follows is moved on, where a cycle is the longest time
-// between a task of the part and the same `period` microbatches later. Pure; thread-safe.
+// If the memory is small, a good order soon becomes periodic, and an order of few microbatches is
+// found much faster. The repeated part is `period` microbatches from `first` on: each of its tasks
+// is repeated a cycle later, and all later tasks are moved by a cycle. A cycle is the longest time
+// from a task of the part to the same task `period` microbatches later. Pure; thread-safe.
 #pragma once
 
 #include <vector>

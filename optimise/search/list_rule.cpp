@@ -50,7 +50,7 @@ class Chain {
  private:
   struct Rank {
     std::array<int, 3> done{};  // F, I, W
-    bool waits = true;          // for something to arrive
+    bool waits = true;          // whether it waits for an arrival
     Lane last = kInput;         // F or I
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -66,7 +66,7 @@ class Chain {
     return arrivals_[lane][index(r * uniform_.microbatches + m)];
   }
 
-  // False: too late.
+  // Decides for rank r; returns false if the objective would be above `most_`.
   bool decide(int r, std::int64_t now) {
     const Rank& rank = ranks_[index(r)];
     const auto [forwards, inputs, weights] = rank.done;
@@ -92,7 +92,7 @@ class Chain {
     return true;
   }
 
-  // Whether the rank waits rather than runs a weight gradient.
+  // Whether the rank waits for `next` rather than running a weight gradient.
   [[nodiscard]] bool waits_for(const Rank& rank, std::int64_t now, std::int64_t next) const {
     if (next == kNever || next - now >= rule_.look_ahead) return false;
     const std::int64_t waited = rank.waited + next - rank.end;
@@ -100,7 +100,7 @@ class Chain {
                                         [&](const Rank& other) { return other.waited >= waited; });
   }
 
-  // In 64 bits: amounts may be bytes.
+  // Whether the memory has room for a forward. Computed in 64 bits, since amounts may be bytes.
   [[nodiscard]] bool has_room(const Rank& rank) const {
     const auto [forwards, inputs, weights] = rank.done;
     const std::int64_t activation = uniform_.activation;
@@ -164,7 +164,7 @@ class Chain {
   Objective objective_;
   std::int64_t most_;
   std::array<std::vector<std::int64_t>, 2> arrivals_;  // for F and I, by rank and microbatch
-  std::vector<std::int64_t> wakes_;                    // when a rank decides next
+  std::vector<std::int64_t> wakes_;                    // when each rank decides next
   std::vector<Rank> ranks_;
 };
 
@@ -185,8 +185,8 @@ int lag_of(Lag lag, const Uniform& uniform, int r, int warm_up) {
   return 0;
 }
 
-// Warm-ups of all ranks. By how much that of a rank is longer than that of the next, and the last
-// rank's.
+// The warm-ups to try: by how much a rank's is longer than that of the next rank, and the last
+// rank's own.
 constexpr std::array kSlopes = {1.0, .85, .75, 1.25, .6, 1.5, .5, 1.75, 2.0, 3.0};
 constexpr std::array kLastWarmUps = {1, 2, 3};
 
@@ -199,8 +199,8 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
   return warm_up;
 }
 
-// Those that are best from 1F1B's memory on come first, then the forwards that end before the first
-// input gradient can come, and a few more: with much memory they are.
+// First the warm-ups that are best from 1F1B's memory on, then those whose forwards end before the
+// first input gradient can come, with a few more forwards: these are best with much memory.
 std::vector<std::vector<int>> families(const Uniform& uniform) {
   std::vector<std::vector<int>> all;
   const auto add = [&](double slope, int less) {
@@ -215,7 +215,7 @@ std::vector<std::vector<int>> families(const Uniform& uniform) {
   return all;
 }
 
-// Look-aheads, and whether ranks then wait evenly.
+// The look-aheads to try, each with whether ranks wait evenly.
 std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   const std::int64_t w = uniform.weight;
   std::vector<std::pair<std::int64_t, bool>> all = {{w, false}, {w, true}};
@@ -227,7 +227,7 @@ std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   return all;
 }
 
-// False: `visit` said so.
+// Visits the rule with all waits, ties and ends; returns false if `visit` did.
 bool each_timing(const Uniform& uniform, ListRule& rule,
                  const std::function<bool(const ListRule&)>& visit) {
   for (const auto& [look_ahead, evenly] : waits_of(uniform)) {

@@ -1,12 +1,12 @@
-// Orders of a chain that a rule makes, which a rank follows with what it knows at the moment.
+// Orders of a chain made by a rule, by which each rank chooses from what it knows at the moment.
 //
-// A rank that is idle takes the next forward or input gradient that has arrived. A forward counts
-// only while fewer than `warm_up` forwards wait for their input gradients and, to start, while the
-// memory has room. A weight gradient runs at once where more than `lag` are put off, or where a
-// forward has arrived that only lacks room and no input gradient has; otherwise where nothing is
-// ready, unless something is known to arrive within `look_ahead`: then the rank waits, by `evenly`
-// only while it has then waited no longer than the rank that has waited the longest. A rank knows
-// what arrives from the tasks that its neighbours are running.
+// An idle rank runs the next forward or input gradient that has arrived. A forward is considered
+// only while fewer than `warm_up` forwards wait for their input gradients, and starts only if the
+// memory has room. A weight gradient runs at once if more than `lag` of them are put off, or if a
+// forward has arrived that lacks only room, and no input gradient has arrived. Otherwise it runs if
+// nothing is ready, unless something is known to arrive within `look_ahead`: then the rank waits.
+// By `evenly` it waits only if it would then have waited no longer in all than the rank that has
+// waited the longest. A rank knows the arrivals from tasks that its neighbours are running.
 //
 // From 1F1B's memory on, rules of this kind reach the optimum nearly always. Pure; thread-safe.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace ripeline::optimise {
 
-// The task that goes first where a forward and an input gradient are ready.
+// The task that runs first if a forward and an input gradient are both ready.
 enum class Tie : std::uint8_t {
   input,      // the input gradient
   alternate,  // the kind that did not run last
@@ -36,7 +36,7 @@ struct ListRule {
   std::int64_t look_ahead = 0;
   bool evenly = false;
   Tie tie = Tie::input;
-  bool lag_at_end = true;  // whether `lag` counts when no forward is left
+  bool lag_at_end = true;  // whether `lag` applies after the last forward
 };
 
 struct RuleRun {
@@ -44,19 +44,19 @@ struct RuleRun {
   std::int64_t wall = 0;
   std::int64_t span = 0;
 };
-// Nothing: the objective would be above `most`.
+// Runs the rule; nothing if the objective would be above `most`.
 [[nodiscard]] std::optional<RuleRun> run(const Uniform& uniform, const ListRule& rule,
                                          Objective objective, std::int64_t most);
 
 // 1F1B with warm-ups that the memory allows, and each weight gradient right after its input
-// gradient: there is always one.
+// gradient; such a rule always exists.
 [[nodiscard]] ListRule one_f_one_b(const Uniform& uniform);
 
 inline constexpr std::string_view kListRule = "list rule";
 
-// Families of rules, those that are best at most memories first, until `visit` says false.
+// Visits families of rules, first those that are best for most memories, until `visit` is false.
 void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit);
-// Offers what they make, until the search ends.
+// Offers the orders that these rules make, until the search ends.
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise

@@ -139,7 +139,7 @@ void PathMoves::run(std::int64_t moves, double temperature) {
   }
 }
 
-// Whether it is on the critical path, right after another one of its machine.
+// Whether the task there is on the critical path, right after another task of its machine.
 bool PathMoves::is_movable(Place place) const {
   const Task task = order_[place];
   return start_[task] + takes_[task] + tail_[task] == value_ && place != row_[machine_of_[place]] &&
@@ -156,7 +156,7 @@ Time PathMoves::value_now() const {
   return value;
 }
 
-// Whether two tasks that stand in this order may stand in the other.
+// Whether two adjacent tasks in this order may change places.
 bool PathMoves::may_pass(Task first, Task second) const {
   if (lane_of_[first] == lane_of_[second]) return false;
   for (std::uint32_t i = first_near_[second]; i < first_near_[second + 1]; ++i) {
@@ -165,7 +165,7 @@ bool PathMoves::may_pass(Task first, Task second) const {
   return true;
 }
 
-// Whether all find room if the task at `moved` changes to `to`, past those from `first` to `end`.
+// Whether all tasks find room if the one at `moved` goes to `to`, past those from `first` to `end`.
 bool PathMoves::has_room(Place first, Place end, Place moved, Place to) const {
   const std::uint32_t machine = machine_of_[moved];
   const bool earlier = to < moved;
@@ -213,7 +213,7 @@ bool PathMoves::try_shift(Place from, Place to, Time limit) {
   return true;
 }
 
-// Moves the task where the tasks between and the memory allow it.
+// Moves the task if the tasks between and the memory allow that; returns whether it did.
 bool PathMoves::shift(Place from, Place to) {
   const Task moved = order_[from];
   const bool earlier = to < from;
@@ -234,7 +234,7 @@ bool PathMoves::shift(Place from, Place to) {
   return true;
 }
 
-// Renews the tasks' places and the held amounts in a range of a row; those at its first are right.
+// Updates the tasks' places and the held amounts in a range of a row; held at `first` is right.
 void PathMoves::settle(Place first, Place last) {
   for (Place place = first; place <= last; ++place) place_of_[order_[place]] = place;
   const std::size_t pools = pools_of_[machine_of_[first]];
@@ -247,8 +247,8 @@ void PathMoves::settle(Place first, Place last) {
   }
 }
 
-// The longest path through the tasks of a range, if what comes from other machines comes when it
-// came before, and what goes to them takes to the end what it took.
+// The longest path through the tasks of a range, if arrivals from other machines, and the paths
+// from there to the end, are as they were before the move.
 Time PathMoves::estimate(Place first, Place last) {
   Time now = end_before(first);
   for (Place place = first; place <= last; ++place) {
@@ -267,8 +267,8 @@ Time PathMoves::estimate(Place first, Place last) {
   return longest;
 }
 
-// Sorts the places of a window anew, and finds the starts of their tasks. No other place moves:
-// only tasks of the window come after others than before. False: the machines wait for each other.
+// Sorts the places of a window again, and finds the starts of their tasks. No other place moves,
+// since only tasks of the window have new predecessors. False: the machines wait for each other.
 bool PathMoves::sort(const Window& window) {
   const std::size_t machines = row_.size() - 1;
   for (std::size_t m = 0; m < machines; ++m) {
@@ -304,7 +304,7 @@ bool PathMoves::sort(const Window& window) {
   return sorted == window.end;
 }
 
-// If it is another one, what follows it from a position on is marked.
+// Computes the start of a task. If it changes, marks the tasks that follow from a position on.
 void PathMoves::find_start(Place place, std::size_t marked_from) {
   ++work_;
   const Task task = order_[place];
@@ -320,7 +320,7 @@ void PathMoves::find_start(Place place, std::size_t marked_from) {
   }
 }
 
-// If it is another one, what is before it is marked where it stands before a position.
+// Computes the tail of a task. If it changes, marks its predecessors that stand before a position.
 void PathMoves::find_tail(Place place, std::size_t marked_to) {
   ++work_;
   const Task task = order_[place];

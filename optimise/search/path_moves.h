@@ -1,10 +1,10 @@
-// Local search on an order: tasks on its critical path change places with others of their machine.
+// Local search on an order: tasks on the critical path change places with others of their machine.
 //
-// A task of the path goes earlier by a few places, or the one right before it later. An order that
-// takes no longer is accepted, and by simulated annealing sometimes one that does. A move is first
-// judged by the few tasks around it, with the longest ways from the beginning and to the end that
-// the order had before; most moves are refused by that. After the others these ways are found anew
-// where they change. By span a rank is measured from the least time at which it can begin.
+// A move puts a task of the path earlier by a few places, or the task right before it later. An
+// order that takes no longer is accepted, and by simulated annealing sometimes a longer one. A move
+// is first judged by the few tasks around it, with the longest paths from the start and to the end
+// as they were before the move; that rules out most moves. For the others these paths are computed
+// again where they change. By span a rank is measured from the earliest time at which it can begin.
 // Deterministic for a seed and a number of moves. One object belongs to one thread.
 #pragma once
 
@@ -23,13 +23,13 @@ class PathMoves {
   // `rows` are a legal order. The model must outlive it.
   PathMoves(const Model& model, Objective objective, const Rows& rows, std::uint64_t seed);
 
-  // Tries so many moves at a temperature, in the unit of the model's times.
+  // Tries `moves` moves at a temperature, which is in the unit of the model's times.
   void run(std::int64_t moves, double temperature);
 
-  // The best order that was met, by the model; rows() is the current one.
+  // The value by the model of the best order met; best_rows() is that order, rows() the current.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
-  // Tasks that were looked at, as a measure of the time that this took.
+  // How many tasks were looked at, as a measure of the time taken.
   [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
@@ -40,12 +40,12 @@ class PathMoves {
   // A lane's use of one pool of its machine.
   struct Use {
     std::int64_t acquires = 0;
-    std::int64_t asks = 0;  // 0: no room
-    std::int64_t net = 0;   // more held after it than before
+    std::int64_t asks = 0;  // 0: the lane needs no room
+    std::int64_t net = 0;   // how much more is held after a task than before
   };
   struct Arc {
     Task task = 0;   // at the other end
-    Time delay = 0;  // a need's: from its start; else from the end of this task to the end of that
+    Time delay = 0;  // for a need: from its start; else from this task's end to that one's end
   };
 
   // Positions in the sorted order.
@@ -95,17 +95,17 @@ class PathMoves {
   void find_start(Place place, std::size_t marked_from);
   void find_tail(Place place, std::size_t marked_to);
   void find_tails(const Window& window);
-  // Renew the starts, or the tails, of all marked tasks and of those that these mark.
+  // Recompute the starts, or the tails, of all marked tasks and of those that get marked thereby.
   void find_starts_after(const Window& window);
   void find_tails_before(const Window& window);
   void mark(Place place);
-  bool unmark(std::size_t position);  // whether it was
+  bool unmark(std::size_t position);  // whether it was marked
   bool try_shift(Place from, Place to, Time limit);
 
   static constexpr Time kLongAgo = INT64_MIN / 4;
 
   Random random_;
-  std::vector<std::uint32_t> lane_of_;  // per task, as the next ones
+  std::vector<std::uint32_t> lane_of_;  // per task, as the next four
   std::vector<Time> takes_;
   std::vector<std::uint32_t> first_need_;  // and one past the last, as the next two
   std::vector<std::uint32_t> first_feed_;
@@ -114,7 +114,7 @@ class PathMoves {
   std::vector<Arc> feeds_;
   std::vector<Task> near_;
   std::vector<Place> row_;     // per machine: the first place of its row; and one past the last
-  std::vector<Time> tail_of_;  // per machine: of its last task; by span it counts from its begin
+  std::vector<Time> tail_of_;  // per machine: its last task's tail; by span less the rank's begin
   std::size_t stride_ = 0;     // the most pools of a machine
   std::vector<Use> uses_;      // lane * stride_ + pool of its machine
   std::vector<std::int64_t> capacity_;   // machine * stride_ + pool
@@ -122,14 +122,14 @@ class PathMoves {
 
   std::vector<std::uint32_t> machine_of_;  // per place
   std::vector<Task> order_;                // per place
-  std::vector<std::int64_t> held_;         // place * stride_ + pool: before it
-  std::vector<Time> start_;                // per task: as soon as it can
+  std::vector<std::int64_t> held_;         // place * stride_ + pool: held before that place
+  std::vector<Time> start_;                // per task: its earliest start
   std::vector<Time> tail_;                 // per task: the longest way from its end to the end
   std::vector<Place> place_of_;            // per task
   std::vector<std::size_t> sorted_at_;     // per place: an order in which each follows its needs
   std::vector<Place> sorted_;
   std::vector<char> is_marked_;  // per position: whether its start or tail is to be found anew
-  std::size_t marked_ = 0;       // how many are
+  std::size_t marked_ = 0;       // how many are marked
   std::vector<Place> done_;      // per machine, of a window: the first place that is not sorted yet
   std::vector<Place> end_;       // and where the window ends
   std::vector<Time> nearby_;     // starts in an estimate

@@ -55,20 +55,20 @@ class ReadyRun {
   }
 
  private:
-  // Whether nothing of another machine waits for the lane's tasks, and something of its own comes
-  // before them.
+  // Whether no task of another machine waits for the lane's tasks, and they wait for a task of
+  // their own machine.
   [[nodiscard]] bool is_fill(int l) const {
     const Model::Lane& lane = at(model_.lanes, l);
     return lane.tasks > 0 && model_.feeds_of(lane.first).empty() &&
            !model_.after(lane.first).empty();
   }
 
-  // Whether something starts.
+  // Decides for machine m; returns whether a task starts.
   bool decide(int m, Time now) {
     const Model::Machine& machine = at(model_.machines, m);
     int best = -1;
     int fill = -1;
-    Time soon = kNever;  // the next arrival, but for fills
+    Time soon = kNever;  // the next arrival, except for fills
     bool blocked = false;
     for (const int l : machine.lanes) {
       const Model::Lane& lane = at(model_.lanes, l);
@@ -128,7 +128,7 @@ class ReadyRun {
     return !acquires || keeps_room(m, l);
   }
 
-  // As core/kept_order.h has it.
+  // Whether the base's earlier tasks keep their room, as in core/kept_order.h.
   [[nodiscard]] bool keeps_room(int m, int l) const {
     const int own = at(place_, next_task(l));
     for (const int p : at(model_.machines, m).pools) {
@@ -156,7 +156,7 @@ class ReadyRun {
     const Time end = now + at(model_.takes, task);
     for (const int p : at(model_.machines, m).pools) {
       const Model::Use& use = at(at(model_.pools, p).uses, l);
-      at(held_, p) += use.acquires - use.releases;  // back before the machine's next decision
+      at(held_, p) += use.acquires - use.releases;  // freed before the machine's next decision
     }
     at(rows_, m).push_back(l);
     const std::vector<int>& listed = at(tasks_, m);
@@ -179,16 +179,16 @@ class ReadyRun {
   std::vector<bool> fills_;              // per lane
   std::vector<int> next_;                // per lane
   std::vector<std::vector<int>> tasks_;  // the base's, per machine
-  std::vector<int> place_;               // per task: in the base
+  std::vector<int> place_;               // per task: its place in the base
   std::vector<int> first_;          // per machine: the first place of the base that has not started
-  std::vector<Time> arrival_;       // per task, of what has come of its needs; as the next one
-  std::vector<int> missing_;        // needs of other machines that have not started
+  std::vector<Time> arrival_;       // per task: the latest arrival of its needs so far
+  std::vector<int> missing_;        // per task: its needs on other machines that have not started
   std::vector<std::int64_t> held_;  // per pool
   std::vector<Time> wakes_;         // per machine: when it decides next
-  std::vector<char> waits_;         // per machine: for something to arrive
+  std::vector<char> waits_;         // per machine: whether it waits for an arrival
 };
 
-// Lanes that are preferred alike.
+// The number of each lane's class; lanes of one class are preferred alike.
 std::vector<int> classes_of(const spec::Program& program, const Model& model, bool by_chunk) {
   std::map<std::pair<int, int>, int> numbers;
   std::vector<int> classes;
@@ -259,8 +259,8 @@ ReadyRule RandomRules::next() {
     }
     rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
   }
-  // From a share of the capacity on the last rank to one on the first, or the whole everywhere. Of
-  // half of the rules that is for the first stage of a rank, and the last one has the whole.
+  // Shares of the capacity vary evenly between one on the last rank and one on the first. In half
+  // of the rules these are for each rank's first stage, and its last stage has the whole capacity.
   const double last = static_cast<double>(random_.draw(5)) / 4;
   const double first = static_cast<double>(random_.draw(5)) / 4;
   const bool is_alike = random_.draw(2) == 0;

@@ -1,12 +1,12 @@
-// Orders of any model that a rule makes: a machine runs what is ready, by a preference of lanes.
+// Orders of any model, made by a rule: a machine runs ready tasks, by a preference among lanes.
 //
-// A machine that is idle takes, of the tasks that are ready and find room, the one that is wanted
-// the earliest. Two things hold it back. A limit of its pools that is lower than their capacity: so
-// a rank does not run ahead. And room that is kept for a base order: a task may start only if what
-// the base lists before it, and has not started, still finds room afterwards, one after the other.
-// What the base has next is held back by neither: a machine always has something that it may run.
-// Tasks that nothing on another machine waits for are left for when nothing else comes within
-// `look_ahead`.
+// An idle machine takes, of the tasks that are ready and find room, the one that is wanted
+// earliest. Two rules hold tasks back. A limit on its pools may be lower than their capacity, so
+// that a rank does not run ahead. And room is kept for a base order: a task may start only if all
+// tasks that the base lists before it, and that have not started, still find room afterwards, one
+// after the other. Neither rule holds back the next task of the base, so a machine always has a
+// task that it may run. A task for which no other machine waits runs only when nothing else arrives
+// within `look_ahead`.
 //
 // Only models that leave nothing out are run exactly. Pure, deterministic, thread-safe.
 #pragma once
@@ -22,17 +22,17 @@
 namespace ripeline::optimise {
 
 struct ReadyRule {
-  std::vector<double> wanted;  // per lane: when its first task is; any unit
-  double period = 0;           // the next ones so much later each
-  std::vector<double> share;   // per lane: of its pools' capacities; 0 to 1
+  std::vector<double> wanted;  // per lane: when its first task is wanted; in any unit
+  double period = 0;           // each next task of a lane is wanted this much later
+  std::vector<double> share;   // per lane: its limit, as a share of its pools' capacities; 0 to 1
   Time look_ahead = 0;
 };
-// Nothing: it deadlocks. `base`: a legal order.
+// Runs the rule; nothing if it deadlocks. `base` must be a legal order.
 [[nodiscard]] std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule);
 
-// Rules drawn at random, one after the other. The first is none that is drawn: what has the longest
-// path before it goes first, as a backward. Of half of the others lanes are preferred whatever
-// their microbatch, of the others tasks are wanted in a rhythm, along their longest paths.
+// Rules drawn at random, one after the other. Only the first is not drawn: it prefers the task with
+// the longest path before it, such as a backward. Half of the others prefer lanes, whatever the
+// microbatch; the rest want tasks at regular intervals, along their longest paths.
 class RandomRules {
  public:
   // `program` is that of the model: lanes of one op, or of one op and chunk, are wanted alike.

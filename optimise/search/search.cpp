@@ -34,7 +34,7 @@ constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
-// The longest time of another order that is improved too.
+// The longest time that an order other than the best may take to be improved as well.
 Time farthest(Time best) { return best + best / 10; }
 
 constexpr int kManyTasks = 25'000;
@@ -47,14 +47,14 @@ void offer(const Problem& problem, const Found& found, std::string_view method, 
   }
 }
 
-// Whether the order was legal.
+// Offers the order; returns whether it was legal.
 bool offer(const Problem& problem, const Rows& rows, std::string_view method, Best& best) {
   const auto found = problem.timed(rows);
   if (found) offer(problem, *found, method, best);
   return found.has_value();
 }
 
-// On a V placement, groups of as many microbatches as the memory holds: forwards, then backwards.
+// For a V placement: in groups as large as the memory holds, all forwards and then all backwards.
 ShortRows groups_of_v(const Uniform& uniform) {
   const int group = uniform.memory / 2;
   ShortRow row;
@@ -68,14 +68,14 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
-// The best orders of different values that a start has met.
+// The best orders, one for each value, that were met at the start of the search.
 class Starts {
  public:
   void add(Time value, const Rows& rows) {
     orders_.emplace(value, rows);
     if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
   }
-  // Moves the orders out that take no longer.
+  // Moves out the orders that take no longer than `most`.
   [[nodiscard]] std::vector<Rows> take(Time most) {
     std::vector<Rows> all;
     for (auto& [value, rows] : orders_) {
@@ -89,7 +89,7 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
-// Tries the methods for even models on the one that the problem is or that is nearest to it.
+// Tries the methods for even models on the problem's own or nearest even model.
 void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   const UniformProgram& program = *problem.nearest_uniform();
   const Uniform& uniform = program.problem;
@@ -113,7 +113,7 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
 }
 
-// Where an order is known, moves are worth more than many rules.
+// Tries random rules; only a few if an order is known, since moves on that order are worth more.
 void start_any(const Problem& problem, std::uint64_t seed, bool has_order, Best& best,
                Starts& starts) {
   constexpr int kRulesOfKnown = 8;
@@ -138,15 +138,15 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const bool has_order = best.best().has_value();
   if (const auto own = problem.of_own_dispatch()) {
     const auto found = problem.timed(own->rows);
-    // The own dispatch is the measure of all else, and worth more states.
+    // The program's own dispatch is what all else is compared with, so more states are allowed.
     if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
       best.offer(*found, kOwnDispatch);
     }
   }
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
-  // Rules drawn at random know no more of an even chain. On an even V placement moves soon make
-  // more of groups of microbatches, if there are few tasks; so do building blocks, which take a
+  // On an even chain random rules gain nothing. On an even V placement with few tasks, moves soon
+  // gain more from groups of microbatches; and building blocks gain more if they fit, which takes a
   // third of the memory of 1F1B.
   const bool is_known =
       is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
@@ -155,13 +155,13 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   if (uniform && (is_known || best.goes_on())) start_uniform(problem, best, starts);
 }
 
-// Local search on orders of the problem, and of it with fewer microbatches.
+// Local search on orders of the problem, and of the problem with fewer microbatches.
 class Annealing {
  public:
   Annealing(const Problem& problem, Best& incumbent, const Limits& limits)
       : problem_(problem), incumbent_(incumbent), limits_(limits), seed_(limits.seed) {}
 
-  // Orders of the whole problem: the best, and others that might become better.
+  // Starts with orders of the whole problem: the best, and others that might become better.
   void start_with(Rows rows, std::vector<Rows> others) {
     lengths_[problem_.microbatches()].best = std::move(rows);
     others_ = std::move(others);
@@ -188,19 +188,19 @@ class Annealing {
  private:
   static constexpr int kBetweenLadders = 4;
   static constexpr double kMovesOfLadder = .5;  // at each length
-  static constexpr double kMovesOfOther = .5;   // for each order but the best
+  static constexpr double kMovesOfOther = .5;   // for each order except the best
   static constexpr double kFirstMoves = 2e6;    // for kUsualMicrobatches
   static constexpr double kUsualMicrobatches = 24;
   static constexpr std::int64_t kFewOrders = 2000;  // to begin with
   static constexpr double kGrowth = 1.4;
   static constexpr int kMostGrowths = 10;
-  // Tasks that moves between two questions whether to go on may time anew, and the most moves.
+  // Between two calls of `go_on`: the most tasks that moves may time again, and the most moves.
   static constexpr std::int64_t kMostTimed = 2'000'000;
   static constexpr std::int64_t kMostMoves = 2'000;
-  // The moves between two questions where each order is timed by a simulated run.
+  // The moves between two calls of `go_on` if each order is timed by a simulated run.
   static constexpr std::int64_t kMovesPerRun = 200;
-  // A round ends too when a move takes so much work in the mean, which it does with many tasks.
-  // With less than this for each task an order would stay as disorderly as heat makes it.
+  // A round also ends after kWorkOfMove per planned move, as happens with many tasks. It starts
+  // cold if that is less than kWorkToCool per task, since heat would leave the order disorderly.
   static constexpr double kWorkOfMove = 5;
   static constexpr double kWorkToCool = 300;
   // Temperatures, in the mean cost of a task.
@@ -209,10 +209,10 @@ class Annealing {
 
   struct Length {
     std::unique_ptr<Problem> problem;  // with fewer microbatches
-    Rows best;                         // empty: there is none yet
+    Rows best;                         // empty: none is known yet
   };
 
-  // From few microbatches to all of them: an order of each is lengthened to the next.
+  // Counts of microbatches, from few to all: an order of each count is lengthened to the next one.
   [[nodiscard]] std::vector<int> lengths_of_ladder() const {
     std::vector<int> lengths = {problem_.microbatches()};
     const int period = period_of();
@@ -223,7 +223,7 @@ class Annealing {
     return lengths;
   }
 
-  // Microbatches that the fullest pool has room for; 0: none of the kind.
+  // How many microbatches the tightest pool has room for; 0: the model cannot be lengthened.
   [[nodiscard]] int period_of() const {
     const Model& model = problem_.model();
     std::int64_t least = problem_.microbatches();
@@ -236,7 +236,7 @@ class Annealing {
     return static_cast<int>(least);
   }
 
-  // nullptr: there is none of that length.
+  // The problem with so many microbatches; nullptr if there is none.
   [[nodiscard]] const Problem* of_length(int length) {
     if (length == problem_.microbatches()) return &problem_;
     Length& entry = lengths_[length];
@@ -275,7 +275,7 @@ class Annealing {
     lengths_[problem_.microbatches()].best = order->rows;
   }
 
-  // Starts with an order, and leaves the best that it met in its place.
+  // Anneals an order, and replaces it by the best one that it met.
   void anneal(const Problem& problem, Rows& rows, double moves) {
     const int length = problem.microbatches();
     const Model& model = problem_.model();
@@ -308,7 +308,7 @@ class Annealing {
     if (!model.left_out) rows = path.best_rows();
   }
 
-  // Lengthens the next shorter order, where that gives a better one than there is.
+  // Lengthens the next shorter order, and keeps the result if it is better than the known order.
   void lengthen_to(int length) {
     const int period = period_of();
     const Rows& shorter = lengths_[length - period].best;

@@ -12,10 +12,11 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr std::int64_t kNotYet = -1;
-constexpr std::array<spec::ActionKind, 3> kKinds = {
-    spec::ActionKind::forward, spec::ActionKind::backward_input, spec::ActionKind::backward_weight};
+constexpr std::array<pytorch::ActionKind, 3> kKinds = {pytorch::ActionKind::forward,
+                                                       pytorch::ActionKind::backward_input,
+                                                       pytorch::ActionKind::backward_weight};
 
-// Runs rows, a rank as far as it gets, until no rank gets further.
+// Runs rows, each rank as far as it gets, until no rank gets further.
 class Run {
  public:
   Run(const Uniform& uniform, const ShortRows& rows)

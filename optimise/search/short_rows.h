@@ -1,7 +1,7 @@
-// An order as the searches hold it: of each rank a row of bytes, and what it takes.
+// An order as the searches hold it: a row of bytes for each rank.
 //
-// A lane is one op of one stage. Lanes run their microbatches in order, so a row says only whose
-// turn it is. With equal costs of all microbatches nothing is lost by that. Values; thread-safe.
+// A lane is one op of one stage. Lanes run their microbatches in order, so a row lists only lanes.
+// If all microbatches have equal costs, no better order is lost by that. Values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ripeline::optimise {
 
-// The lanes of a rank. On a V placement it also has those of the stage on the way back up, each
-// kUp further.
+// The lanes of a rank. On a V placement a rank also has the lanes of its stage on the way back up,
+// numbered kUp higher.
 using Lane = std::uint8_t;
 inline constexpr Lane kForward = 0;
 inline constexpr Lane kInput = 1;
@@ -25,7 +25,7 @@ using ShortRow = std::vector<Lane>;
 using ShortRows = std::vector<ShortRow>;  // one per rank
 
 // The order with the times and the peak that `rows` have when each task starts as soon as it can.
-// Nothing: they are no legal order: a task is missing or too many, the ranks wait for each other,
+// Nothing if they are no legal order: a task is missing or there twice, ranks wait for each other,
 // or the memory does not suffice.
 [[nodiscard]] std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows);
 

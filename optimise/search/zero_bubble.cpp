@@ -15,19 +15,19 @@
 namespace ripeline::optimise {
 namespace {
 
-using spec::ActionKind;
-using spec::Placement;
+using pytorch::ActionKind;
+using pytorch::Placement;
 
-// Tasks played to find sequences, and again to improve them.
+// The most tasks that are played to find sequences, and again as many to improve them.
 constexpr std::int64_t kMostWork = 60'000'000;
 
-// The best of what is tried.
+// Tries sequences, and keeps the best of them.
 class Search {
  public:
   Search(const Uniform& uniform, UniformIncumbent& incumbent)
       : uniform_(uniform), incumbent_(incumbent) {}
 
-  // Whether it is better than all before.
+  // Tries the sequences; returns whether they are better than all before.
   bool consider(Sequences sequences) {
     const auto value = filled(sequences);
     if (!value) return false;
@@ -42,7 +42,7 @@ class Search {
 
   [[nodiscard]] bool has_time() { return spent_ < kMostWork && incumbent_.goes_on(); }
 
-  // Pulls steps forward in the best of what was considered.
+  // Pulls steps forward in the best sequences that were considered.
   void improve() {
     spent_ = 0;
     for (const TriedOrder& found : found_) {
@@ -55,15 +55,15 @@ class Search {
   }
 
  private:
-  // How far ahead a rank looks: far is better in a long warm-up, near where a task taken too early
-  // holds memory that others need first.
+  // How far ahead a rank looks: far is better in a long warm-up, near is better if a task taken too
+  // early would hold memory that others need first.
   static constexpr std::array<std::size_t, 6> kWindows = {6, 4, 8, 3, 12, 24};
   static constexpr std::size_t kMostFound = 400;
   static constexpr std::int64_t kMostSteps = 8'000'000;  // in all sequences kept for improve()
 
   struct TriedOrder {
     Value value;
-    int number = 0;  // the first of equals first
+    int number = 0;  // orders equals by when they were found
     Sequences sequences;
     bool operator<(const TriedOrder& other) const {
       return std::tie(value, number) < std::tie(other.value, other.number);
@@ -111,7 +111,7 @@ class Search {
   std::int64_t spent_ = 0;
 };
 
-// ---- A chain: so many forwards, then one forward and one input gradient in turn.
+// ---- A chain: a warm-up of forwards, then one forward and one input gradient in turn.
 
 class ChainSearch {
  public:
@@ -133,7 +133,7 @@ class ChainSearch {
   }
 
  private:
-  // One rank's warm-up, or those of all ranks up to one, longer or shorter by one.
+  // Tries to change one rank's warm-up, or those of all ranks up to one, by one up or down.
   bool improve() {
     bool better = false;
     for (const bool all_before : {false, true}) {
@@ -172,9 +172,9 @@ class ChainSearch {
 
 // ---- A V placement.
 
-// A building block: how much later each rank runs a forward on its way down, and an input gradient
-// on its way back down, for the first ranks and for the others (on the way up it is 1); and the
-// waits at the three turns.
+// A building block: by how much later than its neighbour each rank runs a forward on the way down,
+// and an input gradient on the way back down, for the first ranks and for the others (on the way up
+// the delay is 1); and the waits at the three turns.
 struct Block {
   int first_delay;
   int other_delay;
@@ -184,7 +184,7 @@ struct Block {
 constexpr int kInterval = 6;  // tasks of a rank for one microbatch
 constexpr int kLongest = 5;   // delay or turn
 
-// When rank r runs F@0, F@1, I@1 and I@0 of the first microbatch.
+// The times at which rank r runs F@0, F@1, I@1 and I@0 of the first microbatch.
 std::array<int, 4> places_of(const Block& block, int ranks, int r) {
   const auto down = [&](int rank) {
     const int first = std::min(rank, block.first_ranks);
@@ -197,7 +197,7 @@ std::array<int, 4> places_of(const Block& block, int ranks, int r) {
   return {down(r), forward - r, gradient + down(r), last + far - r};
 }
 
-// Nothing: two tasks of a rank meet.
+// The block repeated for all microbatches on rank r; nothing if two of its tasks coincide.
 std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int r) {
   const std::array<int, 4> places = places_of(block, uniform.ranks, r);
   constexpr std::array<Step, 4> kSteps = {{{ActionKind::forward, 0},
@@ -210,7 +210,7 @@ std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int
       return std::nullopt;
     }
   }
-  std::vector<std::pair<int, std::size_t>> all;  // when, and which
+  std::vector<std::pair<int, std::size_t>> all;  // the time and index of each step
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (int m = 0; m < uniform.microbatches; ++m) all.emplace_back(places[i] + kInterval * m, i);
   }
@@ -220,7 +220,7 @@ std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int
   return sequence;
 }
 
-// Short ones first: they hold less.
+// All building blocks to try; short ones come first, since they hold less.
 std::vector<Block> blocks(int ranks) {
   std::vector<Block> all;
   for (int first = 1; first <= kLongest; ++first) {
@@ -249,7 +249,7 @@ void consider_block(Search& search, const Uniform& uniform, const Block& block) 
   search.consider(std::move(sequences));
 }
 
-// ZB-V's, of as many microbatches as fill the pipeline, less what is beyond.
+// The sequence of ZB-V for enough microbatches to fill the pipeline, less those beyond the number.
 Sequence zb_v_sequence(const Uniform& uniform, int r) {
   const int p = uniform.ranks;
   const int full = std::max(uniform.microbatches, 2 * p - 1);

@@ -1,6 +1,6 @@
-// The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`: fill() a
-// rank as far as it gets, since its order is fixed; pulled_forward() in the order of time, since
-// what a rank takes depends on what has arrived.
+// The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`: fill()
+// runs each rank as far as it gets, since its order is fixed; pulled_forward() runs steps in the
+// order of time, since a rank's choice depends on what has arrived.
 #include "optimise/search/zero_bubble_play.h"
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 namespace ripeline::optimise {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
-using spec::Placement;
+using pytorch::Action;
+using pytorch::ActionKind;
+using pytorch::Placement;
 
 constexpr std::int64_t kNotStarted = -1;
 
-// The tasks that have run, and when.
+// The tasks that have run, with their times.
 class Pipeline {
  public:
   struct Rank {
     std::int64_t now = 0;                      // when it is free
     std::int64_t begin = kNotStarted;          // when its first task starts
-    std::array<std::array<int, 2>, 2> next{};  // microbatch, by F and I, by chunk
-    std::vector<Action> weights;               // put off, in the order of their I
+    std::array<std::array<int, 2>, 2> next{};  // the next microbatch of F and I, by chunk
+    std::vector<Action> weights;               // the W so far, in the order of their I
     std::size_t weights_done = 0;
     int live = 0;  // forwards without their I
     int held = 0;  // forwards without their W
@@ -54,7 +54,7 @@ class Pipeline {
     return step.kind == ActionKind::forward ? uniform_.forward : uniform_.input;
   }
 
-  // When its inputs are there; kNotStarted: what sends one has not run.
+  // When the step's inputs are there; kNotStarted if the sender of one has not run.
   [[nodiscard]] std::int64_t ready_at(int r, const Step& step) const {
     const int stage = stage_of(r, step.chunk);
     const int m = rank(r).next[lane(step.kind)][index(step.chunk)];
@@ -145,7 +145,7 @@ class ForwardPull {
     for (int r = earliest(); r >= 0; r = earliest()) {
       take(r, next_[index(r)]);
       for (int near = std::max(0, r - 1); near <= std::min(uniform_.ranks - 1, r + 1); ++near) {
-        next_[index(near)] = choose(near);  // only neighbours send
+        next_[index(near)] = choose(near);  // others get nothing from r
       }
     }
     for (int r = 0; r < uniform_.ranks; ++r) {
@@ -193,7 +193,7 @@ class ForwardPull {
     return best;
   }
 
-  // The earliest of the later steps that ends before the first can start.
+  // The earliest choice among the later steps that end before the first step can start.
   [[nodiscard]] Choice other_than(int r, std::int64_t first) const {
     const std::span<const Step> rest = this->rest(r);
     const Pipeline::Rank& rank = pipeline_.rank(r);
@@ -212,7 +212,7 @@ class ForwardPull {
         if (in_time && sooner && !(forward && pipeline_.full(r))) {
           best = {start, i};
         } else if (in_time && sooner && rank.has_weight()) {
-          best = {rank.now, kWeight};  // makes room for it
+          best = {rank.now, kWeight};  // makes room for the forward
         }
       }
       live += forward ? 1 : -1;

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPause{50};
 constexpr std::size_t kMostErrors = 4096;
 
-// A descriptor that is closed with it.
+// Owns a descriptor, and closes it at its end.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -46,8 +46,8 @@ class Descriptor {
   int number_ = -1;
 };
 
-// This process's end and the child's of a way between them: a socket, to which can be written
-// without SIGPIPE. The child's is above its three standard descriptors, which it becomes one of.
+// The two ends, this process's and the child's, of a socket between them, to which one can write
+// without SIGPIPE. The child's end is above the standard descriptors before it becomes one.
 struct Way {
   Descriptor mine;
   Descriptor its;
@@ -76,7 +76,7 @@ class Child {
       stop_if_due();
       exchange();
     }
-    kill(-pid_, SIGKILL);  // the processes that it started; its id is its own until reap()
+    kill(-pid_, SIGKILL);  // ends what the child has started; its id is not reused until reap()
     reap();
     exchange();  // its last output
     return std::move(run_);
@@ -92,7 +92,7 @@ class Child {
     posix_spawn_file_actions_adddup2(&files, to_.its.number(), STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, from_.its.number(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors_.its.number(), STDERR_FILENO);
-    // Signals of a terminal are for the caller, which says when to stop.
+    // The child has its own process group: signals of a terminal go to the caller, which stops it.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(
@@ -124,7 +124,7 @@ class Child {
     int status = 0;
     pid_t ended = -1;
     while ((ended = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) continue;
-    // Nobody is told how it ended if the caller ignores SIGCHLD; then what it wrote says it.
+    // If the caller ignores SIGCHLD, nobody learns how the child ended; its output must tell.
     if (ended < 0) return;
     if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
     if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
@@ -147,14 +147,14 @@ class Child {
     }
   }
 
-  // Moves what can be moved, for one pause at most.
+  // Moves the bytes that can be moved; waits for one pause at most.
   void exchange() {
     std::array<pollfd, 3> ways = {pollfd{to_.mine.number(), POLLOUT, 0},
                                   pollfd{from_.mine.number(), POLLIN, 0},
                                   pollfd{errors_.mine.number(), POLLIN, 0}};
     if (input_.empty()) ways[0].fd = -1;
     const bool silent = !from_.mine.is_open() && !errors_.mine.is_open();
-    // When it has closed all, it is about to end.
+    // A child that has closed its outputs is about to end.
     const milliseconds pause = silent ? milliseconds(1) : kPause;
     if (poll(ways.data(), ways.size(), static_cast<int>(pause.count())) <= 0) return;
     if (ways[0].fd >= 0 && ways[0].revents != 0) send_some();
@@ -188,9 +188,9 @@ class Child {
     }
   }
 
-  std::string_view input_;  // the rest that is not sent yet
+  std::string_view input_;  // the input that is not sent yet
   const ChildLimits& limits_;
-  Clock::time_point end_;  // when its time is over, then the grace
+  Clock::time_point end_;  // the end of its time and, after SIGTERM, of the grace
   Clock::time_point next_question_ = {};
   Way to_;
   Way from_;

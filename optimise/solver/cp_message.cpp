@@ -7,7 +7,7 @@ namespace ripeline::optimise {
 namespace {
 
 using protozero::pbf_writer;
-using Value = CpModel::Value;
+using Number = CpModel::Value;
 
 // CP-SAT's numbers of the fields that are written.
 enum Field : protozero::pbf_tag_type {
@@ -52,7 +52,7 @@ enum Field : protozero::pbf_tag_type {
 void write_numbers(pbf_writer& message, Field field, const std::vector<int>& numbers) {
   message.add_packed_int32(field, numbers.begin(), numbers.end());
 }
-void write_values(pbf_writer& message, Field field, const std::vector<Value>& values) {
+void write_values(pbf_writer& message, Field field, const std::vector<Number>& values) {
   message.add_packed_int64(field, values.begin(), values.end());
 }
 
@@ -80,7 +80,7 @@ void write(pbf_writer& model, const CpModel::Linear& linear) {
   }
   pbf_writer message(constraint, constraint_linear);
   std::vector<int> variables;
-  std::vector<Value> coefficients;
+  std::vector<Number> coefficients;
   for (const auto& [variable, coefficient] : linear.terms) {
     variables.push_back(variable);
     coefficients.push_back(coefficient);
@@ -111,7 +111,7 @@ std::string bytes_of(const CpModel& model) {
     pbf_writer variable(message, model_variables);
     write_values(variable, variable_domain, {domain.least, domain.most});
   }
-  // Others refer to intervals by their places among the constraints.
+  // Intervals come first: other constraints refer to them by their places among the constraints.
   for (const CpModel::Interval& interval : model.intervals) write(message, interval);
   for (const CpModel::Linear& linear : model.linears) write(message, linear);
   for (const std::vector<int>& intervals : model.no_overlaps) {

@@ -1,4 +1,4 @@
-// A CpModel in the encoding of CP-SAT's own messages, and CP-SAT's answer out of its own.
+// Encodes a CpModel as CP-SAT's own message, and decodes CP-SAT's answer.
 //
 // The field numbers are those of OR-tools 9.15. Pure; thread-safe.
 #pragma once
@@ -13,19 +13,19 @@
 
 namespace ripeline::optimise {
 
-// A CpModelProto.
+// Returns an encoded CpModelProto.
 [[nodiscard]] std::string bytes_of(const CpModel& model);
 
 struct CpParameters {
   double seconds = 10;
   int workers = 1;
-  bool relaxes = true;  // else there is no linear relaxation
+  bool relaxes = true;  // whether CP-SAT uses linear relaxations
   std::uint64_t seed = 1;
 };
-// SatParameters.
+// Returns encoded SatParameters.
 [[nodiscard]] std::string bytes_of(const CpParameters& parameters);
 
-// A CpSolverResponse.
+// The content of a CpSolverResponse.
 struct CpResponse {
   // CP-SAT's own numbers.
   enum class Status { unknown, invalid, feasible, infeasible, optimal };
@@ -34,7 +34,7 @@ struct CpResponse {
   double bound = 0;                       // on the objective
   std::string text = {};                  // CP-SAT's own remark
 };
-// Nothing: these bytes are none.
+// Decodes a CpSolverResponse; nothing if the bytes are none.
 [[nodiscard]] std::optional<CpResponse> response_of(std::string_view bytes);
 
 }  // namespace ripeline::optimise

@@ -10,16 +10,16 @@
 namespace ripeline::optimise {
 namespace {
 
-using Value = CpModel::Value;
+using Number = CpModel::Value;
 
 class Check {
  public:
-  Check(const CpModel& model, const std::vector<Value>& values) : model_(model), values_(values) {}
+  Check(const CpModel& model, const std::vector<Number>& values) : model_(model), values_(values) {}
 
   std::optional<std::string> domains() const {
     for (int v = 0; v < size_of(values_); ++v) {
       const CpModel::Domain& domain = at(model_.variables, v);
-      const Value value = at(values_, v);
+      const Number value = at(values_, v);
       if (value < domain.least || value > domain.most) {
         return fmt::format("variable {} is {}, outside {} .. {}", v, value, domain.least,
                            domain.most);
@@ -31,7 +31,7 @@ class Check {
   std::optional<std::string> linears() const {
     for (const CpModel::Linear& linear : model_.linears) {
       if (linear.only_if != CpModel::kAlways && !holds(linear.only_if)) continue;
-      Value sum = 0;
+      Number sum = 0;
       for (const auto& [variable, coefficient] : linear.terms) {
         sum += coefficient * at(values_, variable);
       }
@@ -45,7 +45,7 @@ class Check {
 
   std::optional<std::string> overlaps() const {
     for (const std::vector<int>& intervals : model_.no_overlaps) {
-      std::vector<std::tuple<Value, Value, int>> sorted;
+      std::vector<std::tuple<Number, Number, int>> sorted;
       for (const int i : intervals) {
         const CpModel::Interval& interval = at(model_.intervals, i);
         sorted.emplace_back(value(interval.start), value(interval.end), interval.start.variable);
@@ -63,7 +63,7 @@ class Check {
 
   std::optional<std::string> room() const {
     for (const CpModel::Cumulative& cumulative : model_.cumulatives) {
-      std::vector<std::pair<Value, Value>> changes;  // by time, and ends before starts
+      std::vector<std::pair<Number, Number>> changes;  // by time, and ends before starts
       for (const auto& [i, demand] : cumulative.demands) {
         const CpModel::Interval& interval = at(model_.intervals, i);
         if (value(interval.start) >= value(interval.end)) continue;
@@ -71,7 +71,7 @@ class Check {
         changes.emplace_back(value(interval.end), -demand);
       }
       std::sort(changes.begin(), changes.end());
-      Value held = 0;
+      Number held = 0;
       for (const auto& [when, change] : changes) {
         held += change;
         if (held > cumulative.capacity) {
@@ -86,18 +86,18 @@ class Check {
   [[nodiscard]] bool holds(int literal) const {
     return literal >= 0 ? at(values_, literal) == 1 : at(values_, -literal - 1) == 0;
   }
-  [[nodiscard]] Value value(const CpModel::Affine& affine) const {
+  [[nodiscard]] Number value(const CpModel::Affine& affine) const {
     return affine.offset +
            (affine.variable < 0 ? 0 : affine.coefficient * at(values_, affine.variable));
   }
 
   const CpModel& model_;
-  const std::vector<Value>& values_;
+  const std::vector<Number>& values_;
 };
 
 }  // namespace
 
-std::optional<std::string> broken_by(const CpModel& model, const std::vector<Value>& values) {
+std::optional<std::string> broken_by(const CpModel& model, const std::vector<Number>& values) {
   if (values.size() != model.variables.size()) {
     return fmt::format("it has {} values for {} variables", values.size(), model.variables.size());
   }

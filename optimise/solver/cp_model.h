@@ -1,7 +1,7 @@
-// CpModel: a constraint program over integers, as CP-SAT takes it, in plain values.
+// CpModel: a constraint program over integers in plain values, of the form that CP-SAT takes.
 //
 // Variables are numbered from 0, and each has a domain. A literal is a variable with the domain 0
-// to 1, or its negation, -variable - 1. What is minimised is one variable.
+// to 1, or the negation of one, -variable - 1. The objective is one variable, which is minimised.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,11 @@ struct CpModel {
   struct Interval {
     Affine start = {};
     Affine size = {};
-    Affine end = {};  // start + size, which linear constraints see to
+    Affine end = {};  // start + size, which linear constraints must ensure
   };
   struct Cumulative {
     Value capacity = 0;
-    std::vector<std::pair<int, Value>> demands = {};  // by an interval
+    std::vector<std::pair<int, Value>> demands = {};  // pairs of interval and amount
   };
 
   int add(Domain domain) {
@@ -66,7 +66,7 @@ struct CpModel {
   std::vector<Value> hint;  // per variable, or empty
 };
 
-// The first violation by the values, one per variable, for people. Nothing: they are a solution.
+// A text on the first constraint that the values, one per variable, violate; nothing if none is.
 [[nodiscard]] std::optional<std::string> broken_by(const CpModel& model,
                                                    const std::vector<CpModel::Value>& values);
 

@@ -8,8 +8,8 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr Time kTried = 300;      // divisors
-constexpr int kMostTasks = 1000;  // with more, none is tried
+constexpr Time kTried = 300;      // how many divisors are tried
+constexpr int kMostTasks = 1000;  // with more tasks, no divisors are tried
 
 struct Sizes {
   Time path = 0;
@@ -47,7 +47,7 @@ Time divisor_of(const Model& model, Time least, Time most, Time fine) {
   const Time to = mean / least;
   Time best = from;
   double least_lost = std::numeric_limits<double>::infinity();
-  // A longer divisor is the faster one.
+  // Large divisors come first, since of two that lose as much the larger is faster.
   for (Time by = to; by >= from; by -= std::max<Time>(1, (to - from) / kTried)) {
     const Sizes rounded = sizes_of(model, by * common);
     const double share = lost(exact.path, rounded.path) + lost(exact.work, rounded.work);

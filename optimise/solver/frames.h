@@ -12,7 +12,7 @@ namespace ripeline::optimise {
 
 inline constexpr std::size_t kFrameHead = 8;
 
-// The exit codes of ripeline-solver where it does not answer; standard error says why.
+// The exit codes of ripeline-solver if it gives no answer; standard error says why.
 inline constexpr int kBadRequest = 2;
 inline constexpr int kNoLibrary = 3;
 
@@ -24,7 +24,7 @@ inline constexpr int kNoLibrary = 3;
   return bytes.append(message);
 }
 
-// Takes the first message off the bytes; nothing: it is not whole.
+// Takes the first message off the bytes; nothing if that is incomplete.
 [[nodiscard]] inline std::optional<std::string_view> next_message(std::string_view& bytes) {
   if (bytes.size() < kFrameHead) return std::nullopt;
   std::uint64_t length = 0;

@@ -108,7 +108,7 @@ void OrderGraph::add_needs(const Model& model, const Scale& scale) {
   }
 }
 
-// Next to a fixed place: it and the ends of each lane's part of the block beside it.
+// Adds arcs between fixed neighbours, and between fixed tasks and each lane's ends in a block.
 void OrderGraph::add_places(const Model& model) {
   for (const std::vector<int>& row : rows_) {
     for (std::size_t i = 1; i < row.size(); ++i) {
@@ -117,7 +117,7 @@ void OrderGraph::add_places(const Model& model) {
     }
   }
   if (rows_.empty()) return;
-  std::vector<int> seen(model.lanes.size(), -1);  // in which block
+  std::vector<int> seen(model.lanes.size(), -1);  // per lane: the block in which it was seen last
   for (int b = 0; b < size_of(blocks_); ++b) {
     const Block& block = at(blocks_, b);
     const std::vector<int>& row = at(rows_, block.machine);

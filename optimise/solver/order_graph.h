@@ -1,11 +1,11 @@
-// OrderGraph: what a solver must know of a model's tasks and of what may change in their order.
+// OrderGraph: a model's tasks for a solver, and what may change in their order.
 //
-// Times are the model's divided by a scale. Rounded down they belong to a problem that no order
-// takes longer in, so that its optimum bounds the model's; rounded to the nearest they are close to
-// the model's. Given an order, some tasks may be free and the others not: free tasks that stand
-// together in a machine's row, a block, may change places among themselves, and all else keeps its
-// place. Without an order each row is a block. Arcs are the model's needs, the turns of each lane,
-// and the neighbours in a row whose places are fixed. Immutable once made.
+// Times are the model's divided by a scale. If they are rounded down, no order takes longer in the
+// scaled problem, so its optimum bounds the model's; rounded to the nearest, times are close to the
+// model's. If an order is given, some tasks may be free and the others not: free tasks that stand
+// together in a machine's row, a block, may change places among themselves, and all others keep
+// their places. Without an order each row is a block. Arcs are the model's needs, the turns of each
+// lane, and neighbours in a row whose places are fixed. Immutable once made.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Scale {
   Time of_one = 1;  // > 0
   bool rounds_down = false;
 
-  // A task that takes time takes at least 1, unless it is rounded down.
+  // A task that takes time takes at least 1, unless times are rounded down.
   [[nodiscard]] Time of_task(Time takes) const;
   [[nodiscard]] Time of_lag(Time lag) const;
 };
@@ -35,12 +35,12 @@ class OrderGraph {
   };
   struct Block {
     int machine = 0;
-    int first_place = 0;          // in the row
-    std::vector<int> tasks = {};  // in the order of the row; without rows lane by lane
+    int first_place = 0;          // its place in the row
+    std::vector<int> tasks = {};  // in the order of the row; without rows, lane by lane
   };
 
-  // `rows` may be null; `is_free` may be empty, which means all. Nothing: the rows are no order of
-  // all tasks, or tasks wait for each other in them.
+  // `rows` may be null; an empty `is_free` means that all tasks are free. Nothing: the rows are no
+  // order of all tasks, or make tasks wait for each other.
   [[nodiscard]] static std::optional<OrderGraph> make(const Model& model, const Scale& scale,
                                                       const Rows* rows,
                                                       const std::vector<bool>& is_free);
@@ -50,7 +50,7 @@ class OrderGraph {
   // Longest paths before the task and after it, by the arcs.
   [[nodiscard]] Time head(int task) const { return heads_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Time tail(int task) const { return tails_[static_cast<std::size_t>(task)]; }
-  // When each starts in the order that was given, if each does as soon as it can; or empty.
+  // The tasks' starts in the given order, if each starts as soon as it can; empty without an order.
   [[nodiscard]] const std::vector<Time>& starts() const { return starts_; }
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // in topological order
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
@@ -59,7 +59,7 @@ class OrderGraph {
   [[nodiscard]] int place_of(int task) const { return places_[static_cast<std::size_t>(task)]; }
   // A topological position: the tasks that a task waits for have lower ones.
   [[nodiscard]] int rank_of(int task) const { return ranks_[static_cast<std::size_t>(task)]; }
-  // The task depends on a free one, or is one; and the other way round.
+  // Whether the task is free or depends on a free one; or is free or has a free one depend on it.
   [[nodiscard]] bool is_after_free(int task) const {
     return after_free_[static_cast<std::size_t>(task)];
   }
@@ -67,7 +67,7 @@ class OrderGraph {
     return before_free_[static_cast<std::size_t>(task)];
   }
   [[nodiscard]] bool has_whole_rows() const { return whole_; }   // all tasks are free
-  [[nodiscard]] const Rows& task_rows() const { return rows_; }  // the tasks'; without rows empty
+  [[nodiscard]] const Rows& task_rows() const { return rows_; }  // rows of tasks; may be empty
 
  private:
   bool read_rows(const Model& model, const Rows& rows);

@@ -72,7 +72,7 @@ class Writer {
     }
   }
 
-  // A time by which some best order has ended.
+  // A time by which at least one best order has ended.
   [[nodiscard]] Time horizon() const {
     Time sum = 0;
     Time lag = 0;
@@ -83,21 +83,21 @@ class Writer {
       lag = std::max(lag, arc.lag);
     }
     for (int task = 0; task < graph_.tasks(); ++task) sum += graph_.takes(task) + at(longest, task);
-    // The least start may be that of an order that ends late.
+    // An order with the least start of the entry may end late.
     if (entry_ >= 0) return std::max(sum, least_);
     if (objective_ == Objective::wall) {
-      // With half as much again as is needed, equal costs are solved tens of times faster.
+      // If this is half as long again as is needed, equal costs are solved tens of times faster.
       return std::max(draft_.is_hinted ? wall_ + wall_ / 2 : sum, least_);
     }
     const Time span = std::max(draft_.is_hinted ? span_ : sum, least_);
     if (has_leader()) return std::max(wall_, 2 * span);
-    // Where no rank is between its begin and its end for longer than a lag, all that comes after
-    // may come earlier. What joins takes no time.
+    // If for longer than a lag no rank is between its begin and its end, all later tasks may be
+    // moved earlier. Tasks that only join needs take no time.
     return std::max(wall_, static_cast<Time>(model_.machines.size()) * (span + lag));
   }
 
-  // The rank of the least head is one that all tasks of others need, and that needs one of each
-  // other rank. Then no rank begins before it, nor after its end.
+  // Whether the rank with the least head, the leader, is needed by all tasks of others, and needs a
+  // task of each other rank. Then no rank begins before the leader's begin or after its end.
   [[nodiscard]] bool has_leader() const {
     const auto leader = static_cast<int>(
         std::min_element(model_.begin_of.begin(), model_.begin_of.end()) - model_.begin_of.begin());
@@ -127,7 +127,7 @@ class Writer {
     return true;
   }
 
-  // By span, what comes after the free tasks is left in, since it ends the spans of several ranks.
+  // By span, tasks after the free ones are kept, since they end the spans of several ranks.
   void add_starts() {
     const std::vector<bool> after_entry = tasks_after_entry();
     for (int task = 0; task < graph_.tasks(); ++task) {
@@ -142,8 +142,8 @@ class Writer {
     }
   }
 
-  // The tasks that need the entry, which are left out. None are where several lanes acquire of a
-  // pool: there the entry's start depends on how its own microbatch goes on.
+  // The tasks that need the entry and are left out. None are left out if several lanes acquire from
+  // one pool: then the entry's start depends on the later tasks of its own microbatch.
   [[nodiscard]] std::vector<bool> tasks_after_entry() const {
     std::vector<bool> after(model_.takes.size(), false);
     const bool shares =
@@ -165,7 +165,7 @@ class Writer {
       const int lane = at(model_.lane_of, block.tasks.front());
       const bool one_lane = std::all_of(block.tasks.begin(), block.tasks.end(),
                                         [&](int task) { return at(model_.lane_of, task) == lane; });
-      if (one_lane) continue;  // whose tasks have their turns
+      if (one_lane) continue;  // a lane's tasks run in turn anyway
       std::vector<int> intervals;
       for (const int task : block.tasks) {
         if (variable(task) < 0) continue;
@@ -179,7 +179,7 @@ class Writer {
 
   void add_wall() {
     Time least = least_;
-    std::vector<Time> after(model_.takes.size(), -1);  // to the end, by tasks that are left out
+    std::vector<Time> after(model_.takes.size(), -1);  // path to the end over tasks left out
     for (int task = 0; task < graph_.tasks(); ++task) {
       least = std::max(least, graph_.head(task) + graph_.takes(task) + graph_.tail(task));
     }

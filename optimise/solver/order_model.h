@@ -1,9 +1,9 @@
-// The order problem of a model as a CpModel, and an order out of its solution.
+// Writes the order problem of a model as a CpModel, and reads an order from its solution.
 //
 // Each task has a start; tasks of a machine's block do not overlap; needs, turns and room are kept.
 // Tasks whose times follow from fixed places alone are left out: those before all free tasks start
-// when they can, and of those after all free tasks what counts is the longest path to the end.
-// Where the start of one task is asked for, those that need it are left out, unless lanes share a
+// as soon as they can, and for those after all free tasks only the longest path to the end counts.
+// If the start of one task is asked for, tasks that need it are left out, unless lanes share a
 // pool.
 #pragma once
 
@@ -18,13 +18,13 @@ namespace ripeline::optimise {
 
 struct OrderModel {
   CpModel program = {};
-  std::vector<int> variable_of = {};  // per task its start, or -1
+  std::vector<int> variable_of = {};  // per task: the variable of its start, or -1
 };
 
-// The value that is minimised. No solution is below `least`, in the graph's times.
+// The value to be minimised. No solution is below `least`, in the graph's times.
 struct OrderGoal {
   Objective objective = Objective::wall;
-  int entry = -1;  // a task whose start it is instead, where all are free
+  int entry = -1;  // a task whose start is minimised instead; then all tasks are free
   Time least = 0;
 };
 

@@ -7,16 +7,16 @@
 namespace ripeline::optimise {
 namespace {
 
-using Value = CpModel::Value;
+using Number = CpModel::Value;
 
-Value divided_up(Value a, Value b) { return a / b + (a % b > 0 ? 1 : 0); }
+Number divided_up(Number a, Number b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 class Room {
  public:
   Room(const Model& model, const OrderGraph& graph, const Model::Pool& pool, CpDraft& draft)
       : model_(model), graph_(graph), pool_(pool), draft_(draft) {}
 
-  // Adds the constraints of a machine's blocks on the pool, where they can be stated.
+  // Adds the pool's constraints on a machine's blocks, if they can be stated.
   void add(int machine) {
     for (const int lane : at(model_.machines, machine).lanes) {
       const Model::Use& use = at(pool_.uses, lane);
@@ -30,7 +30,7 @@ class Room {
   }
 
  private:
-  // A lane's tasks before the block, and those within it.
+  // How many of a lane's tasks come before the block, and how many are in it.
   struct Part {
     int lane = 0;
     int before = 0;  // tasks
@@ -41,14 +41,14 @@ class Room {
   struct Stay {
     int from = 0;
     int to = -1;
-    Value amount = 0;
+    Number amount = 0;
   };
 
   [[nodiscard]] const OrderGraph::Block& block() const { return at(graph_.blocks(), block_); }
   [[nodiscard]] int task(int lane, int number) const {
     return at(model_.lanes, lane).first + number;
   }
-  [[nodiscard]] Value net(int lane) const {
+  [[nodiscard]] Number net(int lane) const {
     return at(pool_.uses, lane).acquires - at(pool_.uses, lane).releases;
   }
   [[nodiscard]] int variable(int task) const { return at(draft_.variable_of, task); }
@@ -67,7 +67,7 @@ class Room {
     return part;
   }
 
-  // `f` starts after the task has ended, which frees the room, or else after the other one.
+  // Task `f` starts after the end of `task`, or else of `other`, either of which frees the room.
   void add_clause(int f, int task, int other) {
     const auto is_left_out = [&](int t) { return t >= 0 && variable(t) < 0; };
     if (is_left_out(f) || is_left_out(task) || is_left_out(other)) return;
@@ -82,18 +82,18 @@ class Room {
       task = other;
     }
     if (task < 0) {
-      // There is never room.
+      // There is never room: the constraint cannot hold.
       draft_.model.linears.push_back({{{variable(f), 1}}, draft_.horizon + 1});
       return;
     }
     draft_.model.add_after(variable(f), variable(task), graph_.takes(task), literal);
   }
 
-  // False: too many lanes take part in it.
+  // Adds clauses for the block; returns false if too many lanes use the pool.
   bool add_clauses() {
     std::vector<Part> asking;
     std::vector<Part> giving;
-    Value held = 0;
+    Number held = 0;
     for (const int lane : lanes_) {
       const Part part = part_of(lane);
       held += net(lane) * part.before;
@@ -107,32 +107,32 @@ class Room {
     if (asking.empty()) return true;
     if (asking.size() > 1 || giving.size() > 2) return false;
     const Part& f = asking.front();
-    const Value asks = at(pool_.uses, f.lane).asks;
+    const Number asks = at(pool_.uses, f.lane).asks;
     for (int j = 0; j < f.within; ++j) {
-      const Value lacks = held + asks + net(f.lane) * j - pool_.capacity;
+      const Number lacks = held + asks + net(f.lane) * j - pool_.capacity;
       if (lacks > 0) add_clauses(task(f.lane, f.before + j), f.before + j, giving, lacks);
     }
     return true;
   }
 
-  void add_clauses(int f, int number, const std::vector<Part>& giving, Value lacks) {
-    // The n-th in the block, if it can be before f.
-    const auto nth = [&](const Part& part, Value n) {
+  void add_clauses(int f, int number, const std::vector<Part>& giving, Number lacks) {
+    // The part's n-th task in the block, or -1 if that cannot come before f.
+    const auto nth = [&](const Part& part, Number n) {
       if (n > part.within) return -1;
       const int found = part.before + static_cast<int>(n) - 1;
       return found >= number && follows(f, number, part.lane) ? -1 : task(part.lane, found);
     };
     if (giving.empty()) return add_clause(f, -1, -1);
-    const Value gives = -net(giving.front().lane);
+    const Number gives = -net(giving.front().lane);
     if (giving.size() == 1) {
       return add_clause(f, nth(giving.front(), divided_up(lacks, gives)), -1);
     }
-    // If so many of the one have ended and no more, as many of the other must have as give the
-    // rest. Where one more of the one saves none of the other, that clause says it all.
-    const Value other_gives = -net(giving.back().lane);
-    for (Value k = 0; lacks > gives * k; ++k) {
-      const Value others = divided_up(lacks - gives * k, other_gives);
-      const Value rest = lacks - gives * (k + 1);
+    // If only k tasks of the first lane have ended, enough of the other must have ended to free the
+    // rest. If k + 1 of the first require as many of the other, the clause for k + 1 suffices.
+    const Number other_gives = -net(giving.back().lane);
+    for (Number k = 0; lacks > gives * k; ++k) {
+      const Number others = divided_up(lacks - gives * k, other_gives);
+      const Number rest = lacks - gives * (k + 1);
       const bool is_last = k == giving.front().within;
       if (!is_last && rest > 0 && divided_up(rest, other_gives) == others) continue;
       add_clause(f, nth(giving.front(), k + 1), nth(giving.back(), others));
@@ -140,7 +140,7 @@ class Room {
     }
   }
 
-  // The lane's task of f's number needs f.
+  // Whether the lane's task of f's number needs f.
   bool follows(int f, int number, int lane) {
     if (number >= at(model_.lanes, lane).tasks) return false;
     const int first = model_.even ? 0 : number;
@@ -154,13 +154,13 @@ class Room {
     return known;
   }
 
-  // False: what is released is not what tasks of the same numbers have acquired.
+  // Matches acquiring lanes with releasing lanes. False: some release has no matching acquisition.
   bool find_stays() {
     if (std::exchange(found_, true)) return found_all_;
-    std::vector<Value> acquired(model_.lanes.size(), 0);
-    std::vector<Value> released(model_.lanes.size(), 0);
+    std::vector<Number> acquired(model_.lanes.size(), 0);
+    std::vector<Number> released(model_.lanes.size(), 0);
     const auto match = [&](int from, int to) {
-      const Value amount = std::min(at(acquired, from), at(released, to));
+      const Number amount = std::min(at(acquired, from), at(released, to));
       if (amount <= 0) return;
       at(acquired, from) -= amount;
       at(released, to) -= amount;
@@ -171,7 +171,7 @@ class Room {
       at(released, lane) = at(pool_.uses, lane).releases;
       match(lane, lane);
     }
-    // Any pairs say the same; near ones say it best.
+    // Any matching of lanes is right; near lanes give the tightest constraints.
     std::vector<std::tuple<int, int, int>> pairs;
     for (const int from : lanes_) {
       for (const int to : lanes_) {
@@ -197,7 +197,7 @@ class Room {
     return needs_between(model_, task(from, 0), task(to, 0));
   }
 
-  // -1: before the block, 1: after it.
+  // Where the task is: -1 before the block, 0 in it, 1 after it.
   [[nodiscard]] int side_of(int task) const {
     if (graph_.block_of(task) == block_) return 0;
     return graph_.place_of(task) < block().first_place ? -1 : 1;
@@ -220,8 +220,8 @@ class Room {
       }
     }
     for (const int lane : lanes_) {
-      // Room to be left at the start may stay taken to the end: nothing else happens on the
-      // machine.
+      // Room that a task must leave at its start may count as taken until its end, since nothing
+      // else happens on the machine meanwhile.
       const Model::Use& use = at(pool_.uses, lane);
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
@@ -229,11 +229,11 @@ class Room {
         if (side_of(t) == 0) held.demands.emplace_back(interval(t, t), use.asks - use.acquires);
       }
     }
-    held.capacity = std::max<Value>(held.capacity, 0);
+    held.capacity = std::max<Number>(held.capacity, 0);
     draft_.model.cumulatives.push_back(std::move(held));
   }
 
-  // From the start of a task to the end of one, as far as they are in the block.
+  // The interval from the start of `from` to the end of `to`, clipped to the block.
   int interval(int from, int to) {
     CpModel::Interval made;
     const bool starts = side_of(from) == 0;
@@ -242,7 +242,7 @@ class Room {
     made.end = ends ? CpModel::Affine{variable(to), 1, graph_.takes(to)}
                     : CpModel::Affine{.offset = draft_.horizon};
     if (starts && ends && from != to) {
-      const Value stays =
+      const Number stays =
           draft_.is_hinted ? at(graph_.starts(), to) + graph_.takes(to) - at(graph_.starts(), from)
                            : 0;
       made.size.variable = draft_.add({0, draft_.horizon}, stays);
@@ -269,7 +269,7 @@ class Room {
   bool found_ = false;
   bool found_all_ = true;
   std::vector<Stay> stays_;
-  std::vector<std::pair<int, bool>> followed_;  // per lane, from which task
+  std::vector<std::pair<int, bool>> followed_;  // per lane: the task last asked for, the answer
 };
 
 }  // namespace
@@ -289,7 +289,7 @@ std::optional<int> needs_between(const Model& model, int from, int to) {
     const auto [task, needs] = at(met, i);
     if (task == from) return needs;
     const auto meet = [&](int other, int more) {
-      // On a way from `from` no head is shorter than its own.
+      // On a path from `from`, no task has a shorter head than `from`.
       if (seen[static_cast<std::size_t>(other)] || at(model.heads, other) < at(model.heads, from)) {
         return;
       }

@@ -1,11 +1,11 @@
-// The demands of a model's capacities on the order of its tasks, as constraints of a CpModel.
+// The constraints of a model's capacities on the order of its tasks, in a CpModel.
 //
-// Of a pool that one lane acquires, what must have ended before a task starts is known from the
-// tasks' numbers: the n-th task of the lane that releases, or where two lanes release, clauses
-// over both. These are exact, and much faster than what is left for other pools: what a task
-// acquires stays until the task of the same number of a lane that releases has ended, and all
-// that stays at a time is held at once. Blocks of free tasks are looked at one by one, since what
-// is before and after them is fixed.
+// For a pool that one lane acquires, the tasks' numbers tell which task must end before another
+// starts: the n-th of the lane that releases or, if two lanes release, clauses over both. These
+// constraints are exact, and much faster than those for other pools. There an amount that a task
+// acquires stays until the task of the same number of a releasing lane has ended, and all amounts
+// that stay at a time must fit at once. Blocks of free tasks are handled one by one, since the
+// tasks before and after a block are fixed.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@
 
 namespace ripeline::optimise {
 
-// A CpModel that is being written, with a hint for each variable if the order graph has starts.
+// A CpModel under construction, with a hint for each variable if the order graph has starts.
 struct CpDraft {
   CpModel model = {};
-  std::vector<int> variable_of = {};  // per task its start, or -1
-  Time horizon = 0;                   // by which all has ended
+  std::vector<int> variable_of = {};  // per task: the variable of its start, or -1
+  Time horizon = 0;                   // the time by which all tasks have ended
   bool is_hinted = false;
 
   int add(CpModel::Domain domain, Time hint) {
@@ -30,10 +30,10 @@ struct CpDraft {
   }
 };
 
-// A pool whose demand cannot be stated in these ways is left out: that only allows more.
+// Leaves out pools whose constraints cannot be stated in these ways, which only allows more orders.
 void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
 
-// The fewest needs on a way from a task to another; nothing: there is none.
+// The fewest needs on a path from a task to another; nothing if there is no path.
 [[nodiscard]] std::optional<int> needs_between(const Model& model, int from, int to);
 
 }  // namespace ripeline::optimise

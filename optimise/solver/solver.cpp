@@ -24,11 +24,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Status = SolveAnswer::Status;
 
-// The time that a child has beyond its seconds, for starting and for ending.
+// The time that a child gets beyond the requested seconds, for starting and for ending.
 constexpr std::chrono::milliseconds kMoreTime{2000};
 constexpr std::chrono::milliseconds kGrace{3000};
 
-// Where the child is: the file that the environment names, or beside this program.
+// The child's file: the one that the environment names, or the one beside this program.
 std::string solver_program() {
   if (const char* const named = std::getenv("RIPELINE_SOLVER")) return named;
   std::error_code error;
@@ -50,7 +50,7 @@ SolveAnswer unavailable(std::string why) {
   return {.status = Status::unavailable, .why = std::move(why)};
 }
 
-// The answer where something went wrong with the child; nothing: nothing did.
+// The answer if something went wrong with the child; nothing if all went well.
 std::optional<SolveAnswer> failure_of(const ChildRun& run, const std::string& program,
                                       double seconds, bool was_asked_to_stop) {
   if (!run.not_started.empty()) {
@@ -166,7 +166,7 @@ class Solve {
     }
     Time bound = request_.bound;
     if (std::isfinite(value) && value > 0) {
-      // It is of whole numbers. By span, starts between them may save less than one.
+      // The objective is a whole number. By span, starts between units may save less than one.
       const Time scaled = static_cast<Time>(std::ceil(value - 1e-6));
       const bool may_save =
           request_.objective == Objective::span && request_.entry < 0 && scale_.of_one > 1;

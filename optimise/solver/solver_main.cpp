@@ -3,7 +3,7 @@
 //
 // It reads SatParameters and a CpModelProto from standard input and writes a CpSolverResponse to
 // standard output, as optimise/solver/frames.h says. On SIGTERM the search stops, and its best is
-// the answer. It ends when its parent does. OR-tools is opened at run time; nothing is linked.
+// the answer. The process ends when its parent does. OR-tools is opened at run time, not linked.
 #include <dlfcn.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ void find(void* library, const char* name, Function& function) {
   if (function == nullptr) stop(kNoLibrary, std::string(kLibrary) + " has no " + name);
 }
 
-// Its symbols stay its own: it has a protobuf in it.
+// Opens OR-tools with its symbols kept local, since the library contains a protobuf.
 Solver open_solver() {
   const char* const named = std::getenv("RIPELINE_ORTOOLS");
   const std::string folder = named != nullptr ? named : RIPELINE_ORTOOLS;
@@ -120,5 +120,5 @@ int main(int count, char** arguments) {
   solver.solve(env, model->data(), static_cast<int>(model->size()), parameters->data(),
                static_cast<int>(parameters->size()), &response, &size);
   write_all(framed({static_cast<const char*>(response), static_cast<std::size_t>(size)}));
-  std::_Exit(0);  // without the destructors of a library that has done its work
+  std::_Exit(0);  // skips the destructors of the library, which has done its work
 }

@@ -83,9 +83,9 @@ TEST(Generated, headers_are_valid_tables_formulas_orders_and_priorities) {
   std::int64_t values = 0;
   for (const GeneratedProgram& generated : all()) {
     const spec::Program program = spec::compile({"random.ripe", generated.text}).value();
-    const simulate::Validator validator(program);
-    const simulate::Validation validation =
-        validator.judge(core::answers(generated.probe, validator.questions()));
+    const validate::Validator validator(program);
+    const validate::Validation validation =
+        validator.judge(validate::answers(generated.probe, validator.questions()));
     ASSERT_EQ(validation.differences, std::vector<std::string>{})
         << generated.text << "\nprogram seed " << generated.seed;
     formulas += validation.formulas;

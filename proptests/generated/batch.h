@@ -13,7 +13,7 @@ struct GeneratedProgram {
   std::uint64_t seed;  // for random_program_text()
   const char* text;    // the program
   std::unique_ptr<core::Arbiter> (*make_arbiter)(int rank);
-  core::Probe probe;
+  validate::Probe probe;
 };
 
 // Each batch is a file of its own, so that they compile side by side.

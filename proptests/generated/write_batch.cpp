@@ -103,7 +103,7 @@ int run(const std::string& folder, std::uint64_t seed, int count) {
     batch.includes += fmt::format("#include \"{}.h\"\n", name);
     batch.entries += fmt::format(
         "      {{{0}U, R\"ripe({1})ripe\", {2}::make_arbiter, "
-        "core::probe_of<{2}::Rules>({2}::make_arbiter)}},\n",
+        "validate::probe_of<{2}::Rules>({2}::make_arbiter)}},\n",
         chosen->seed, chosen->source.text, name);
   }
   for (int k = 0; k < kBatches; ++k) {

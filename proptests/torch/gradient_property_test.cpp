@@ -12,7 +12,7 @@
 // and replicas have the same of all, to the bit.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <torch/torch.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

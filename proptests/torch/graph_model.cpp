@@ -1,6 +1,8 @@
 #include "proptests/torch/graph_model.h"
 
-#include <torch/torch.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 #include "proptests/torch/threaded_run.h"
 
-#include <torch/torch.h>
+#include <torch/utils.h>
 
 #include <chrono>
 #include <memory>
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "core/draw.h"
-#include "runtime/delay.h"
-#include "runtime/neighbours.h"
+#include "runtime/network/local.h"
+#include "runtime/process/delay.h"
+#include "runtime/process/neighbours.h"
 #include "runtime/torch/train.h"
-#include "runtime/transport/local.h"
 #include "simulate/interpreter.h"
 #include "tests/runtime/ranks.h"
 
@@ -30,7 +30,7 @@ using Transports = std::vector<std::unique_ptr<runtime::Transport>>;
 Status connect(Link link, const core::ProgramFacts& facts, Transports& transports) {
   const core::Layout layout = core::layout_of(facts);
   if (link == Link::local) {
-    transports = runtime::make_local_group(layout.processes());
+    transports = runtime::network::make_local_group(layout.processes());
     return {};
   }
   transports.resize(static_cast<std::size_t>(layout.processes()));
@@ -38,12 +38,14 @@ Status connect(Link link, const core::ProgramFacts& facts, Transports& transport
   const testing_support::TemporaryFolder folder;
   testing_support::in_threads(layout.processes(), [&](int self) {
     const auto at = static_cast<std::size_t>(self);
-    runtime::SocketOptions options = testing_support::socket_options(self, layout.processes());
-    options.neighbours = runtime::neighbours_of(self, layout, facts);
+    runtime::network::SocketOptions options =
+        testing_support::socket_options(self, layout.processes());
+    options.neighbours = runtime::process::neighbours_of(self, layout, facts);
     options.connect_limit = 60s;
-    statuses[at] = link == Link::tcp_sockets
-                       ? testing_support::connect_by_tcp(options, folder.path(), transports[at])
-                       : runtime::connect_in_folder(options, folder.path(), transports[at]);
+    statuses[at] =
+        link == Link::tcp_sockets
+            ? testing_support::connect_by_tcp(options, folder.path(), transports[at])
+            : runtime::network::connect_in_folder(options, folder.path(), transports[at]);
   });
   for (const Status& status : statuses) {
     if (!status.ok()) return status;
@@ -76,10 +78,10 @@ Status train_one(const spec::Program& program, const GraphModel& model, const Ru
 
   const std::uint64_t timing =
       core::draw_bits(plan.timing, {static_cast<std::uint64_t>(run.self())});
-  runtime::DelayPlan delays;
-  if (Status s = runtime::DelayPlan::parse(kDelays, timing, delays); !s.ok()) return s;
+  runtime::process::DelayPlan delays;
+  if (Status s = runtime::process::DelayPlan::parse(kDelays, timing, delays); !s.ok()) return s;
   runtime::TrainerOptions options{.passes = plan.passes};
-  options.rank.due = runtime::due_of(delays, facts);
+  options.rank.due = runtime::process::due_of(delays, facts);
   options.before_task = late_tasks(timing);
   options.groups = groups.get();
   simulate::InterpretedArbiter arbiter(program, facts, rank);

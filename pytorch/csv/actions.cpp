@@ -10,14 +10,14 @@
 
 #include "pytorch/csv/cells.h"
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
 struct ActionName {
   std::string_view text;
   ActionKind kind;
 };
-// A name that begins like another comes after the longer one.
+// If one name begins like another, the longer one comes first.
 constexpr std::array<ActionName, 11> kWritten = {{
     {"UNSHARD", ActionKind::unshard},
     {"RESHARD", ActionKind::reshard},
@@ -62,11 +62,11 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-// Why a text is no action is for people; nothing else depends on it.
+// The result of reading an action; `why` it failed is for people, and nothing else depends on it.
 struct ActionReading {
   std::optional<Action> action;
   std::string why;
-  bool older = false;  // written BW
+  bool older = false;  // it was written BW
 };
 
 ActionReading failed(std::string why) {
@@ -192,7 +192,7 @@ class Reader {
     result_.table.rows.back().push_back(std::move(cell));
   }
 
-  // Reads the actions of an overlap. Whether these two may overlap is not asked here.
+  // Reads the actions of an overlap; whether these two may overlap is not checked here.
   void read_overlap(std::string_view text, ActionCell& cell) {
     const std::size_t close = text.find(')');
     if (close == text.npos || text.substr(close + 1) != kOverlap) {
@@ -230,7 +230,7 @@ class Reader {
     return true;
   }
 
-  // Each W has a B, and there is no I: files from before the name I.
+  // Files from before the name I are recognised by a B for each W, and no I.
   void look_for_older_naming() {
     std::vector<std::pair<int, int>> backwards;
     std::vector<std::pair<int, int>> weights;
@@ -306,7 +306,7 @@ class Reader {
 
   CsvCells cells_;
   std::size_t cells_read_ = 0;
-  bool open_ = false;  // the quote of the cell that is read is never closed
+  bool open_ = false;  // the current cell has a quote that is never closed
   bool older_ = false;
   std::vector<Place> written_bw_;  // sorted
   ReadActions result_;
@@ -354,11 +354,11 @@ std::string write_actions(const ActionTable& table) {
       if (i > 0) text += ',';
       text += to_string(row[i]);
     }
-    // An empty line would be a row without cells.
+    // An empty line would be read as a row without cells.
     if (row.size() == 1 && row.front().actions.empty()) text += "\"\"";
     text += '\n';
   }
   return text;
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

@@ -1,4 +1,4 @@
-// PyTorch's pipeline schedule as a CSV file, as data.
+// PyTorch's pipeline schedule: a CSV file read as data.
 //
 // One row per rank, one column per step, no header, rows of any length:
 //   0F0,0F1,,0B0,(0F2;0B1)OVERLAP_F_B
@@ -7,9 +7,9 @@
 // cell is idle. Blanks around a cell do not count. Cells may be in quotes, as Python's csv module
 // reads them (cells.h).
 //
-// read_actions() takes any bytes and never fails as a whole: a cell that is no action, matched from
-// its first to its last character, becomes a mistake and a cell without actions. What the actions
-// mean together is not its business: pytorch/check.h judges that. Values; thread-safe.
+// read_actions() takes any bytes and never fails as a whole: a cell that is no action, from its
+// first to its last character, becomes a mistake and a cell without actions. What the actions mean
+// together is judged in pytorch/check.h. Values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 #include "pytorch/csv/short_list.h"
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 
 enum class ActionKind : std::uint8_t {
   forward,           // F
@@ -37,7 +37,7 @@ enum class ActionKind : std::uint8_t {
 [[nodiscard]] std::string name_of(ActionKind kind);  // as it is written in a cell
 [[nodiscard]] bool is_compute(ActionKind kind);      // F, I, W, B
 [[nodiscard]] bool is_message(ActionKind kind);      // the four SEND and RECV
-[[nodiscard]] bool has_microbatch(ActionKind kind);  // those two
+[[nodiscard]] bool has_microbatch(ActionKind kind);  // compute and message kinds
 
 struct Action {
   ActionKind kind = ActionKind::forward;
@@ -48,11 +48,11 @@ struct Action {
 [[nodiscard]] std::string to_string(const Action& action);  // 2F0, 1UNSHARD
 
 struct ActionCell {
-  ShortList<Action> actions;  // none: idle, or a mistake; several only of OVERLAP_F_B
+  ShortList<Action> actions;  // none: idle, or a mistake; several: an OVERLAP_F_B
   bool overlap = false;       // (0F1;0B0)OVERLAP_F_B
-  int row = 0;                // where it was read, from 1; 0: it was made
+  int row = 0;                // from 1: where it was read; 0: it was not read
   int column = 0;
-  // Where it was read does not count.
+  // The place where a cell was read does not count.
   bool operator==(const ActionCell& other) const {
     return actions == other.actions && overlap == other.overlap;
   }
@@ -64,10 +64,10 @@ struct ActionTable {
   bool operator==(const ActionTable&) const = default;
 };
 
-// A cell that is not what a cell may be; the table has what it was taken for, if anything.
+// A cell of a form that is not allowed; the table has its likely meaning, if there is one.
 struct CellMistake {
-  // cell: no action; naming: B for I and BW for B, as older files write; file: a byte order mark,
-  // or another separator than a comma. Of the last two the table has what is meant.
+  // cell: no action; naming: B for I and BW for B, as in older files; file: a byte order mark, or a
+  // separator other than a comma. For `naming` and `file` the table has what is meant.
   std::string rule;
   int row = 0;       // from 1
   int column = 0;    // from 1; 0: the whole file
@@ -78,19 +78,19 @@ struct CellMistake {
 struct ReadActions {
   ActionTable table;
   std::vector<CellMistake> mistakes;  // in order of rows and columns, the first kMostMistakes
-  std::size_t mistake_count = 0;      // all of them
+  std::size_t mistake_count = 0;      // including those not kept
 };
 
 inline constexpr int kMostIndex = 999'999;             // the largest stage or microbatch
 inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
-inline constexpr std::size_t kMostCells = 20'000'000;  // beyond them nothing is read; a mistake
-inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module takes no more
+inline constexpr std::size_t kMostCells = 20'000'000;  // the rest is not read, which is a mistake
+inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module accepts no more
 
 [[nodiscard]] ReadActions read_actions(std::string_view bytes);
-// Whether any cell is one with actions.
+// True if any cell has actions.
 [[nodiscard]] bool has_action(std::string_view bytes);
 
-// A number of its own for each action.
+// A number that no other action has.
 [[nodiscard]] constexpr std::uint64_t key_of(const Action& action) {
   constexpr std::uint64_t kIndices = kMostIndex + 2;  // -1 .. kMostIndex
   return (static_cast<std::uint64_t>(action.kind) * kIndices +
@@ -99,7 +99,7 @@ inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv mod
          static_cast<std::uint64_t>(action.microbatch + 1);
 }
 
-// As read_actions() reads it without mistakes; lines end in \n.
+// The text that read_actions() reads as this table without mistakes; lines end in \n.
 [[nodiscard]] std::string write_actions(const ActionTable& table);
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

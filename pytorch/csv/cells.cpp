@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 19> kOtherBlanks = {
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-// The bytes of the blank that the text begins with, or ends with; 0: there is none.
+// The size in bytes of the blank with which the text begins, or ends; 0 if there is none.
 std::size_t blank_in_front(std::string_view text) {
   if (text.empty()) return 0;
   if (is_ascii(text.front())) return kAsciiBlanks.find(text.front()) != text.npos ? 1 : 0;
@@ -33,15 +33,15 @@ std::size_t blank_at_end(std::string_view text) {
   return found == kOtherBlanks.end() ? 0 : found->size();
 }
 
-// Where there is no comma at all: a semicolon outside of quotes and parentheses, or a tab between
-// two cells.
+// The separator of a file without commas: a semicolon outside of quotes and parentheses, or a tab
+// between two cells.
 char separator_of(std::string_view bytes) {
   if (bytes.find(',') != bytes.npos) return ',';
   bool quoted = false;
   bool inside = false;  // parentheses are open
-  bool filled = false;  // the line has something
-  bool tab = false;     // and then a tab
-  bool tabs = false;    // between two cells of some line
+  bool filled = false;  // the line has some character
+  bool tab = false;     // and a tab after it
+  bool tabs = false;    // a tab between two cells of some line
   for (const char c : bytes) {
     quoted = quoted != (c == '"');
     if (quoted) continue;
@@ -101,7 +101,7 @@ std::optional<CsvCell> CsvCells::next() {
   return cell;
 }
 
-// A semicolon in parentheses, as in (0F1;0B0)OVERLAP_F_B, is no separator.
+// A semicolon in parentheses separates no cells, as in (0F1;0B0)OVERLAP_F_B.
 std::size_t CsvCells::end_of_plain() const {
   std::size_t end = at_;
   bool inside = false;
@@ -112,7 +112,7 @@ std::size_t CsvCells::end_of_plain() const {
   return end;
 }
 
-// False: the quote is never closed.
+// Reads a quoted cell; false if the quote is never closed.
 bool CsvCells::unquote(std::size_t& end) {
   unquoted_.clear();
   end = at_ + 1;
@@ -125,7 +125,7 @@ bool CsvCells::unquote(std::size_t& end) {
     unquoted_ += '"';
     end += 2;
   }
-  // Behind the quote, as it stands.
+  // Text behind the closing quote belongs to the cell as it stands.
   for (++end; end < bytes_.size() && !ends_cell(bytes_[end]); ++end) unquoted_ += bytes_[end];
   return true;
 }
@@ -136,4 +136,4 @@ void CsvCells::end_row() {
   at_ += bytes_.substr(at_).starts_with("\r\n") ? 2 : 1;
 }
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

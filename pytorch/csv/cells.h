@@ -1,13 +1,13 @@
-// The cells of a CSV file, as Python's csv module splits one with its default dialect: PyTorch
-// reads schedules so.
+// The cells of a CSV file, split as Python's csv module does with its default dialect: PyTorch
+// reads schedules in this way.
 //
 // Cells are separated by commas; rows end with \n, \r\n or \r. A cell that begins with a quote ends
-// with the next quote that is not doubled: it may hold commas and ends of lines, and what follows
-// its last quote belongs to it. A quote anywhere else is a character. A quote that is never closed
-// takes the rest of the file. An empty line is a row without cells.
+// with the next quote that is not doubled: it may contain commas and line ends, and text after its
+// last quote belongs to it. A quote anywhere else is a plain character. A quote that is never
+// closed takes the rest of the file. An empty line is a row without cells.
 //
 // A file without any comma whose cells are separated by ';' or a tab is split there: separator()
-// says so, and what reads the file reports it. Any bytes will do; one thread.
+// returns the separator, and the reader reports it. Accepts any bytes; one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 
 struct CsvCell {
   std::size_t begin = 0;  // in the bytes of the file, with quotes
@@ -26,13 +26,13 @@ struct CsvCell {
 
 class CsvCells {
  public:
-  explicit CsvCells(std::string_view bytes);  // the bytes outlive this
+  explicit CsvCells(std::string_view bytes);  // the bytes must outlive this
 
   [[nodiscard]] bool has_byte_order_mark() const { return mark_; }  // it belongs to no cell
   [[nodiscard]] char separator() const { return separator_; }       // ',', ';' or '\t'
-  // Begins the next row, whatever is left of this one; false at the end of the file.
+  // Begins the next row, skipping the rest of this one; false at the end of the file.
   [[nodiscard]] bool next_row();
-  // The next cell of the row.
+  // The next cell of the row; nothing at its end.
   [[nodiscard]] std::optional<CsvCell> next();
   [[nodiscard]] std::size_t row_begin() const { return row_begin_; }  // the row's start
 
@@ -51,7 +51,7 @@ class CsvCells {
   std::string unquoted_;
 };
 
-// Without what Python's str.strip() takes from its ends, in UTF-8.
+// The text without the blanks that Python's str.strip() removes from its ends, in UTF-8.
 [[nodiscard]] std::string_view without_blanks(std::string_view text);
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

@@ -1,5 +1,5 @@
-// The actions of a cell: almost always one, which stands in the cell itself, since a file may have
-// millions of them. Behaves as a vector does. A value; thread-safe as one.
+// The actions of a cell: almost always one, which is stored in the cell itself, since a file may
+// have millions of cells. Behaves like a vector. A value; thread-safe as one.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 
 template <class T>
 class ShortList {
@@ -36,7 +36,7 @@ class ShortList {
   [[nodiscard]] const T& front() const { return *begin(); }
   [[nodiscard]] const T& back() const { return begin()[size_ - 1]; }
 
-  // Copies all of them from the second on: cells have few.
+  // From the second item on, each call copies all items: cells have few.
   void push_back(T item) {
     if (size_ > 0) {
       auto longer = std::make_unique<T[]>(size_ + 1);
@@ -67,9 +67,9 @@ class ShortList {
     std::swap(more_, other.more_);
   }
 
-  T one_{};  // if there is one
+  T one_{};  // the item, if there is one
   std::uint32_t size_ = 0;
   std::unique_ptr<T[]> more_;  // if there are several
 };
 
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

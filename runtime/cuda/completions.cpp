@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 
@@ -35,4 +35,4 @@ Status Completions::progress(std::vector<std::uint64_t>& over) {
   return {};
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

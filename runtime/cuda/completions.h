@@ -1,10 +1,10 @@
-// Completions: which of the things that streams were given are over, as events say.
+// Completions: tells, by events, which pieces of work that streams were given are over.
 //
 //   completions.note(stream, number);   // after all that the stream has been given until now
 //   completions.progress(over);         // appends the numbers of what is over
 //
-// A stream does what it is given in order, so that of each only the first event is asked. Events
-// are made when there are too few, and used again. Once the device has failed all further calls
+// A stream works in order, so only the first pending event of each stream is queried. Events are
+// made when there are too few, and used again. Once the device has failed all further calls
 // fail. One thread.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "runtime/cuda/device.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 class Completions {
  public:
@@ -34,4 +34,4 @@ class Completions {
   std::vector<Event> spare_;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -2,16 +2,16 @@
 
 #include <string>
 
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
 
 Status status_of(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
-  cudaGetLastError();  // dealt with here: who asks next shall not take it for its own
+  cudaGetLastError();  // clears the error, so that the next call does not report it as its own
   return {StatusCode::failed, "CUDA could not " + std::string(what) + ": " +
                                   cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")"};
 }
@@ -33,19 +33,19 @@ Status use_device(int device) {
                                      (devices == 1 ? " device" : " devices") + " here, and none " +
                                      "with the number " + std::to_string(device)};
   }
-  const GuardedCall call("cudaSetDevice");
+  const watchdog::GuardedCall call("cudaSetDevice");
   return status_of(cudaSetDevice(device), "use device " + std::to_string(device));
 }
 
 CurrentDevice::CurrentDevice(int device) {
-  const GuardedCall call("cudaSetDevice");
+  const watchdog::GuardedCall call("cudaSetDevice");
   cudaGetDevice(&before_);
   changed_ = before_ != device && cudaSetDevice(device) == cudaSuccess;
 }
 
 CurrentDevice::~CurrentDevice() {
   if (!changed_) return;
-  const GuardedCall call("cudaSetDevice");
+  const watchdog::GuardedCall call("cudaSetDevice");
   cudaSetDevice(before_);
 }
 
@@ -66,7 +66,7 @@ Status Stream::make(Priority priority, Stream& stream) {
     return s;
   }
   Stream made;
-  const GuardedCall call("cudaStreamCreateWithPriority");
+  const watchdog::GuardedCall call("cudaStreamCreateWithPriority");
   if (Status s =
           status_of(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking,
                                                  priority == Priority::highest ? greatest : least),
@@ -80,18 +80,18 @@ Status Stream::make(Priority priority, Stream& stream) {
 
 Stream::~Stream() {
   if (stream_ == nullptr) return;
-  const GuardedCall call("cudaStreamDestroy");
+  const watchdog::GuardedCall call("cudaStreamDestroy");
   cudaStreamDestroy(stream_);
 }
 
 Status Stream::sync() const {
-  const GuardedCall call("cudaStreamSynchronize");
+  const watchdog::GuardedCall call("cudaStreamSynchronize");
   return status_of(cudaStreamSynchronize(stream_), "wait for a stream");
 }
 
 Status Event::make(Event& event, Time time) {
   Event made;
-  const GuardedCall call("cudaEventCreateWithFlags");
+  const watchdog::GuardedCall call("cudaEventCreateWithFlags");
   const unsigned int flags = time == Time::none ? cudaEventDisableTiming : cudaEventDefault;
   if (Status s = status_of(cudaEventCreateWithFlags(&made.event_, flags), "make an event");
       !s.ok()) {
@@ -103,26 +103,26 @@ Status Event::make(Event& event, Time time) {
 
 Event::~Event() {
   if (event_ == nullptr) return;
-  const GuardedCall call("cudaEventDestroy");
+  const watchdog::GuardedCall call("cudaEventDestroy");
   cudaEventDestroy(event_);
 }
 
 Status Event::record(cudaStream_t stream) {
-  const GuardedCall call("cudaEventRecord");
+  const watchdog::GuardedCall call("cudaEventRecord");
   return status_of(cudaEventRecord(event_, stream), "record an event");
 }
 
 Status Event::hold_up(cudaStream_t stream) const {
-  const GuardedCall call("cudaStreamWaitEvent");
+  const watchdog::GuardedCall call("cudaStreamWaitEvent");
   return status_of(cudaStreamWaitEvent(stream, event_, 0), "make a stream wait for an event");
 }
 
 Status Event::query(bool& reached) const {
-  const GuardedCall call("cudaEventQuery");
+  const watchdog::GuardedCall call("cudaEventQuery");
   const cudaError_t error = cudaEventQuery(event_);
   reached = error == cudaSuccess;
   if (error == cudaErrorNotReady) return {};
   return status_of(error, "finish what a stream was given");
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -1,11 +1,11 @@
-// The runtime's use of CUDA: streams and events, as values that end what they hold.
+// The runtime's use of CUDA: streams and events, as values that destroy what they hold.
 //
-// Nothing here waits for the device but sync() and what ends a stream. A call that does not come
-// back is named by the guard of its thread (runtime/call_guard.h), so calls of CUDA elsewhere that
-// may block, be it for a lock of the driver, are a GuardedCall as well. All fail by status with
-// what was asked of CUDA and what it said. An Event is of the device that was current when it was
-// made. Streams are not the legacy one and do not wait for it. Any thread may use them, one at a
-// time.
+// Only sync() and a Stream's destructor wait for the device. If a call does not return, the guard
+// of its thread names it (runtime/watchdog/call_guard.h); so calls of CUDA elsewhere that may
+// block, even just for a lock of the driver, are GuardedCalls as well. A failure is a status with
+// what CUDA was asked for and its answer. An Event belongs to the device that was current when it
+// was made. Streams are not the legacy default stream and do not wait for that. Any thread may use
+// a value, one thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,22 +16,22 @@
 
 #include "core/status.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// `what` was asked: "record an event". An error is dealt with by whoever gets the status, and no
-// longer the thread's last one.
+// Makes a status; `what` is the request: "record an event". The caller handles the error, which is
+// cleared as the thread's last one.
 [[nodiscard]] core::Status status_of(cudaError_t error, std::string_view what);
 
-// Counts the devices that this process can use; refused: CUDA cannot be used here at all.
+// Counts the devices that this process can use. Refused if CUDA cannot be used here at all.
 core::Status count_devices(int& devices);
-// Makes the device current in this thread. Refused: there is none of that number, or none at all.
+// Makes the device current in this thread. Refused if no device has that number, or none exists.
 core::Status use_device(int device);
-// Names a device on its host, whatever number it has there: its place on the PCI bus.
+// Names a device by its place on the host's PCI bus, independently of its number.
 core::Status name_device(int device, std::string& name);
 
-// Makes a device current in this thread, and in the end the one that was: for what may be called in
-// threads that have never used the device. Events are made on the current one, and the first use
-// makes a context there.
+// Makes a device current in this thread, and restores the previous one at the end: for functions
+// that may be called in threads that have never used the device. Events are made on the current
+// device, and the first use of a device makes a context on it.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device);
@@ -57,7 +57,7 @@ class Stream {
   ~Stream();
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
-  // Waits for all that it has been given.
+  // Waits for all work that the stream has been given.
   core::Status sync() const;
 
  private:
@@ -66,7 +66,7 @@ class Stream {
 
 class Event {
  public:
-  // Whether it has the time at which it was reached; one without costs the device less.
+  // Whether the event has the time at which it was reached; without that it costs the device less.
   enum class Time { none, reached };
   static core::Status make(Event& event, Time time = Time::reached);
   Event() = default;
@@ -77,9 +77,9 @@ class Event {
   }
   ~Event();
 
-  // After what the stream has been given until now.
+  // Records the event after all that the stream has been given so far.
   core::Status record(cudaStream_t stream);
-  // The stream does nothing further before this is reached.
+  // Makes the stream wait until the event is reached.
   core::Status hold_up(cudaStream_t stream) const;
   // Never blocks.
   core::Status query(bool& reached) const;
@@ -89,4 +89,4 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 
@@ -41,7 +41,7 @@ Status Readers::query(bool& over) const {
 }
 
 void Readers::wait() const {
-  const GuardedCall call("cudaEventSynchronize");
+  const watchdog::GuardedCall call("cudaEventSynchronize");
   for (const Event& event : events_) {
     if (event.get() != nullptr) cudaEventSynchronize(event.get());
   }
@@ -61,7 +61,7 @@ class DeviceMemory::Pool {
   struct Buffer {
     void* data = nullptr;
     std::size_t size = 0;
-    Readers readers;  // as it came back
+    Readers readers;  // those when it came back
   };
 
   Status take(std::size_t size, cudaStream_t stream, Buffer& buffer) {
@@ -72,7 +72,7 @@ class DeviceMemory::Pool {
     if (of_size.empty()) {
       if (Status s = allocate(size, buffer.data); !s.ok()) return s;
     } else {
-      // The one that came back first: what read it is the likeliest to be over.
+      // The buffer that came back first is taken, since its readers are the likeliest to be over.
       buffer = std::move(of_size.front());
       of_size.pop_front();
       if (Status s = buffer.readers.hold_up(stream); !s.ok()) return s;
@@ -81,7 +81,7 @@ class DeviceMemory::Pool {
     return {};
   }
 
-  // The device cannot be asked any more where this fails: nobody takes the buffer again.
+  // If note() fails, the device has failed, and nobody takes the buffer again.
   void give_back(Buffer buffer) {
     const CurrentDevice current(device_);
     const std::lock_guard lock(mutex_);
@@ -111,12 +111,12 @@ class DeviceMemory::Pool {
   }
 
  private:
-  // If there is no more, free buffers are given up for it.
+  // Allocates memory; if the device has no more, frees all unused buffers and tries again.
   Status allocate(std::size_t size, void*& data) {
-    const GuardedCall call("cudaMalloc");
+    const watchdog::GuardedCall call("cudaMalloc");
     cudaError_t error = cudaMalloc(&data, size);
     if (error == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it is dealt with
+      cudaGetLastError();  // clears the error, which is handled here
       free_all();
       error = cudaMalloc(&data, size);
     }
@@ -124,12 +124,12 @@ class DeviceMemory::Pool {
     return status_of(error, "allocate " + std::to_string(size) + " bytes");
   }
 
-  // To free memory that is read is no way to wait for it.
+  // Frees all unused buffers, after a wait for their readers: cudaFree() need not wait for these.
   void free_all() {
     for (auto& [size, buffers] : free_) {
       for (Buffer& buffer : buffers) {
         buffer.readers.wait();
-        const GuardedCall call("cudaFree");
+        const watchdog::GuardedCall call("cudaFree");
         cudaFree(buffer.data);
       }
       buffers.clear();
@@ -167,7 +167,7 @@ Status DeviceMemory::take(std::size_t size, cudaStream_t stream, Bytes& bytes) {
 DeviceMemory::Own::~Own() {
   if (data_ == nullptr) return;
   const CurrentDevice current(device_);
-  const GuardedCall call("cudaFree");
+  const watchdog::GuardedCall call("cudaFree");
   cudaFree(data_);
 }
 
@@ -189,4 +189,4 @@ std::size_t DeviceMemory::allocations() const { return pool_->allocations(); }
 std::size_t DeviceMemory::owned() const { return pool_->owned(); }
 std::size_t DeviceMemory::taken() const { return pool_->taken(); }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

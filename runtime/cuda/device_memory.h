@@ -1,14 +1,14 @@
 // DeviceMemory: buffers of a device, which are used again.
 //
-// A buffer's last keeper may end on the host while the device still reads it: whoever computes on a
-// stream may let go of what it has enqueued work on. So a buffer that comes back is marked by an
-// event on each of the streams that compute, and whoever takes it next names the stream that will
-// write to it, which then does nothing further before those events. Nothing waits on the host,
-// unless there is no more memory.
+// A buffer's last keeper may end on the host while the device still reads the buffer, since a task
+// may release a buffer on which it has enqueued work. So for a buffer that comes back an event is
+// recorded on each stream that computes, and whoever takes the buffer next names the stream that
+// will write to it; that stream waits for those events. The host does not wait, unless there is no
+// more memory.
 //
-// What a copy on another stream reads must be kept until the copy is over. Buffers of one size go
-// round: nothing is allocated once as many are there as are ever out at once. Copies of a
-// DeviceMemory are the same memory. Any thread.
+// The source of a copy on another stream must be kept until the copy is over. Buffers of one size
+// are used again: no more are allocated than are ever out at once. Copies of a DeviceMemory share
+// the same memory. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,19 @@
 #include "runtime/cuda/device.h"
 #include "runtime/payload.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// All that the computing streams had been given at some moment, and so whatever read a buffer of
-// which somebody let go then.
+// All work that the computing streams had been given at some moment, which includes all readers of
+// a buffer that was released then.
 class Readers {
  public:
-  // Makes that moment the present one; the device of the streams is current.
+  // Sets that moment to now; the streams' device must be current.
   core::Status note(const std::vector<cudaStream_t>& computing);
-  // The stream does nothing further before they are over.
+  // Makes the stream wait for this work.
   core::Status hold_up(cudaStream_t stream) const;
-  // Never blocks. Over for whoever has noted none.
+  // Never blocks. `over` is true if note() was never called.
   core::Status query(bool& over) const;
-  // Waits for them.
+  // Makes the host wait for this work.
   void wait() const;
 
  private:
@@ -40,14 +40,14 @@ class Readers {
 
 class DeviceMemory {
  public:
-  // The memory of the device with that number. The streams, on which keepers compute, must outlive
-  // the last buffer.
+  // The memory of the device with that number. `computing` are the streams whose work uses buffers;
+  // they must outlive the last buffer.
   DeviceMemory(int device, std::vector<cudaStream_t> computing);
 
-  // `size` bytes, aligned to 256 and not set to anything, that `stream` will write to first.
+  // Takes `size` uninitialised bytes, aligned to 256, to which `stream` will write first.
   core::Status take(std::size_t size, cudaStream_t stream, Bytes& bytes);
 
-  // Memory that goes to nobody else, freed when it ends, in any thread.
+  // Memory that is given to nobody else. The destructor, in any thread, frees it.
   class Own {
    public:
     Own() = default;
@@ -60,7 +60,7 @@ class DeviceMemory {
     }
     ~Own();
     [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
-    // It is never freed: another process may still write to it.
+    // Leaks the memory, since another process may still write to it.
     void leave() { data_ = nullptr; }
 
    private:
@@ -69,19 +69,19 @@ class DeviceMemory {
     int device_ = 0;
   };
   core::Status allocate(std::size_t size, Own& memory);
-  // Whatever computes now.
+  // Sets `readers` to the computing streams' work so far.
   core::Status note(Readers& readers) const;
 
   [[nodiscard]] int device() const;
-  // Allocations until now, those that are somebody's own among them, and bytes of buffers that are
-  // out.
+  // The number of allocations so far, the number among them that are an Own's, and the bytes of
+  // buffers that are out.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t owned() const;
   [[nodiscard]] std::size_t taken() const;
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;  // buffers that are out keep it
+  std::shared_ptr<Pool> pool_;  // also kept alive by buffers that are out
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/print.h"
-#include "runtime/call_guard.h"
 #include "runtime/clock.h"
-#include "runtime/last_wait.h"
+#include "runtime/watchdog/call_guard.h"
+#include "runtime/watchdog/last_wait.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::Time;
@@ -25,7 +25,7 @@ std::size_t at(core::Engine engine) { return static_cast<std::size_t>(engine); }
 
 }  // namespace
 
-// The work as the thread calls it: events around what each task enqueues.
+// The work that the enqueuing thread calls; it records events around what each task enqueues.
 class StreamEngine::Launcher final : public Work {
  public:
   Launcher(Work& work, const core::ProgramFacts& facts, const EngineStreams& streams)
@@ -33,7 +33,7 @@ class StreamEngine::Launcher final : public Work {
     device_status_ = status_of(cudaGetDevice(&device_), "say which device is current");
   }
 
-  // The clocks are tied together, and what the step before has left is over.
+  // Ties the device's clock to the host's, which also waits for the rest of the step before.
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
     if (Status s = enter(); !s.ok()) return s;
@@ -42,7 +42,7 @@ class StreamEngine::Launcher final : public Work {
       if (*it == nullptr || std::find(streams_.begin(), it, *it) != it) continue;
       if (Status s = tie(*it); !s.ok()) return s;
     }
-    const GuardedCall call("the beginning of the step");
+    const watchdog::GuardedCall call("the beginning of the step");
     return work_.begin_step(step, microbatches);
   }
 
@@ -56,20 +56,20 @@ class StreamEngine::Launcher final : public Work {
   Status run_pair(Call& first, Call& second) override {
     return around(first.task, [&] { return work_.run_pair(first, second); });
   }
-  // The thread's end of a task is not the device's: tell_end() tells the work of that one.
+  // Ignores that the thread has enqueued a task; tell_end() tells the work of the device's end.
   void ended(const TaskInfo& /*task*/) override {}
-  // From the loop's thread.
+  // Tells the work that a task has ended on the device. Called from the loop's thread.
   void tell_end(const Ended& ended) {
-    const GuardedTask task(core::task_name(facts_, ended.call.task.task));
-    const GuardedCall call("the work, which is told the end,");
+    const watchdog::GuardedTask task(core::task_name(facts_, ended.call.task.task));
+    const watchdog::GuardedCall call("the work, which is told the end,");
     work_.ended(ended.call.task);
     if (ended.with) work_.ended(ended.with->task);
   }
 
-  // For all that has been enqueued, whatever it says.
+  // Waits for all that has been enqueued, and ignores failures of the device.
   void wait() const {
     for (cudaStream_t stream : streams_) {
-      const GuardedCall call("cudaStreamSynchronize");
+      const watchdog::GuardedCall call("cudaStreamSynchronize");
       if (stream != nullptr) cudaStreamSynchronize(stream);
     }
   }
@@ -77,7 +77,7 @@ class StreamEngine::Launcher final : public Work {
   [[nodiscard]] core::Engine engine_of(const TaskInfo& task) const {
     return facts_.lanes[static_cast<std::size_t>(task.task.lane)].engine;
   }
-  // Takes the events of a task that run() has enqueued. From the loop's thread.
+  // Takes the events of a task that run() has enqueued. Called from the loop's thread.
   void take_events(core::Task task, Launched& launched) {
     const std::lock_guard lock(mutex_);
     auto node = enqueued_.extract({task.lane, task.microbatch});
@@ -90,11 +90,11 @@ class StreamEngine::Launcher final : public Work {
     const std::lock_guard lock(mutex_);
     spare_.push_back(std::move(event));
   }
-  // When the device came to the event, on the host's clock.
+  // The time at which the device reached the event, on the host's clock.
   Status time_of(core::Engine engine, const Event& event, Time& time) {
     const std::lock_guard lock(mutex_);
     const Tie& tie = ties_[streams_[at(engine)]];
-    const GuardedCall call("cudaEventElapsedTime");
+    const watchdog::GuardedCall call("cudaEventElapsedTime");
     float ms = 0;
     if (Status s = status_of(cudaEventElapsedTime(&ms, tie.event.get(), event.get()),
                              "say when an event was reached");
@@ -115,10 +115,10 @@ class StreamEngine::Launcher final : public Work {
     Event end;
   };
 
-  // In a thread that enqueues: before anything else.
+  // To be called first in each thread that enqueues.
   Status enter() {
-    join_guarded_threads(guarded_);
-    const GuardedCall call("cudaSetDevice");
+    watchdog::join_guarded_threads(guarded_);
+    const watchdog::GuardedCall call("cudaSetDevice");
     return status_of(cudaSetDevice(device_), "use a device");
   }
 
@@ -126,7 +126,7 @@ class StreamEngine::Launcher final : public Work {
     Event event;
     if (Status s = take(event); !s.ok()) return s;
     if (Status s = event.record(stream); !s.ok()) return s;
-    const GuardedCall call("cudaEventSynchronize");
+    const watchdog::GuardedCall call("cudaEventSynchronize");
     if (Status s = status_of(cudaEventSynchronize(event.get()), "wait for an event"); !s.ok()) {
       return s;
     }
@@ -146,7 +146,7 @@ class StreamEngine::Launcher final : public Work {
                                              std::string(core::name_of(engine_of(task))) + "`"};
     }
     if (Status s = enter(); !s.ok()) return s;
-    const GuardedTask guarded(core::task_name(facts_, task.task));
+    const watchdog::GuardedTask guarded(core::task_name(facts_, task.task));
     Around events;
     if (Status s = take(events.begin); !s.ok()) return s;
     if (Status s = take(events.end); !s.ok()) return s;
@@ -158,12 +158,12 @@ class StreamEngine::Launcher final : public Work {
     return {};
   }
 
-  // Tasks that run beside the others, in threads of their own, may wait for other processes as long
-  // as those take: of what they do only the calls in it are guarded.
+  // Guards the whole of a task in the first thread. Tasks in other threads, beside it, may wait for
+  // other processes without a limit, so only the guarded calls that they make themselves count.
   template <class Enqueue>
   Status guard(const Enqueue& enqueue) const {
     if (first_thread_ != std::this_thread::get_id()) return enqueue();
-    const GuardedCall call("what the stage runs");
+    const watchdog::GuardedCall call("what the stage runs");
     return enqueue();
   }
 
@@ -182,7 +182,8 @@ class StreamEngine::Launcher final : public Work {
   Work& work_;
   const core::ProgramFacts& facts_;
   const EngineStreams streams_;
-  const std::shared_ptr<GuardedThreads> guarded_ = guarded_threads();  // with the loop's
+  const std::shared_ptr<watchdog::GuardedThreads> guarded_ =
+      watchdog::guarded_threads();  // those of the loop's guard
   std::atomic<std::thread::id> first_thread_;
   int device_ = 0;
   Status device_status_;
@@ -202,8 +203,8 @@ StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
 
 StreamEngine::~StreamEngine() {
   thread_.reset();
-  // Also after a task that failed: it may have enqueued a part of what it does.
-  const LastWait last("what the GPU was given");
+  // Waits even after a task that failed, since that may have enqueued a part of its work.
+  const watchdog::LastWait last("what the GPU was given");
   launcher_->wait();
 }
 
@@ -244,7 +245,7 @@ bool StreamEngine::look(Launched& launched) {
   const core::Engine engine = launcher_->engine_of(ended.call.task);
   ended.status = launcher_->time_of(engine, launched.begin, ended.begin);
   if (ended.status.ok()) ended.status = launcher_->time_of(engine, launched.end, ended.end);
-  // The host ties the clocks when it sees an event, which is later than the device: by as much.
+  // The host sees the event that ties the clocks late, so times may be too late by that delay.
   ended.end = std::min(ended.end, RankClock::host());
   ended.begin = std::min(ended.begin, ended.end);
   launcher_->give_back(std::move(launched.begin));
@@ -272,4 +273,4 @@ bool StreamEngine::ended(Ended& out) {
 
 Time StreamEngine::next() const { return started_ > 0 ? Time{0} : Time::max(); }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

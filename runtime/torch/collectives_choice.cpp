@@ -25,7 +25,7 @@ std::string version_text(std::int32_t version) {
          std::to_string(version % 100);
 }
 
-// Why they cannot use NCCL together; empty: they can. `culprit` is a process that cannot.
+// Why the processes cannot use NCCL together; empty: they can. `culprit` is a process that cannot.
 std::string why_not(const std::vector<CollectivesOffer>& offers, std::size_t& culprit) {
   for (std::size_t i = 0; i < offers.size(); ++i) {
     culprit = i;
@@ -95,7 +95,7 @@ Status choose_collectives(const std::vector<CollectivesOffer>& offers, Collectiv
     if (setting.empty()) return use_gloo(why);
     return {StatusCode::refused, told(culprit, offers[culprit]) + ", and cannot: " + why};
   }
-  // The user who set it may know better: what NCCL takes for one device can be changed.
+  // A user who set NCCL may know better: one can change which devices NCCL takes for the same.
   const std::string sharing = setting.empty() ? who_shares(offers) : "";
   if (!sharing.empty()) return use_gloo(sharing);
   choice = {.library = Collectives::nccl,

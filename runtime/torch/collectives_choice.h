@@ -1,9 +1,9 @@
-// Which library adds up tensors over the processes of a run whose stages are on devices.
+// Chooses the library that adds up tensors over the processes of a run with stages on devices.
 //
-// Each process says what it was told, on which device it is, and whether it can load NCCL; each
-// then chooses by what all have said, so all choose the same: NCCL where all can load it in one
-// version and no two share a device, since NCCL refuses that; else Gloo. RIPELINE_COLLECTIVES
-// forces one, in the environment of all. No I/O but the environment's.
+// Each process offers its setting, its device, and whether it can load NCCL; each then chooses by
+// the offers of all, so all choose the same library. It is NCCL if all can load the same version
+// and no two share a device, since NCCL refuses that; else Gloo. RIPELINE_COLLECTIVES, set alike in
+// the environments of all, forces one library. The only I/O is reading that variable.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ enum class Collectives : std::uint8_t { gloo, nccl };
 
 // The offer of one process.
 struct CollectivesOffer {
-  std::string setting = {};       // gloo or nccl; empty: it was told none
-  std::string device = {};        // equal for those that share one
-  std::int32_t nccl_version = 0;  // 22809 is 2.28.9; 0: it cannot use it
+  std::string setting = {};       // gloo or nccl; empty: RIPELINE_COLLECTIVES is not set
+  std::string device = {};        // equal in processes that share a device
+  std::int32_t nccl_version = 0;  // 22809 is 2.28.9; 0: the process cannot use NCCL
   std::string why_not = {};
 };
 
@@ -37,7 +37,7 @@ core::Status read_collectives(std::string& setting);
 [[nodiscard]] Blob encode(const CollectivesOffer& offer);
 core::Status decode(const Blob& blob, CollectivesOffer& offer);
 
-// By process. Refused: they were told different things, or to use NCCL where one cannot.
+// `offers` are by process. Refuses different settings, and NCCL where one process cannot use it.
 core::Status choose_collectives(const std::vector<CollectivesOffer>& offers,
                                 CollectivesChoice& choice);
 

@@ -34,7 +34,7 @@ void seed_generators(const TorchModel& model, const ForwardPlace& place) {
   }
 }
 
-// Autocast on this thread, for as long as it lives.
+// Turns autocast on in this thread, for as long as the object lives.
 class AutocastRegion {
  public:
   AutocastRegion(c10::DeviceType device, ScalarType type)
@@ -67,7 +67,7 @@ IValue on_device(const TorchModel& model, const IValue& value) {
   const c10::Device device = device_of(model.device);
   if (device.is_cpu()) return value;
   return with_each(value, [device](const Tensor& tensor) {
-    // Out of memory that is not pinned the copy would wait for what the stream does.
+    // A copy from memory that is not pinned would wait for the stream.
     return tensor.is_cpu() ? tensor.pin_memory().to(device, /*non_blocking=*/true) : tensor;
   });
 }

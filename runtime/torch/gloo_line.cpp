@@ -19,8 +19,8 @@ using core::StatusCode;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using Backend = c10::intrusive_ptr<c10d::Backend>;
 
-// All communicators of a process write to c10d's one flight recorder, in part without its lock, and
-// members and replicas are asked by different threads. The call does not wait for the others.
+// Begins an allreduce under a lock of all communicators: they write to c10d's one flight recorder,
+// in part without its lock, and members and replicas use different threads. It does not wait.
 c10::intrusive_ptr<c10d::Work> begin(c10d::Backend& backend, std::vector<torch::Tensor>& tensors,
                                      const c10d::AllreduceOptions& options) {
   static std::mutex of_all;
@@ -35,8 +35,8 @@ class GlooLine final : public Group::Line {
       : Line(backend->getRank(), backend->getSize()),
         name_(std::move(name)),
         backend_(std::move(backend)) {}
-  // Leaves a communicator to the end of the process if it is still in a call that was given up: it
-  // would wait for that call.
+  // Leaks a communicator that is still in a call that was given up: its destructor would wait for
+  // that call.
   ~GlooLine() override {
     if (given_up_) (void)backend_.release();
   }
@@ -62,7 +62,7 @@ class GlooLine final : public Group::Line {
   const std::string name_;
   Backend backend_;
   const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
-  bool given_up_ = false;  // a call; there is no other after it
+  bool given_up_ = false;  // whether a call was given up; no call follows it
 };
 
 void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
@@ -72,7 +72,7 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
     if (waiting_->closed) throw GroupFailed(name_ + " was closed");
     waiting_->done = false;
   }
-  // Gloo has the host's memory: of a tensor on a device that is a copy, which the host waits for.
+  // Gloo needs the host's memory: a device's tensor is copied there, and the host waits for that.
   std::vector<torch::Tensor> dense;
   {
     const AllowedSync allowed;
@@ -80,7 +80,7 @@ void GlooLine::reduce(torch::Tensor& tensor, Operation operation) {
   }
   c10d::AllreduceOptions options;
   options.reduceOp = operation == Operation::sum ? c10d::ReduceOp::SUM : c10d::ReduceOp::MAX;
-  // A call that it refuses at once is the caller's mistake.
+  // An exception of this call, before anything is sent, is due to a mistake of the caller.
   const auto work = begin(*backend_, dense, options);
   work->getFuture()->addCallback([waiting = waiting_](auto&) {
     const std::lock_guard lock(waiting->mutex);
@@ -115,7 +115,7 @@ Status failed(const std::string& what, const std::exception& error) {
   return {StatusCode::failed, what + ": " + error.what()};
 }
 
-// Process 0 serves a store; where it is, is gathered.
+// Process 0 serves a store; all processes gather its place.
 Status serve_store(Run& run, const std::string& host, StorePtr& served, StorePlace& place) {
   try {
     if (run.self() == 0) {
@@ -167,7 +167,7 @@ Status connect_lines(const std::string& host, const StorePlace& place,
       lines.push_back(std::make_shared<GlooLine>(plan.name, backend));
     }
   } catch (const std::exception& error) {
-    // For want of another process, as far as one can know.
+    // As far as one can know, another process is gone.
     return {StatusCode::lost, failed("it cannot connect its groups", error).message()};
   }
   return {};
@@ -180,12 +180,12 @@ Status connect_gloo(Run& run, const std::string& host, std::vector<LinePlan> pla
   StorePtr served;
   StorePlace place;
   if (Status s = serve_store(run, host, served, place); !s.ok()) return s;
-  // Nothing ends a thread that waits in Gloo for another process, which may be gone.
+  // A thread of its own, since nothing ends one that waits in Gloo for a process that may be gone.
   const auto made = std::make_shared<ConnectedLines>();
   Status status = run.run_beside([host, place, plans = std::move(plans), options, made] {
     return connect_lines(host, place, plans, options, *made);
   });
-  // The store is there until all are connected.
+  // Process 0 keeps the store until all processes are connected.
   std::vector<Blob> all;
   if (status.ok()) status = run.gather("the groups", {}, all);
   if (status.ok()) lines = *made;

@@ -1,5 +1,5 @@
-// Lines over c10d's Gloo, in the host's memory: tensors of a device are copied there and back, for
-// which the host waits. Each has a communicator of its own. Only gloo_line.cpp sees c10d.
+// Lines over c10d's Gloo, in the host's memory: a device's tensors are copied there and back, and
+// the host waits for that. Each line has its own communicator. Only gloo_line.cpp sees c10d.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace ripeline::runtime {
 
-// All processes of the run call it at once, by Groups::connect. `host`: by which the others reach
-// this one.
+// All processes of the run call it at once, through Groups::connect. `host` is the address at which
+// the others reach this process.
 core::Status connect_gloo(Run& run, const std::string& host, std::vector<LinePlan> plans,
                           const GroupOptions& options, ConnectedLines& lines);
 

@@ -15,13 +15,13 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/call_guard.h"
 #include "runtime/cuda/carriers/device_transport.h"
 #include "runtime/cuda/nccl/load_nccl.h"
 #include "runtime/cuda/stream_engine.h"
-#include "runtime/last_wait.h"
-#include "runtime/system_name.h"
+#include "runtime/network/system_name.h"
 #include "runtime/torch/sync_debug.h"
+#include "runtime/watchdog/call_guard.h"
+#include "runtime/watchdog/last_wait.h"
 #endif
 
 namespace ripeline::runtime {
@@ -42,12 +42,12 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-// Far longer than it takes to load LibTorch's half from a slow disk and to start a GPU.
+// The limit on a start: far longer than to load LibTorch's half from a slow disk and start a GPU.
 constexpr std::chrono::minutes kStart{5};
 
-// Copies run beside what computes, so they have streams of their own. Only copies do: what a
-// message lay in is kept until these have been seen to end, and so needs no event of theirs
-// (DeviceMemory).
+// Copies run beside what computes, so they have streams of their own, on which nothing else runs.
+// A message's buffer is kept until the host has seen its copies end, and so needs no event of these
+// streams (DeviceMemory).
 struct Streams {
   c10::Stream compute;
   c10::Stream copy_out;
@@ -63,8 +63,8 @@ class Gpu final : public TorchDevice {
   explicit Gpu(const Streams& streams)
       : streams_(streams),
         compute_(streams.compute),
-        pinned_(make_pinned_place()),
-        arena_(make_pinned_place()),
+        pinned_(cuda::make_pinned_place()),
+        arena_(cuda::make_pinned_place()),
         memory_(compute_.device_index(), {handle_of(compute_)}) {}
 
   c10::Device device() const override { return compute_.device(); }
@@ -72,13 +72,13 @@ class Gpu final : public TorchDevice {
     if (engine == core::Engine::copy_out) return streams_.copy_out;
     return engine == core::Engine::copy_in ? streams_.copy_in : compute_;
   }
-  Place* place() override { return &pinned_; }
-  Place* arena() override { return &arena_; }
+  network::Place* place() override { return &pinned_; }
+  network::Place* arena() override { return &arena_; }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     const bool leaves = direction == Direction::to_host;
-    const GuardedCall call("cudaMemcpyAsync");
-    return status_of(
+    const watchdog::GuardedCall call("cudaMemcpyAsync");
+    return cuda::status_of(
         cudaMemcpyAsync(onto, from, size, leaves ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
                         handle_of(*stream(engine))),
         leaves ? "copy from the device" : "copy to the device");
@@ -86,18 +86,19 @@ class Gpu final : public TorchDevice {
   Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
                const Termination* termination) override {
     inner_ = std::move(transport);
-    DeviceTransportOptions options;
+    cuda::DeviceTransportOptions options;
     options.connect_limit = limit;
     options.termination = termination;
-    if (Status s = read_carrier(options.carrier); !s.ok()) {
+    if (Status s = cuda::read_carrier(options.carrier); !s.ok()) {
       std::vector<Delivery> early;
-      CarrierMeeting(*inner_, limit, early).refuse(s);
+      cuda::CarrierMeeting(*inner_, limit, early).refuse(s);
       return s;
     }
-    if (options.carrier == CarrierKind::nccl) {
-      options.nccl.why_none = load_nccl(options.nccl.library).message();
+    if (options.carrier == cuda::CarrierKind::nccl) {
+      options.nccl.why_none = cuda::load_nccl(options.nccl.library).message();
     }
-    auto device = std::make_unique<DeviceTransport>(*inner_, pinned_, memory_, std::move(options));
+    auto device =
+        std::make_unique<cuda::DeviceTransport>(*inner_, pinned_, memory_, std::move(options));
     if (Status s = device->connect(); !s.ok()) return s;
     carriers_ = device->carriers();
     transport = std::move(device);
@@ -112,39 +113,39 @@ class Gpu final : public TorchDevice {
         .peak = stats.allocated_bytes.at(kAll).peak};
   }
   std::string carriers() const override { return carriers_; }
-  Status find_nccl(const NcclLibrary*& library, std::int32_t& version) const override {
-    if (Status s = load_nccl(library); !s.ok()) return s;
+  Status find_nccl(const cuda::NcclLibrary*& library, std::int32_t& version) const override {
+    if (Status s = cuda::load_nccl(library); !s.ok()) return s;
     version = library->version();
     return {};
   }
   Status identify(std::string& identity) const override {
     std::string name;
-    const Status status = name_device(compute_.device_index(), name);
-    if (status.ok()) identity = system_name() + " " + name;
+    const Status status = cuda::name_device(compute_.device_index(), name);
+    if (status.ok()) identity = network::system_name() + " " + name;
     return status;
   }
   std::unique_ptr<TaskEngine> make_engine(Work& work, const core::ProgramFacts& facts,
                                           std::function<void()> wake,
                                           BeforeTask before_task) override {
-    EngineStreams streams;
+    cuda::EngineStreams streams;
     for (const core::Engine engine : core::kAllEngines) {
       streams[static_cast<std::size_t>(engine)] = handle_of(*stream(engine));
     }
-    return std::make_unique<StreamEngine>(work, facts, streams, std::move(wake),
-                                          std::move(before_task));
+    return std::make_unique<cuda::StreamEngine>(work, facts, streams, std::move(wake),
+                                                std::move(before_task));
   }
 
  private:
   Streams streams_;
   c10::Stream compute_;
-  HostPlace pinned_;
-  HostPlace arena_;
-  DeviceMemory memory_;
+  network::HostPlace pinned_;
+  network::HostPlace arena_;
+  cuda::DeviceMemory memory_;
   std::unique_ptr<Transport> inner_;
   std::string carriers_;
 };
 
-// Its kernels register themselves as it is loaded.
+// Loads LibTorch's half for GPUs, whose kernels register themselves as it is loaded.
 Status load_cuda_half() {
   if (c10::impl::hasDeviceGuardImpl(c10::kCUDA)) return {};
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
@@ -156,19 +157,19 @@ Status load_cuda_half() {
               "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
 }
 
-// LibTorch has a thread for a device's backwards. If cuBLAS is the first there to use the device,
-// it warns that a context is missing; so a backward without cuBLAS is the first.
+// LibTorch has a thread for a device's backwards. If cuBLAS is the first to use the device in that
+// thread, it warns that a context is missing; so this runs a backward without cuBLAS first.
 void start_backwards(c10::Device device) {
   const at::Tensor one = at::ones({}, at::TensorOptions(device)).requires_grad_();
   one.mul(one).backward();
 }
 
-// How many there are, or what CUDA says of there being none.
+// Counts the usable devices; if there are none, fails with the reason that CUDA gives.
 Status count_usable(c10::Device asked, int& count) {
   count = VirtualGuardImpl(asked.type()).deviceCount();
   if (count > 0) return {};
   int visible = 0;
-  const Status status = count_devices(visible);
+  const Status status = cuda::count_devices(visible);
   return {StatusCode::refused,
           "no GPU can be used here: " + (status.ok() ? "none is visible" : status.message())};
 }
@@ -176,9 +177,9 @@ Status count_usable(c10::Device asked, int& count) {
 }  // namespace
 
 Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
-  const LastWait last("the start of `" + asked.str() + "`", kStart);
-  // NCCL connects whatever it may use when a communicator is made, and nothing later, in a task
-  // (NCCL 2.28.9, init.cc, initTransportsRank). Here, since the program has no other threads yet.
+  const watchdog::LastWait last("the start of `" + asked.str() + "`", kStart);
+  // Makes NCCL connect all that it may use when a communicator is made, and nothing later in a task
+  // (NCCL 2.28.9, init.cc, initTransportsRank). Set here, while the program has no other threads.
   if (asked.is_cuda()) setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;
@@ -200,7 +201,7 @@ Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>&
     return {StatusCode::refused, "there is no device `" + asked.str() + "`: this host has " +
                                      std::to_string(count) + ", numbered from 0"};
   }
-  if (Status s = use_device(index); !s.ok()) return s;
+  if (Status s = cuda::use_device(index); !s.ok()) return s;
   try {
     const c10::Device chosen(asked.type(), static_cast<c10::DeviceIndex>(index));
     const VirtualGuardImpl guard(chosen.type());

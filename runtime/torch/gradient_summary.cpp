@@ -1,6 +1,6 @@
 #include "runtime/torch/gradient_summary.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <cstring>
@@ -63,8 +63,8 @@ bool decode(const Blob& payload, GradientSummary& summary) {
   return true;
 }
 
-// The stage whose parameters with gradients are not those of member 0, or nothing. Replicas have a
-// part of the loss each, and the same gradients.
+// Adds `part` to `total`; returns the stage for which its number of norms differs from member 0's,
+// or nothing. Each replica has a part of the loss, and all have the same gradients.
 std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
                        GradientSummary& total) {
   const int member = of.member;
@@ -78,7 +78,7 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
     }
     if (all.size() != norms.size()) return stage;
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      // A norm that is not finite counts at any member.
+      // The norm of a whole parameter counts once, but one that is not finite at any member counts.
       if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
         all[i].norm = std::hypot(all[i].norm, norms[i].norm);
       }
@@ -102,7 +102,7 @@ GradientSummary summarise(const TorchWork& work) {
     }
   }
   if (values.empty()) return summary;
-  // The one wait for a device.
+  // The only place where the host waits for a device.
   const Tensor all = torch::stack(values).cpu();
   const float* next = all.const_data_ptr<float>();
   for (auto& [number, norms] : summary.norms) {

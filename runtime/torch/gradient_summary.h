@@ -1,5 +1,5 @@
-// The summaries of loss and gradients that processes exchange at the end of a step, and what all of
-// them conclude: the same on every one. No I/O; private to TorchTrainer.
+// The summaries of loss and gradients that processes exchange at the end of a step, and what each
+// process concludes from all of them, the same on every process. No I/O; private to TorchTrainer.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +28,23 @@ struct GradientSummary {
 
 GradientSummary summarise(const TorchWork& work);
 
-// As doubles: the loss; of the first loss that is not finite its microbatch (-1: there is none),
-// its stage, and whether what came in was finite (-1: unknown); then for each stage its number, how
-// many norms follow, and the norms, each with whether it is of a share.
+// Encoded as doubles: the loss; of the first loss that is not finite its microbatch (-1: no such
+// loss), its stage, and whether that stage's inputs were finite (-1: unknown); then for each stage
+// its number, how many norms follow, and the norms, each with a flag that it is of a share.
 Blob encode(const GradientSummary& summary);
-// Adds up all summaries, by process; fails when one is malformed, or members have gradients of
-// other parameters. The norm of a parameter that members share is that of all shares; a parameter
-// that all have alike counts once.
+// Adds up all summaries, given by process; fails if one is malformed, or if members of a rank have
+// gradients of different parameters. The norm of a parameter that is divided among members is that
+// of all shares together; a parameter that each member has whole counts once.
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 
-// Failures that say what is not finite, and where; `step` is that of training.
+// Fail if a loss, or a norm, is not finite, and say where; `step` is the step of training.
 core::Status check_loss(const GradientSummary& total, std::int64_t step);
 core::Status check_norms(const GradientSummary& total, std::int64_t step);
 
-// The norm of all gradients: of the norms of all parameters in stage order, in float and on the
-// host. So it is bitwise what clip_grad_norm_ computes of an unpipelined model on the host; a GPU
-// adds up in another order.
+// The norm of all gradients, computed from the norms of all parameters in stage order, in float and
+// on the host. So it is bitwise equal to that of clip_grad_norm_ for an unpipelined model on the
+// host; a GPU adds up in another order.
 torch::Tensor total_norm(const GradientSummary& total);
 
 }  // namespace ripeline::runtime

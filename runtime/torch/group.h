@@ -1,10 +1,10 @@
 // Group: some processes of a run that add up tensors, such as the members of a tensor-parallel
-// rank: a communicator of c10d.
+// rank. It is a communicator of c10d or of NCCL.
 //
 // All its processes make the same calls in the same order, one at a time; a call returns when all
-// have made it, and the result is bitwise the same for all. What is made of none is a group of one
-// process, which adds nothing. A call that cannot end throws GroupFailed: a process is gone, the
-// limit is over, or the groups were closed (runtime/torch/groups.h). Copies are the same group.
+// have made it, and the result is bitwise the same for all. A default-constructed Group has one
+// process and adds nothing. A call throws GroupFailed if it cannot end because a process is gone,
+// the limit is over, or the groups were closed (runtime/torch/groups.h). Copies are the same group.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -29,7 +29,7 @@ class Group {
 
   [[nodiscard]] int self() const;  // 0 .. size() - 1
   [[nodiscard]] int size() const;
-  // In place, element by element.
+  // Both change the tensor in place, element by element.
   void sum(torch::Tensor& tensor) const;
   void maximum(torch::Tensor& tensor) const;
 

@@ -1,5 +1,5 @@
-// Group::Line: how the processes of a group add up tensors. There are two: gloo_line.h, over the
-// host, and nccl_line.h, between devices.
+// Group::Line: the connection over which the processes of a group add up tensors. There are two
+// kinds: gloo_line.h adds up on the host, nccl_line.h between devices.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class Group::Line {
 
   [[nodiscard]] int self() const { return self_; }
   [[nodiscard]] int size() const { return size_; }
-  // As Group::sum says. Throws GroupFailed; what else it throws is the caller's mistake.
+  // As for Group::sum. Throws GroupFailed; any other exception is due to a mistake of the caller.
   virtual void reduce(torch::Tensor& tensor, Operation operation) = 0;
-  // From any thread: a call that waits is given up, and so is every later one.
+  // May be called from any thread. A call that waits is given up, and so is every later call.
   virtual void close() = 0;
 
  private:
@@ -35,22 +35,22 @@ class Group::Line {
   const int size_;
 };
 
-// A line of this process that is to be.
+// The plan of a line that this process is to connect.
 struct LinePlan {
   enum class Among : std::uint8_t { members, replicas } among = Among::members;
   core::Engine engine = core::Engine::compute;
-  std::string name;  // the same at all of its processes, and no other's
+  std::string name;  // the same at all processes of the line; no other line has it
   int self = 0;
   int size = 1;
 };
 
-// One for each engine on which the members of a rank have collectives, and for each on which
-// replicas reduce. All processes of a rank connect theirs in this order, whoever else is in them:
-// so nobody waits for one who waits for him.
+// A plan for each engine on which the members of a rank have collectives, and for each on which
+// replicas reduce. All processes of a rank connect their lines in this order, whichever others are
+// in a line, so that no two processes wait for each other.
 [[nodiscard]] std::vector<LinePlan> plan_lines(const core::Layout& layout, int process,
                                                const core::ProgramFacts& facts);
 
-// By plan.
+// The lines, in the order of their plans.
 using ConnectedLines = std::vector<std::shared_ptr<Group::Line>>;
 
 }  // namespace ripeline::runtime

@@ -15,8 +15,8 @@ namespace {
 
 using core::Status;
 
-// Over what, as all processes choose it; `library` is NCCL's if it is that.
-Status choose(Run& run, const TorchDevice& device, const NcclLibrary*& library,
+// All processes choose alike over which library they connect; `library` is set if it is NCCL.
+Status choose(Run& run, const TorchDevice& device, const cuda::NcclLibrary*& library,
               CollectivesChoice& choice) {
   CollectivesOffer own;
   if (Status s = read_collectives(own.setting); !s.ok()) return run.fail(s);
@@ -47,7 +47,7 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
   if (facts.replicas == 1 && facts.collectives.empty()) return {};
   const std::vector<LinePlan> plans = plan_lines(run.layout(), run.self(), facts);
   const bool is_on_device = !device_of(options.device).is_cpu();
-  const NcclLibrary* library = nullptr;
+  const cuda::NcclLibrary* library = nullptr;
   CollectivesChoice choice;
   if (is_on_device) {
     if (Status s = choose(run, *options.device, library, choice); !s.ok()) return s;

@@ -6,12 +6,12 @@
 //
 // The members of a rank have a communicator for each engine on which they have collectives, as
 // docs/meaning.md assumes; so have the replicas of a rank for each engine on which they reduce.
-// They are c10d's Gloo's, or NCCL's where stages are on devices and all processes can use it
-// (docs/runtime.md, Tensor parallelism). Neither asks who connects for a token: name an interface
-// of a network that you trust.
+// The communicators are c10d's Gloo's, or NCCL's if stages are on devices and all processes can use
+// NCCL (docs/runtime.md, Tensor parallelism). Neither library authenticates who connects: name an
+// interface of a network that you trust.
 //
-// End it after a gather of the run that comes after the last task, as TorchTrainer::update has one,
-// or after close(): what others still have under way may then never end.
+// Destroy it only after close(), or after a gather of the run that follows the last task, such as
+// TorchTrainer::update's: after its end, calls that others have under way may never end.
 #pragma once
 
 #include <array>
@@ -30,37 +30,37 @@ namespace ripeline::runtime {
 class TorchDevice;
 
 struct GroupOptions {
-  // The longest that a process waits for the others in a call: longer than any task takes. Over
-  // NCCL nothing waits in a call, and the limits of the run's tasks hold.
+  // The longest that a process waits for the others in a call; must be longer than any task takes.
+  // Over NCCL no call waits, and the limits of the run's tasks hold instead.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
-  // And when it connects.
+  // The same while it connects.
   std::chrono::milliseconds connect_limit = std::chrono::seconds(30);
-  // Borrowed: that of the model; null: the host's processor.
+  // The model's device, borrowed; null: the host's processor.
   TorchDevice* device = nullptr;
 };
 
 class Groups {
  public:
-  // All processes of the run call it, before their first step; it returns when all are connected,
-  // or as soon as the run has failed. Then a thread that waits for a process that is gone may stay
-  // behind, for several times the limit, or in NCCL until the process ends.
-  // `address` is by which the others reach this host; empty: they are all on it.
+  // All processes of the run call it before their first step; it returns when all are connected, or
+  // as soon as the run has failed. After a failure, a thread that waits for a process that is gone
+  // may stay behind for several times the limit, or in NCCL until this process ends.
+  // `address` is where the others reach this host; empty if all processes are on this host.
   static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                               std::unique_ptr<Groups>& groups, const GroupOptions& options = {});
   ~Groups();
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // The members of this process's rank: this process alone where ranks have one. Throws
-  // std::invalid_argument if there are several, and no task on the engine has collectives.
+  // The members of this process's rank; just this process if ranks have one member. Throws
+  // std::invalid_argument if ranks have several members and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // The processes with the same stages in all replicas, for reductions on that engine. Likewise.
+  // The processes with the same stages in all replicas, for reductions on the engine. Throws alike.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
   // The library that adds up tensors on devices, why, and what that assumes, for people: "gloo
-  // (processes 0 and 1 share a GPU)". Empty on the host's processor, and where there are no groups.
+  // (processes 0 and 1 share a GPU)". Empty on the host's processor, and if there are no groups.
   [[nodiscard]] const std::string& collectives() const { return collectives_; }
-  // Makes whoever waits in one fail at once, and every later call: the run has failed. From any
-  // thread.
+  // Makes every call that waits in a group, and every later one, fail at once; for a run that has
+  // failed. May be called from any thread.
   void close();
 
  private:

@@ -40,7 +40,7 @@ std::unordered_set<const c10::StorageImpl*> storages_of(const std::vector<Tensor
 struct Given {
   std::unordered_set<const c10::TensorImpl*> holders;
   std::vector<Tensor> tensors;
-  std::size_t messages = 0;  // at most, sharing the storage
+  std::size_t messages = 0;  // the most that may hold the storage
 };
 
 std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vector<Tensor>& given) {
@@ -52,7 +52,7 @@ std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vect
     of_storage.tensors.push_back(tensor);
     of_storage.holders.insert(tensor.unsafeGetTensorImpl());
     of_storage.messages += tensor.is_contiguous() ? 1 : 0;
-    // The tensor of which it is a view holds it, too, if it was computed: it goes with the graph.
+    // The base of a view also holds the storage; if the base was computed, the graph holds it.
     if (tensor.is_view() && tensor._base().grad_fn() != nullptr) {
       of_storage.holders.insert(tensor._base().unsafeGetTensorImpl());
     }
@@ -80,8 +80,8 @@ class Reach {
   std::size_t end_ = 0;
 };
 
-// Whether what was given is a piece of something larger that somebody else holds, as a batch is of
-// a data set: more than these, what was given and its messages hold the storage.
+// Whether the storage is larger than these tensors, and others hold it besides them, the given
+// tensors and their messages: as when a batch that was given is a piece of a data set.
 bool is_of_something_larger(const Tensors& tensors, const Given& given, bool is_sent) {
   const c10::Storage& storage = tensors.front()->tensor.storage();
   const std::size_t known = tensors.size() + given.holders.size() + (is_sent ? given.messages : 0);
@@ -92,7 +92,7 @@ bool is_of_something_larger(const Tensors& tensors, const Given& given, bool is_
   return reach.bytes() < storage.nbytes();
 }
 
-// Those that their graph still needs.
+// The saved tensors that their graph still needs.
 Tensors alive(const SavingRegion::Saved& saved) {
   Tensors tensors;
   for (const auto& one : saved) {
@@ -110,7 +110,7 @@ c10::Storage empty_storage(c10::Device device) {
           /*resizable=*/false};
 }
 
-// Memory of the device for the thread's current stream.
+// Allocates memory of the device for the thread's current stream.
 c10::Storage make_storage(std::size_t size, c10::Device device) {
   c10::Allocator* const allocator = c10::GetAllocator(device.type());
   return {c10::Storage::use_byte_size_t(), size, allocator->allocate(size), allocator,
@@ -165,7 +165,7 @@ Status KeptTensors::settle(c10::Device device, const std::vector<Tensor>& given,
   return {};
 }
 
-Status KeptTensors::offload(Place& arena, const Copy& copy) {
+Status KeptTensors::offload(network::Place& arena, const Copy& copy) {
   if (state_ != State::here) return failed("what its forward kept is offloaded already");
   std::size_t size = 0;
   for (const Group& group : groups_) size += aligned(group.size);
@@ -235,7 +235,7 @@ void KeptTensors::used() {
   for (Group& group : groups_) {
     if (!group.back || is_alive(group.tensors)) continue;
     group.is_back_in_use = false;
-    // Else what was left for later needs it, as the other half of a backward does.
+    // Otherwise a task that runs later still needs the storage, as the weight half of a backward.
     if (group.back.use_count() == 1) group.back = {};
   }
 }

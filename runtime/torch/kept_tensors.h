@@ -1,5 +1,5 @@
-// KeptTensors: what the forward of a microbatch keeps for its backward, which may be away from the
-// memory of the device in between.
+// KeptTensors: the tensors that the forward of a microbatch keeps for its backward; in between they
+// may be moved away from the memory of the device.
 //
 //   KeptTensors kept;
 //   {
@@ -7,33 +7,33 @@
 //     output = forward(input);
 //   }
 //   status = kept.settle(device, given, is_sent, parameters);
-//   status = kept.offload(arena, copy);  // begins to copy it to the arena
-//   kept.offloaded();                    // it is there, and no longer on the device
+//   status = kept.offload(arena, copy);  // begins to copy the tensors to the arena
+//   kept.offloaded();                    // the copy is over; the device's memory is given back
 //   status = kept.reload(copy);          // begins to copy the same bytes back
-//   kept.reloaded();                     // they are on the device again
+//   kept.reloaded();                     // the tensors are on the device again
 //   … a backward …
-//   kept.used();                         // and it is over
+//   kept.used();                         // the backward is over
 //
-// A storage goes once, however many tensors that share it were saved, and it goes whole. What
-// stays is what would be on the device all the same: the parameters of the stage, and what others
-// hold besides, as a module holds its buffers, and a data set on the device the batches in it, be
-// they given to other stages or not.
+// A storage is moved once, however many saved tensors share it, and it is moved whole. A storage
+// stays if it would be on the device all the same: that of a parameter of the stage, or one that
+// others hold besides, as a module holds its buffers and a data set on the device holds its
+// batches, whether or not these are given to other stages.
 //
-// Who gives memory back. A copy on a stream of the device goes on after offload() and reload() have
-// returned, and LibTorch's allocator knows nothing of it: memory that is given back it gives out at
-// once to the stream for which it was allocated, whoever else still uses it. So:
-//   - what is copied from stays until the host has seen the copy end, which is when offloaded() and
-//     reloaded() are called. Then nothing reads it, and any stream may have it.
-//   - what reload() allocates is for the copying stream, and a backward on another one uses it and
-//     would give it back while it is enqueued, to the next reload(), which would write to what the
-//     backward still reads. So it stays until used() is called, when the host has seen the end of
-//     that task, and nothing else holds it.
-// No stream waits for another one, and copies run beside what computes. What is held at once is no
-// more than by the program, since its resources are released at the same ends.
+// When memory is freed. A copy on a stream of the device continues after offload() or reload() has
+// returned, and LibTorch's allocator does not know of the copy: it gives freed memory out again at
+// once to the stream for which the memory was allocated, whoever else still uses it. So:
+//   - the source of a copy is kept until the host has seen the copy end, which is when offloaded()
+//     and reloaded() are called. Then nothing reads it, and any stream may have it.
+//   - reload() allocates for the copying stream, and a backward on another stream uses that memory.
+//     It would be freed while that backward is only enqueued, and given to the next reload(), which
+//     would overwrite what the backward still reads. So it is kept until used() is called after the
+//     host has seen the end of that task, and nothing else holds it.
+// No stream waits for another, and copies run beside what computes. No more is held at once than
+// the program accounts for, since its resources are released at the same ends.
 //
-// The calls may come from several threads, one after another; those without a status one at a time,
-// bytes_here() among them, which may come at any time. Nothing is shared with those of other
-// microbatches.
+// The calls may come from several threads, one after another. The calls that return no Status must
+// not overlap each other; bytes_here() is one of them, and may come at any time. KeptTensors of
+// different microbatches share nothing.
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -46,7 +46,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 #include "runtime/torch/saved_tensors.h"
 
 namespace ripeline::runtime {
@@ -57,43 +57,43 @@ class KeptTensors {
   KeptTensors(const KeptTensors&) = delete;
   KeptTensors& operator=(const KeptTensors&) = delete;
 
-  // The tensors that autograd saves; until it is settled.
+  // The list to which autograd's saved tensors are added, until settle().
   [[nodiscard]] SavingRegion::Saved& saved() { return saved_; }
-  // A tensor that goes and comes likewise, with the data of `tensor` and without its graph; until
-  // let_go(), after which it is the caller's alone.
+  // A tensor that is moved away and back with the saved ones, with the data of `tensor` and without
+  // its graph; after let_go() only the caller holds it.
   [[nodiscard]] torch::Tensor add(const torch::Tensor& tensor);
   void let_go() { added_.clear(); }
 
-  // Decides what goes, once nothing is left of the forward but `given`, what it gave to others:
-  // that goes also as long as a message holds it. `is_sent`: messages hold it already. What lies
-  // elsewhere than on `device` stays, as the state of a random generator that an operator saves on
-  // the host. Fails if something was kept that cannot go.
+  // Decides which storages are moved, once nothing is left of the forward but `given`, the tensors
+  // that it gave to others: these are moved even while a message holds them. `is_sent`: messages
+  // hold them already. A storage that is not on `device` stays, such as the state of a random
+  // generator that an operator saves on the host. Fails if a kept tensor cannot be moved.
   core::Status settle(c10::Device device, const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 
-  // Enqueues a copy of bytes, on the host or to it, or makes it.
+  // Copies `size` bytes between the device and the arena, or enqueues that copy.
   using Copy = std::function<core::Status(void* onto, const void* from, std::size_t size)>;
-  core::Status offload(Place& arena, const Copy& copy);
+  core::Status offload(network::Place& arena, const Copy& copy);
   void offloaded();
   core::Status reload(const Copy& copy);
   void reloaded();
   // A task that computes with reloaded tensors has ended: the first one, or a later one.
   void used();
 
-  // Bytes of all that goes and comes, of its part on the device, and of its part in the arena.
+  // Bytes of all storages that are moved, of those now on the device, and of those in the arena.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes_here() const;
   [[nodiscard]] std::size_t bytes_away() const { return away_bytes_; }
-  // Nothing is left for used() to let go.
+  // True if nothing is left that used() would free.
   [[nodiscard]] bool is_let_go() const;
 
  private:
-  // Those that share a storage.
+  // The saved tensors that share a storage.
   struct Group {
     std::size_t size = 0;
     SavingRegion::Saved tensors;
-    c10::Storage leaving = {};    // is copied from
-    c10::Storage back = {};       // was copied to
+    c10::Storage leaving = {};    // the source of offload()'s copy
+    c10::Storage back = {};       // the target of reload()'s copy
     bool is_back_in_use = false;  // by the graph, as far as the host has seen
   };
   enum class State { here, leaving, away, coming };
@@ -101,7 +101,7 @@ class KeptTensors {
   SavingRegion::Saved saved_;
   std::vector<std::shared_ptr<SavedTensor>> added_;
   c10::Device device_ = c10::kCPU;
-  std::vector<Group> groups_;  // as they were settled
+  std::vector<Group> groups_;  // as settle() found them
   std::size_t bytes_ = 0;
   std::atomic<State> state_{State::here};
   std::atomic<std::size_t> away_bytes_{0};

@@ -1,9 +1,9 @@
-// LossScale: by what the loss is multiplied before the backward, so that small gradients do not
-// vanish in a narrow type, and when that was too much.
+// LossScale: the factor by which the loss is multiplied before the backward, so that small
+// gradients do not vanish in a narrow type; it is lowered when a gradient is not finite.
 //
-// As torch.amp.GradScaler has it: a step whose gradients are not all finite is skipped, and halves
-// the scale; `grow_after` good steps in a row double it. A value without I/O: ranks that are told
-// the same have the same scale.
+// As in torch.amp.GradScaler, a step whose gradients are not all finite is skipped and halves the
+// scale; `grow_after` good steps in a row double it. A value without I/O: ranks on which the calls
+// are the same have the same scale.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace ripeline::runtime {
 
 struct LossScaling {
-  double first = 65536;   // powers of two change no bit of a gradient, but of the tiniest
+  double first = 65536;   // a power of two changes no bit of a gradient, except of the tiniest ones
   int grow_after = 2000;  // 0: the scale stays as it is
 };
 
 class LossScale {
  public:
-  // Without scaling, or by it.
+  // Without scaling, or with `scaling`.
   LossScale() = default;
   explicit LossScale(const LossScaling& scaling) : scaling_(scaling), value_(scaling.first) {}
 
@@ -28,8 +28,8 @@ class LossScale {
   [[nodiscard]] core::Status check() const;
   [[nodiscard]] double value() const { return value_; }
 
-  // A step has ended, with finite gradients or the failure that says which are not: skipped, or the
-  // failure where no smaller scale would help: without one, or when half of it would be below 1.
+  // A step has ended; `finite` is ok, or says which gradient is not finite. Then the step is
+  // skipped, or `finite` returned if there is no scaling or half of the scale would be below 1.
   core::Status ended(const core::Status& finite, bool& skipped);
 
  private:

@@ -27,9 +27,9 @@ using core::StatusCode;
 
 #ifndef RIPELINE_CUDA
 
-Status connect_nccl(Run& /*run*/, const TorchDevice& /*device*/, const NcclLibrary& /*library*/,
-                    std::vector<LinePlan> /*plans*/, const GroupOptions& /*options*/,
-                    ConnectedLines& /*lines*/) {
+Status connect_nccl(Run& /*run*/, const TorchDevice& /*device*/,
+                    const cuda::NcclLibrary& /*library*/, std::vector<LinePlan> /*plans*/,
+                    const GroupOptions& /*options*/, ConnectedLines& /*lines*/) {
   return {StatusCode::refused, "this Ripeline was built without CUDA"};
 }
 
@@ -37,20 +37,20 @@ Status connect_nccl(Run& /*run*/, const TorchDevice& /*device*/, const NcclLibra
 
 namespace {
 
-NcclType type_of(torch::ScalarType type) {
+cuda::NcclType type_of(torch::ScalarType type) {
   switch (type) {
     case torch::kFloat16:
-      return NcclType::float16;
+      return cuda::NcclType::float16;
     case torch::kBFloat16:
-      return NcclType::bfloat16;
+      return cuda::NcclType::bfloat16;
     case torch::kFloat32:
-      return NcclType::float32;
+      return cuda::NcclType::float32;
     case torch::kFloat64:
-      return NcclType::float64;
+      return cuda::NcclType::float64;
     case torch::kInt32:
-      return NcclType::int32;
+      return cuda::NcclType::int32;
     case torch::kInt64:
-      return NcclType::int64;
+      return cuda::NcclType::int64;
     default:
       throw std::invalid_argument(std::string("tensors of the type ") + c10::toString(type) +
                                   " are not added up over NCCL; float16, bfloat16, float32, "
@@ -60,7 +60,7 @@ NcclType type_of(torch::ScalarType type) {
 
 class NcclLine final : public Group::Line {
  public:
-  NcclLine(const LinePlan& plan, c10::Device device, std::unique_ptr<NcclComm> comm)
+  NcclLine(const LinePlan& plan, c10::Device device, std::unique_ptr<cuda::NcclComm> comm)
       : Line(plan.self, plan.size),
         name_(plan.name),
         waits_(plan.among == LinePlan::Among::replicas),
@@ -70,7 +70,7 @@ class NcclLine final : public Group::Line {
   void reduce(torch::Tensor& tensor, Operation operation) override {
     reduce(tensor, operation, waits_);
   }
-  // Nothing connects later than here.
+  // Makes NCCL connect everything here, so that nothing connects later.
   Status first_sum() {
     torch::Tensor one = torch::ones({1}, torch::TensorOptions().device(device_));
     reduce(one, Operation::sum, true);
@@ -84,13 +84,14 @@ class NcclLine final : public Group::Line {
  private:
   void reduce(torch::Tensor& tensor, Operation operation, bool waits) {
     const c10::InferenceMode no_graph;
-    const NcclType type = type_of(tensor.scalar_type());
+    const cuda::NcclType type = type_of(tensor.scalar_type());
     if (tensor.numel() == 0) return;
     torch::Tensor dense = tensor.to(device_).contiguous();
-    const NcclNumbers numbers{.data = dense.mutable_data_ptr(),
-                              .count = static_cast<std::size_t>(dense.numel()),
-                              .type = type};
-    const NcclSum sum = operation == Operation::sum ? NcclSum::sum : NcclSum::maximum;
+    const cuda::NcclNumbers numbers{.data = dense.mutable_data_ptr(),
+                                    .count = static_cast<std::size_t>(dense.numel()),
+                                    .type = type};
+    const cuda::NcclSum sum =
+        operation == Operation::sum ? cuda::NcclSum::sum : cuda::NcclSum::maximum;
     const c10::Stream current = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
     const auto stream = static_cast<cudaStream_t>(current.native_handle());
     const Status status =
@@ -105,17 +106,17 @@ class NcclLine final : public Group::Line {
   const std::string name_;
   const bool waits_;
   const c10::Device device_;
-  torch::Tensor given_up_;  // by a call that failed: until the group has ended
-  NcclGroup group_;
+  torch::Tensor given_up_;  // the tensor of a call that failed, kept until the group has ended
+  cuda::NcclGroup group_;
 };
 
-// One line that is being connected, by a thread that nothing ends while it waits in NCCL: what it
-// uses is all here.
+// A line that a thread connects. Nothing can end that thread while it waits in NCCL, so this holds
+// all that it uses.
 struct Connecting {
   LinePlan plan;
-  NcclId id{};
-  const NcclLibrary* library = nullptr;
-  c10::Stream stream;  // on which stages compute
+  cuda::NcclId id{};
+  const cuda::NcclLibrary* library = nullptr;
+  c10::Stream stream;  // the one on which stages compute
   std::mutex mutex = {};
   std::condition_variable changed = {};
   // Guarded by the mutex.
@@ -126,11 +127,11 @@ struct Connecting {
 };
 
 Status connect_line(Connecting& of) {
-  if (Status s = use_device(of.stream.device_index()); !s.ok()) return s;
-  std::unique_ptr<NcclComm> comm;
+  if (Status s = cuda::use_device(of.stream.device_index()); !s.ok()) return s;
+  std::unique_ptr<cuda::NcclComm> comm;
   const Status connected =
       of.library->connect(of.id, {.rank = of.plan.self, .size = of.plan.size}, comm);
-  // For want of another process, as far as one can know.
+  // As far as one can know, another process is gone.
   if (!connected.ok()) return {StatusCode::lost, connected.message()};
   const auto line = std::make_shared<NcclLine>(of.plan, of.stream.device(), std::move(comm));
   {
@@ -166,12 +167,12 @@ Status connect_within(std::chrono::milliseconds limit, const std::shared_ptr<Con
     unfinished = of->line;
   }
   if (unfinished != nullptr) unfinished->close();
-  // No process is known to be gone: that would have been reported sooner.
+  // This is not `lost`: no process is known to be gone, which would have been reported sooner.
   return {StatusCode::failed,
           of->plan.name + " did not connect over NCCL within " + seconds_text(limit)};
 }
 
-// In the order of the plans.
+// Connects the lines in the order of their plans.
 Status connect_lines(const std::vector<std::shared_ptr<Connecting>>& all,
                      std::chrono::milliseconds limit) {
   for (const std::shared_ptr<Connecting>& of : all) {
@@ -183,11 +184,11 @@ Status connect_lines(const std::vector<std::shared_ptr<Connecting>>& all,
 }
 
 // Makes the ids of the lines of which this process is the first.
-Status make_ids(const NcclLibrary& library, const std::vector<LinePlan>& plans, Blob& blob) {
+Status make_ids(const cuda::NcclLibrary& library, const std::vector<LinePlan>& plans, Blob& blob) {
   BlobWriter ids;
   for (const LinePlan& plan : plans) {
     if (plan.self != 0) continue;
-    NcclId id{};
+    cuda::NcclId id{};
     if (Status s = library.make_id(id); !s.ok()) return s;
     ids.text(plan.name);
     ids.bytes(id.data(), id.size());
@@ -196,15 +197,15 @@ Status make_ids(const NcclLibrary& library, const std::vector<LinePlan>& plans, 
   return {};
 }
 
-// By name.
-Status read_ids(const std::vector<Blob>& blobs, std::map<std::string, NcclId>& ids) {
+// Collects the ids that all processes made, by the names of their lines.
+Status read_ids(const std::vector<Blob>& blobs, std::map<std::string, cuda::NcclId>& ids) {
   constexpr std::size_t kLongestName = 256;
   for (std::size_t process = 0; process < blobs.size(); ++process) {
     BlobReader from(blobs[process]);
     while (from.ok() && !from.is_done()) {
       const std::string name = from.text(kLongestName);
-      const std::byte* const bytes = from.bytes(sizeof(NcclId));
-      if (bytes != nullptr) std::copy_n(bytes, sizeof(NcclId), ids[name].begin());
+      const std::byte* const bytes = from.bytes(sizeof(cuda::NcclId));
+      if (bytes != nullptr) std::copy_n(bytes, sizeof(cuda::NcclId), ids[name].begin());
     }
     if (from.ok()) continue;
     return {StatusCode::invalid,
@@ -215,13 +216,13 @@ Status read_ids(const std::vector<Blob>& blobs, std::map<std::string, NcclId>& i
 
 }  // namespace
 
-Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& library,
+Status connect_nccl(Run& run, const TorchDevice& device, const cuda::NcclLibrary& library,
                     std::vector<LinePlan> plans, const GroupOptions& options,
                     ConnectedLines& lines) {
   const auto own = std::make_shared<Blob>();
   const int number = device.device().index();
   if (Status s = run.run_beside([&library, plans, own, number] {
-        const Status used = use_device(number);
+        const Status used = cuda::use_device(number);
         return used.ok() ? make_ids(library, plans, *own) : used;
       });
       !s.ok()) {
@@ -229,7 +230,7 @@ Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& libr
   }
   std::vector<Blob> all;
   if (Status s = run.gather("the groups of NCCL", std::move(*own), all); !s.ok()) return s;
-  std::map<std::string, NcclId> ids;
+  std::map<std::string, cuda::NcclId> ids;
   if (Status s = read_ids(all, ids); !s.ok()) return run.fail(s);
   std::vector<std::shared_ptr<Connecting>> connecting;
   for (const LinePlan& plan : plans) {

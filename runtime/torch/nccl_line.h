@@ -1,9 +1,9 @@
-// Lines over NCCL, between devices (runtime/cuda/nccl/nccl_group.h). Each has a communicator of its
-// own.
+// Lines over NCCL, between devices (runtime/cuda/nccl/nccl_group.h). Each line has its own
+// communicator.
 //
 // Members of a rank enqueue their sums on the caller's current stream, where the stages' tasks are,
-// and the host waits for none of them: a task has ended when its sums have. Replicas reduce on a
-// stream of the line, and the host waits, in the thread of the reduction. A build without CUDA
+// and the host does not wait for them: a task ends only after its sums. Replicas reduce on a
+// stream of the line, and the host waits in the thread of the reduction. A build without CUDA
 // refuses.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace ripeline::runtime {
 
-// All processes of the run call it at once, by Groups::connect; the library is that of the device.
-core::Status connect_nccl(Run& run, const TorchDevice& device, const NcclLibrary& library,
+// All processes of the run call it at once, through Groups::connect. `library` is from find_nccl().
+core::Status connect_nccl(Run& run, const TorchDevice& device, const cuda::NcclLibrary& library,
                           std::vector<LinePlan> plans, const GroupOptions& options,
                           ConnectedLines& lines);
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/print.h"
-#include "runtime/carried.h"
 #include "runtime/torch/torch_calls.h"
+#include "runtime/training/carried.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -31,10 +31,11 @@ OpKind kind_of(const ProgramFacts& facts, LaneId lane) {
   return facts.ops[static_cast<std::size_t>(lane_of(facts, lane).op)].kind;
 }
 
-// Whether such a task runs on what the forward kept. All do so on one engine, one after another, so
-// that what a later one of a microbatch uses is not yet enqueued when an earlier one has ended.
+// Whether tasks of this kind use what the forward kept. All of them run on one engine, one after
+// another, so a microbatch's later task is not yet enqueued when its earlier one has ended.
 bool uses_kept(OpKind kind) {
-  return computes_gradients(kind) || kind == OpKind::backward_weight || kind == OpKind::recompute;
+  return training::computes_gradients(kind) || kind == OpKind::backward_weight ||
+         kind == OpKind::recompute;
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ Status Offloads::reload(Call& call) {
   const std::lock_guard lock(mutex_);
   count();
   for (Input& input : call.inputs) {
-    if (carried(input.kind, task.kind) != Carried::gradient) continue;
+    if (training::carried(input.kind, task.kind) != training::Carried::gradient) continue;
     microbatches_[{task.stage, task.microbatch}].inputs.push_back(std::move(input));
   }
   return named(task, status);
@@ -99,8 +100,8 @@ void Offloads::ended(const TaskInfo& task) {
   count();
 }
 
-Place& Offloads::arena() {
-  Place* const pinned = device_ == nullptr ? nullptr : device_->arena();
+network::Place& Offloads::arena() {
+  network::Place* const pinned = device_ == nullptr ? nullptr : device_->arena();
   return pinned == nullptr ? own_arena_ : *pinned;
 }
 
@@ -124,8 +125,8 @@ OffloadReport Offloads::report() const {
   return report_;
 }
 
-// Kept bytes are the most right after a forward and a reload, bytes away after an offload. For
-// microbatches whose backward has begun, the graph that is left tells what is still needed.
+// Updates the report. Kept bytes peak right after a forward or a reload, bytes away after an
+// offload. For microbatches whose backward has begun, the remaining graph tells what is needed.
 void Offloads::count() {
   std::size_t here = 0;
   std::size_t away = 0;

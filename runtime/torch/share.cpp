@@ -1,6 +1,6 @@
 #include "runtime/torch/share.h"
 
-#include <torch/torch.h>
+#include <ATen/core/grad_mode.h>
 
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-// TensorShare: which part of a parameter a member of a tensor-parallel rank has.
+// TensorShare: the part of a parameter that a member of a tensor-parallel rank has.
 //
 // Plain value.
 #pragma once
@@ -12,19 +12,19 @@ namespace ripeline::runtime {
 struct TensorShare {
   // The dimension along which the parameter is divided; -1: each member has all of it.
   std::int64_t dimension = -1;
-  // Blocks of equal size, each of which is divided: query, key and value, say.
+  // The number of equal blocks, each of which is divided; 3 for query, key and value, say.
   std::int64_t blocks = 1;
   int index = 0;  // among `count` members
   int count = 1;
 
   [[nodiscard]] bool is_part() const { return dimension >= 0 && count > 1; }
-  // The share of the member with that index among so many.
+  // The share of the member with index `member` among `members`.
   [[nodiscard]] TensorShare of_member(int member, int members) const {
     return {dimension, blocks, member, members};
   }
-  // The part of the whole parameter; a copy. Throws std::invalid_argument if it cannot be divided.
+  // A copy of the part of `whole`. Throws std::invalid_argument if `whole` cannot be divided.
   [[nodiscard]] torch::Tensor part_of(const torch::Tensor& whole) const;
-  // Writes the part to where it belongs.
+  // Writes the part to its place in `whole`.
   void put(const torch::Tensor& part, torch::Tensor& whole) const;
 };
 

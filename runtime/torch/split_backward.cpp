@@ -27,13 +27,13 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 using torch::autograd::impl::gradient_edge;
 
-// They compute the gradients of their parameters in the pass over the data that gives their
-// input's, which would be as long again.
+// Nodes that compute the gradients of their parameters and of their input in one pass over the
+// data; a second pass for the parameters alone would take as long again.
 constexpr std::array<std::string_view, 5> kOnePass = {
     "NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0",
     "CudnnBatchNormBackward0", "FusedRmsNormBackward0"};
 
-// Node::name() would demangle it, which takes longer than all else here.
+// Looks at the mangled name: Node::name() would demangle it, which takes longer than all else here.
 bool is_one_pass(const Node& node) {
   std::string_view mangled = typeid(node).name();
   if (!mangled.ends_with('E')) return false;
@@ -42,19 +42,19 @@ bool is_one_pass(const Node& node) {
                      [mangled](std::string_view name) { return mangled.ends_with(name); });
 }
 
-// A parameter, or an input.
+// Whether the node is a parameter or an input.
 bool is_leaf(const Node* node) { return dynamic_cast<const AccumulateGrad*>(node) != nullptr; }
 
-// A node, and what lies behind it.
+// The properties of a node, and of the graph behind it.
 struct Seen {
   int uses = 0;  // edges to it
   bool input = false;
-  bool many = false;          // parameters
-  Node* parameter = nullptr;  // the only one, or the first of many
+  bool many = false;          // whether it leads to several parameters
+  Node* parameter = nullptr;  // the only parameter, or the first of many
   bool leads_to_parameters() const { return parameter != nullptr; }
 };
 
-// Lets go what a node has saved, once it has run. The node owns it.
+// Releases what a node has saved, once the node has run. The node owns this hook.
 class Release final : public torch::autograd::FunctionPostHook {
  public:
   explicit Release(Node& node) : node_(node) {}
@@ -69,7 +69,7 @@ class Release final : public torch::autograd::FunctionPostHook {
 
 class Graph {
  public:
-  // The inputs must outlive it.
+  // `inputs` must outlive the graph.
   Graph(const edge_list& roots, const edge_list& inputs) : inputs_(inputs) {
     seen_.reserve(kUsualNodes);
     for (const Edge& edge : roots) visit(edge.function.get());
@@ -93,14 +93,14 @@ class Graph {
         [this](const auto& entry) { return is_leaf(entry.first) && !is_input(entry.first); }));
   }
 
-  // An edge off the chain, to parameters alone.
+  // Whether the edge leaves the chain, and leads to parameters alone.
   [[nodiscard]] bool is_side(const Edge& edge) const {
     if (!edge.is_valid()) return false;
     const Seen& seen = seen_.at(edge.function.get());
     return !on_chain(seen) && seen.leads_to_parameters();
   }
 
-  // It is run by the first half, too, for what lies further down the chain.
+  // Whether the first half runs the node, too, for nodes of the chain behind it.
   [[nodiscard]] bool goes_on(const Node* node) const {
     const edge_list& edges = node->next_edges();
     return on_chain(node) && std::any_of(edges.begin(), edges.end(), [this](const Edge& edge) {
@@ -108,7 +108,7 @@ class Graph {
            });
   }
 
-  // One that computes the gradients of parameters which only it uses together with its input's.
+  // Whether the node computes its input's gradient along with those of parameters used only by it.
   [[nodiscard]] bool in_one_pass(const Node* node) const {
     if (!is_one_pass(*node)) return false;
     const edge_list& edges = node->next_edges();
@@ -120,8 +120,8 @@ class Graph {
  private:
   static constexpr std::size_t kUsualNodes = 256;
 
-  // A parameter whose gradient is that of this use alone. One with hooks is not: the engine calls
-  // them where it keeps a gradient, and again where it adds it.
+  // Whether the node is a parameter that is used once. False if it has hooks: the engine would call
+  // these when it keeps the gradient, and again when it adds it.
   [[nodiscard]] bool is_used_once(Node* node) const {
     return is_leaf(node) && seen_.at(node).uses == 1 && node->tensor_pre_hooks().empty();
   }
@@ -133,7 +133,7 @@ class Graph {
                        [node](const Edge& input) { return input.function.get() == node; });
   }
 
-  // Depth first without recursion, which would follow a deep model.
+  // Visits nodes depth first, without recursion, which would go as deep as the model.
   void visit(Node* root) {
     struct Step {
       Node* node;
@@ -194,8 +194,8 @@ edge_list edges_of(const std::vector<Tensor>& tensors) {
   return edges;
 }
 
-// The gradient that arrives there is kept; the engine calls the hooks that a node has for it, and
-// again when it runs the node.
+// Refuses hooks that would run twice: the engine calls a node's hooks when it keeps the gradient
+// that arrives at the node, and again when it runs the node.
 void check_hooks(const Graph& graph, Node* node) {
   if (graph.goes_on(node) || node->tensor_pre_hooks().empty()) return;
   throw std::invalid_argument("a hook on the gradient of an output of " + node->name() +
@@ -203,7 +203,7 @@ void check_hooks(const Graph& graph, Node* node) {
                               "the hook on a parameter");
 }
 
-// Where the engine is to keep the gradients that arrive, which it sums before.
+// The edges at which the engine is to keep the gradients that arrive, after it has summed them.
 edge_list find_cut(const Graph& graph, const edge_list& roots, std::vector<Node*>& cut) {
   edge_list kept;
   for (const Edge& root : roots) {
@@ -263,7 +263,7 @@ std::vector<Tensor> backward_inputs(const std::vector<Tensor>& outputs,
   const std::size_t sides = kept.size();
   kept.insert(kept.end(), leaves.begin(), leaves.end());
   std::vector<Tensor> of_inputs(inputs.size());
-  if (kept.empty()) return of_inputs;  // an engine that is asked for nothing computes all
+  if (kept.empty()) return of_inputs;  // if asked for no gradient, the engine would compute all
   variable_list arrived =
       Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
                                            /*create_graph=*/false, /*accumulate_grad=*/false, kept);

@@ -1,28 +1,28 @@
-// The backward of a stage in two halves, of any module: the gradients of its inputs now, those of
-// its parameters later (Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2).
+// Splits the backward of a stage of any modules into two halves: the gradients of its inputs now,
+// of its parameters later (Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2).
 //
 //   ParameterBackward later;
 //   const std::vector<torch::Tensor> sent = backward_inputs(outputs, gradients, inputs, later);
 //   ...
 //   later.run();
 //
-// No operator is rewritten: the graph that autograd has recorded is cut. Its *chain* is what leads
-// from the outputs to the inputs. A node of the chain with a side that leads to parameters alone is
-// where it is cut: backward_inputs() keeps the gradients that arrive there, computes on along the
-// chain only, and takes off the edges into the chain. What is left is a graph for the parameters
-// alone, which run() computes from the gradients kept. Nodes that are not cut release what they
-// have saved as they run. Where no input takes a gradient, the chain is what leads to more than one
-// parameter.
+// No operator is rewritten: the graph that autograd has recorded is cut. Its *chain* is the nodes
+// on paths from the outputs to the inputs. The graph is cut at each node of the chain that also has
+// an edge to parameters alone: backward_inputs() keeps the gradients that arrive at such a node,
+// computes on along the chain only, and removes the edges into the chain. What is left is a graph
+// for the parameters alone, which run() computes from the kept gradients. Nodes that are not cut
+// release what they have saved as they run. If no input takes a gradient, the chain is the nodes
+// that lead to more than one parameter.
 //
-// Gradients are bitwise those of backward(): the same nodes compute them, and what several uses of
-// a parameter give is summed by the engine in the same order. Normalisations compute all their
-// gradients in one go, so theirs are computed by backward_inputs(), and added by run(). So is a
-// checkpointed region, which is one node: its parameters' gradients are computed *and added* by
-// backward_inputs(). Hooks on parameters run in run(); one on a value inside may run in both
-// halves, and where that would change a gradient it is refused.
+// Gradients are bitwise those of backward(): the same nodes compute them, and the engine sums the
+// contributions of several uses of a parameter in the same order. A normalisation computes all its
+// gradients in one go, so backward_inputs() computes those of its parameters and run() adds them. A
+// checkpointed region is one node: backward_inputs() computes *and adds* the gradients of its
+// parameters. Hooks on parameters run in run(); a hook on a value inside may run in both halves,
+// and is refused if that would change a gradient.
 //
-// A graph is cut once; it cannot be run again afterwards. LibTorch's exceptions pass, and what is
-// refused throws std::invalid_argument. One thread at a time.
+// A graph is cut once; it cannot be run again afterwards. LibTorch's exceptions pass through; a
+// refusal throws std::invalid_argument. One thread at a time.
 #pragma once
 
 #include <torch/csrc/autograd/edge.h>
@@ -33,16 +33,16 @@
 
 namespace ripeline::runtime {
 
-// The half that is left for later, with what it keeps alive.
+// The half of a backward that is left for later, with all that this half keeps alive.
 class ParameterBackward {
  public:
-  // Adds the parameters' gradients to their .grad(), and keeps nothing any more.
+  // Adds the parameters' gradients to their .grad(), and then keeps nothing.
   void run();
 
-  // Gradients that are kept, beside what the nodes that are left have saved.
+  // The size of the kept gradients, without what the remaining nodes have saved.
   [[nodiscard]] std::int64_t bytes() const;
-  // Parameters that the graph leads to, and those of them whose gradients the first half has
-  // computed, which are among those that are kept.
+  // The number of parameters that the graph leads to, and of those whose gradients the first half
+  // has computed; these gradients are among the kept ones.
   [[nodiscard]] std::size_t parameters() const { return parameters_; }
   [[nodiscard]] std::size_t computed() const;
 
@@ -57,8 +57,8 @@ class ParameterBackward {
   std::size_t parameters_ = 0;
 };
 
-// `outputs` need gradients, and `gradients` has one for each; `inputs` are leaves. Returns the
-// gradient of each input; undefined where it takes none or does not lead to the outputs.
+// `outputs` require gradients, and `gradients` has one for each; `inputs` are leaves. Returns the
+// gradient of each input; undefined if the input takes none or no output depends on it.
 std::vector<torch::Tensor> backward_inputs(const std::vector<torch::Tensor>& outputs,
                                            const std::vector<torch::Tensor>& gradients,
                                            const std::vector<torch::Tensor>& inputs,

@@ -3,10 +3,10 @@
 //   auto block = torch::nn::Sequential(torch::nn::Linear(8, 8), torch::nn::Tanh());
 //   model.stages[2] = make_stage(block);
 //
-// What stages give each other are tensors, or tuples, lists and dictionaries of them at any depth:
-// a torch::IValue. A stage gets a value from each stage whose forward it needs, in the order of
-// their numbers, and after those its own data if the model has some for it; it gives the same value
-// to all stages that need it. So
+// Stages give each other values, each a torch::IValue: tensors, or tuples, lists and dictionaries
+// of tensors at any depth. A stage gets a value from each stage whose forward it needs, in the
+// order of their numbers, and then its own data if the model has some for it; the stage gives one
+// value, the same to all stages that need it. So
 //
 //   [](const torch::Tensor& x) { return x.tanh(); }
 //   [](const torch::Tensor& image, const torch::Tensor& text) { return torch::cat({image, text}); }
@@ -41,8 +41,8 @@ class TorchDevice;
 
 using StageInputs = std::vector<torch::IValue>;
 
-// A function of values, made from one of up to seven tensors or from one of StageInputs. Throws
-// what it throws, and std::invalid_argument if it does not take so many tensors.
+// A function of values, made from a function of up to seven tensors or of StageInputs. A call
+// throws what that function throws, and std::invalid_argument if it does not take so many tensors.
 class ValueFunction {
  public:
   ValueFunction() = default;
@@ -59,7 +59,7 @@ class ValueFunction {
  private:
   static constexpr std::size_t kMostTensors = 7;
 
-  // Tensors are tried first: a generic lambda may not compile with anything else.
+  // Tries tensors first, since a generic lambda may not compile with any other argument.
   template <class Function, class... Tensors>
   static constexpr bool takes_tensors() {
     if constexpr (sizeof...(Tensors) > 0) {
@@ -96,13 +96,13 @@ class ValueFunction {
 struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
-  TensorShare share = {};  // which part of the parameter it is
-  // Tied weights: copies of one parameter, at several stages, have one name here. Each stage has
-  // them start alike; an op `user` adds up their gradients, so that they stay alike.
+  TensorShare share = {};  // the part of the parameter that `tensor` is
+  // Tied weights: copies of one parameter at several stages have one name here. The stages must
+  // give the copies equal first values; an op `user` adds up their gradients, so they stay equal.
   std::string tied = {};
 };
 
-// A module whose parameters are, or may be, parts of what one process would have.
+// A module whose parameters are, or may be, parts of those that a single process would have.
 struct SharedModule {
   virtual ~SharedModule() = default;
   // The share of the module's own parameter, not of a submodule's.
@@ -112,39 +112,39 @@ struct SharedModule {
 struct TorchStage {
   ValueFunction forward;
   std::vector<NamedTensor> parameters;  // those that are trained; names are for reports
-  // Activation recomputation: of a microbatch the stage keeps its inputs alone, and runs its
-  // forward again, with the same draws, right before the backward, or in an op `recompute` if the
-  // program has one. It must not change its inputs in place; what else it changes as it runs, such
-  // as a running mean, it changes twice.
+  // Activation recomputation: the stage keeps only the inputs of a microbatch, and runs its forward
+  // again, with the same draws, right before the backward, or in an op `recompute` if the program
+  // has one. The forward must not change its inputs in place; any other state that it changes, such
+  // as a running mean, is changed twice.
   bool recompute = false;
 };
 
 // The data of a microbatch of a step. With several passes to a step (TrainerOptions), microbatches
-// are numbered over all of them.
+// are numbered over all passes.
 using StageData = std::function<torch::IValue(std::int64_t step, int microbatch)>;
 
-// The part of a model that one rank trains: its stages by number, and what the ends of the pipeline
-// need. The loss is the mean over the microbatches of what `loss` returns.
+// The part of a model that one rank trains: its stages by number, and the data, labels and loss of
+// the pipeline's ends. The step's loss is the mean over the microbatches of what `loss` returns.
 struct TorchModel {
   std::map<int, TorchStage> stages;
-  // A stage's own data: of one that needs no other stage, its input. Those of other ranks' stages
-  // are not asked.
+  // A stage's own data; for a stage that needs no other stage, its input. Entries for stages of
+  // other ranks are not called.
   std::map<int, StageData> inputs;
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
   ValueFunction loss;  // takes output and labels
-  // Where the stages' parameters are, and data and labels are brought to. Borrowed; null: the
-  // host's processor.
+  // The device that has the stages' parameters, and to which data and labels are brought. Borrowed;
+  // null: the host's processor.
   TorchDevice* device = nullptr;
-  // The seed of what stages draw as they run, such as dropout (runtime/torch/forward.h).
+  // The seed of the stages' random draws as they run, such as dropout's (runtime/torch/forward.h).
   std::uint64_t seed = 0;
   // Mixed precision: forwards run under LibTorch's autocast to this type, torch::kBFloat16 or
-  // torch::kHalf. Parameters and their gradients keep theirs, the loss is computed in float32.
-  // What passes between stages has the type that the stage gives.
+  // torch::kHalf. Parameters and their gradients keep their types, the loss is computed in float32.
+  // A value that passes between stages has the type that its stage gives it.
   std::optional<torch::ScalarType> autocast = std::nullopt;
-  // Data parallelism: those over which an op `reduce` sums the gradients of its stage. Each replica
-  // has other microbatches, which are numbered on from replica to replica, and the loss is the mean
-  // over all of them.
+  // Data parallelism: the group over which an op `reduce` sums the gradients of its stage. Each
+  // replica has different microbatches, numbered on from replica to replica, and the loss is the
+  // mean over all of these.
   Group replicas = {};
 };
 
@@ -170,7 +170,7 @@ TorchStage make_stage(Module module) {
     stage.parameters.push_back(
         {item.key(), item.value(), share == shares.end() ? TensorShare{} : share->second});
   }
-  // Such that it can be asked what it takes.
+  // Written so that std::is_invocable can tell which inputs it takes.
   const auto forward = [](auto& of, const auto&... inputs) -> decltype(of->forward(inputs...)) {
     return of->forward(inputs...);
   };

@@ -22,8 +22,8 @@ constexpr std::int64_t kFirstPass = 2;
 
 #ifdef RIPELINE_HAS_SYNC_DEBUG
 
-// LibTorch's own. This library is not linked with LibTorch's half for GPUs, and the inline function
-// that gives it would make another one.
+// LibTorch's own warning state. This library is not linked with LibTorch's half for GPUs, so the
+// inline function that returns the state would make a second one here.
 c10::cuda::WarningState* find_mode() {
   return static_cast<c10::cuda::WarningState*>(
       dlsym(RTLD_DEFAULT, "_ZZN3c104cuda13warning_stateEvE14warning_state_"));
@@ -44,18 +44,18 @@ void set(Mode& /*mode*/, bool /*is_error*/) {}
 
 #endif
 
-// As LibTorch's mode, of the process.
-std::atomic<Mode*> mode{nullptr};  // null: it is not used
+// These are of the process, as LibTorch's mode is.
+std::atomic<Mode*> mode{nullptr};  // null: the mode is not used
 std::mutex mutex;
-int tasks = 0;    // guarded by the mutex: that count and run
-int allowed = 0;  // guarded by the mutex: waits of the runtime's own
+int tasks = 0;          // guarded by the mutex: running tasks to which the mode applies
+int allowed_waits = 0;  // guarded by the mutex: waits of the runtime's own
 
 void change(int& count, int by) {
   Mode* const used = mode.load();
   if (used == nullptr) return;
   const std::lock_guard lock(mutex);
   count += by;
-  set(*used, tasks > 0 && allowed == 0);
+  set(*used, tasks > 0 && allowed_waits == 0);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ SyncDebuggedTask::~SyncDebuggedTask() {
   if (counts_) change(tasks, -1);
 }
 
-AllowedSync::AllowedSync() { change(allowed, 1); }
-AllowedSync::~AllowedSync() { change(allowed, -1); }
+AllowedSync::AllowedSync() { change(allowed_waits, 1); }
+AllowedSync::~AllowedSync() { change(allowed_waits, -1); }
 
 }  // namespace ripeline::runtime

@@ -1,12 +1,12 @@
-// LibTorch's sync debug mode, for the tasks of a run: a call of LibTorch that makes its thread wait
-// for the GPU, as `.item()` does, or a copy to memory that is not pinned, is an error which names
-// the task.
+// LibTorch's sync debug mode, for the tasks of a run: any LibTorch call that makes its thread wait
+// for the GPU, such as `.item()` or a copy to memory that is not pinned, is then an error that
+// names the task.
 //
-// Such a call is correct, and slower, so the mode is on only where RIPELINE_SYNC_DEBUG=error is in
-// the environment, and from the third pass on, when all that is done once has been done. What the
-// runtime waits for between steps is outside of it, and so is what it must wait for in a task.
+// Such a call is correct but slow, so the mode is on only if RIPELINE_SYNC_DEBUG=error is in the
+// environment, and from the third pass on, when all one-time work has been done. The mode does not
+// apply to the runtime's own waits, neither between steps nor in a task.
 //
-// LibTorch has one mode for the process: use it with one rank in each. Any thread.
+// LibTorch has one mode per process: use it with one rank in each process. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace ripeline::runtime {
 
-// Once LibTorch's half for GPUs is loaded, and while no task runs: whether the mode is to be used
-// from now on in this process. Refused: another text than `error`, or a LibTorch that has no such
-// mode.
+// Reads from the environment whether this process uses the mode from now on. To be called once
+// LibTorch's half for GPUs is loaded, and while no task runs. Refuses any other text than `error`,
+// and a LibTorch without such a mode.
 core::Status read_sync_debug();
 
-// A task of this pass, in the thread that runs it.
+// Marks a task of this pass, in the thread that runs the task.
 class SyncDebuggedTask {
  public:
   explicit SyncDebuggedTask(std::int64_t pass);
@@ -32,7 +32,7 @@ class SyncDebuggedTask {
   const bool counts_;
 };
 
-// A wait of the runtime's own in a task.
+// Allows a wait of the runtime's own in a task.
 class AllowedSync {
  public:
   AllowedSync();

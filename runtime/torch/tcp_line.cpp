@@ -28,19 +28,19 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kFirstBeat = 20ms;     // so that a claim is soon known to be alive
-constexpr auto kRedial = 100ms;       // for a server that is not there yet
-constexpr auto kLongestDial = 3s;     // for one that does not answer at all
-constexpr auto kFarewell = 1s;        // for a call that is under way at the end
-constexpr auto kHeed = 100ms;         // between two looks whether the process is told to end
-const std::string kNoValue = "none";  // which no key has; see Client
+constexpr auto kFirstBeat = 20ms;     // short, so that a claim is soon known to be alive
+constexpr auto kRedial = 100ms;       // between tries while no server is there yet
+constexpr auto kLongestDial = 3s;     // one try, if the server does not answer at all
+constexpr auto kFarewell = 1s;        // the wait at the end for a call that is under way
+constexpr auto kHeed = 100ms;         // between two checks whether the process was told to end
+const std::string kNoValue = "none";  // a value that no key has; see Client
 
 int ms_until(Clock::time_point end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
-// A connection, or -1 with the reason in `why`.
+// Returns a connection, or -1 with the reason in `why`.
 int dial(const addrinfo& where, const TcpStoreOptions& options, Clock::time_point until,
          std::string& why) {
   const int descriptor =
@@ -66,7 +66,7 @@ int dial(const addrinfo& where, const TcpStoreOptions& options, Clock::time_poin
   return -1;
 }
 
-// The same for a name; `address` is the one of its addresses that was reached.
+// The same for the host's name; `address` is the one of its addresses that was reached.
 int dial(const TcpStoreOptions& options, Clock::time_point until, std::string& address,
          std::string& why) {
   addrinfo hints{};
@@ -93,7 +93,7 @@ int dial(const TcpStoreOptions& options, Clock::time_point until, std::string& a
 
 }  // namespace
 
-// The thread keeps it: it may outlive the line.
+// The state that the thread shares with the line; the thread keeps it alive beyond the line's end.
 class TcpLine::Client {
  public:
   using Task = std::packaged_task<Answer(Client&)>;
@@ -109,19 +109,19 @@ class TcpLine::Client {
     tasks_.push_back(std::move(task));
     changed_.notify_all();
   }
-  // False: it still waits for an answer.
+  // Returns false if the thread still waits for an answer.
   bool stop(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
     is_stopping_ = true;
     changed_.notify_all();
     return changed_.wait_for(lock, limit, [this] { return has_ended_; });
   }
-  // Nobody sends anything over it: what it has to read is its end.
+  // Nobody sends anything over the sentinel connection, so it is readable only once it has ended.
   [[nodiscard]] bool is_gone() const {
     pollfd event = {.fd = sentinel_, .events = POLLIN | POLLRDHUP, .revents = 0};
     return sentinel_ >= 0 && poll(&event, 1, 0) != 0;
   }
-  // Before the thread's first task.
+  // To be called before the thread's first task.
   void watch_over(int sentinel) { sentinel_ = sentinel; }
 
   // Called by the thread.
@@ -161,8 +161,8 @@ class TcpLine::Client {
   }
   c10d::Store& store() { return *store_; }
 
-  // c10d has no other call that asks for a key which may not be set without waiting for it: where
-  // there is no value but one is expected, it gives what was expected.
+  // c10d has no other call that asks for a key without waiting until it is set. If the key is not
+  // set but a value was expected, compareSet() returns the expected value.
   std::string exchange(const std::string& key, const std::string& expected,
                        const std::string& desired) {
     std::string there = store().compareSet(key, expected, desired);
@@ -195,15 +195,15 @@ class TcpLine::Client {
         it = it->second.next <= Clock::now() && !beat(it->first, it->second) ? beats_.erase(it)
                                                                              : std::next(it);
       }
-    } catch (const std::exception&) {  // whoever asks next learns it
+    } catch (const std::exception&) {  // the next call meets the failure and reports it
       beats_.clear();
     }
   }
 
-  // False: the key is gone.
+  // Returns false if the key is gone.
   bool beat(const std::string& key, Beat& beat) {
     const std::string next = std::to_string(beat.count + 1);
-    // In place of its own count only, so that a key that was removed does not come back.
+    // Replaces only its own last count, so that a key that was removed does not come back.
     if (exchange(key, std::to_string(beat.count), next) != next) return false;
     ++beat.count;
     beat.pause = std::min(2 * beat.pause, kBeat);
@@ -292,7 +292,7 @@ Status TcpLine::ask(Op op, Answer& answer) {
   client_->push(std::move(task));
   const Clock::time_point asked = Clock::now();
   while (answered.wait_for(kHeed) != std::future_status::ready) {
-    // It has to tell the others that it ends.
+    // A process that was told to end waits less, since it must still tell the others so.
     const std::chrono::nanoseconds limit =
         is_told_to_end(options_) ? std::min<std::chrono::nanoseconds>(limit_, kFarewell) : limit_;
     if (Clock::now() - asked >= limit) return fail("no answer for " + seconds_text(limit));

@@ -1,11 +1,11 @@
-// TcpLine: a process's connection to a c10d TCPStore: bytes by key, and counts that go up by
-// themselves. Private to torch/tcp_store.
+// TcpLine: a process's connection to a c10d TCPStore: bytes by key, and counts that a thread keeps
+// increasing. Private to torch/tcp_store.
 //
 // A thread of its own makes all calls of c10d, which wait for the server as long as it takes; a
-// caller waits no longer than the options say. The first failure is that of every later call, and
-// names the store: what it serves is gone with its server. A second connection, over which nothing
-// is said, tells that end before c10d meets it, which would log it with a trace of its stack. One
-// thread calls.
+// caller waits no longer than the options say. Every later call returns the first failure, which
+// names the store: its contents are gone with its server. A second connection, over which nothing
+// is sent, shows the server's end before c10d meets it and logs it with a stack trace. The line's
+// methods are called by one thread.
 #pragma once
 
 #include <chrono>
@@ -20,31 +20,31 @@
 
 namespace ripeline::runtime {
 
-// The process that waits for the store; and how the wait ends then, for a caller that names it.
+// Whether this process was told to end; and the failure of its wait, for a caller to name it.
 [[nodiscard]] bool is_told_to_end(const TcpStoreOptions& options);
 [[nodiscard]] core::Status told_to_end();
 
 class TcpLine {
  public:
-  static constexpr std::chrono::milliseconds kBeat{500};  // between two counts; less at first
+  static constexpr std::chrono::milliseconds kBeat{500};  // between increases; shorter at first
 
-  // Serves the store first, if that is asked for; else waits until somebody does.
+  // Serves the store first if the options say so; else waits until another process serves it.
   static core::Status open(const TcpStoreOptions& options, std::unique_ptr<TcpLine>& line);
-  // When nobody answers, the thread is left to end with the process.
+  // If the server does not answer, the thread is left to end with the process.
   ~TcpLine();
   TcpLine(const TcpLine&) = delete;
   TcpLine& operator=(const TcpLine&) = delete;
 
   core::Status set(const std::string& key, const std::string& value);
-  core::Status get(const std::string& key, std::string& there);  // empty: it is not set
-  // Puts `desired` there if the key has the value `expected`; empty: if it is not set. `there` is
-  // what it has then; empty: it is not set. No value may be empty.
+  core::Status get(const std::string& key, std::string& there);  // empty: the key is not set
+  // Sets the key to `desired` if its value is `expected`, or if `expected` is empty and the key is
+  // not set. `there` is its value afterwards; empty: it is not set. No value may be empty.
   core::Status exchange(const std::string& key, const std::string& expected,
                         const std::string& desired, std::string& there);
   void remove(const std::string& key);  // if it cannot be, every later call fails
   core::Status keys(std::vector<std::string>& all);
 
-  // From "1" on, until the key is gone or the line.
+  // Counts up from "1" under this key, until the key or the line is gone.
   core::Status count_up(const std::string& key);
 
   void expect_answers_within(std::chrono::nanoseconds limit) { limit_ = limit; }

@@ -21,14 +21,14 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kLook = 20ms;      // while something is awaited
-constexpr auto kLongestGap = 1s;  // between two looks at a count: more does not count as silence
-constexpr auto kLastWords = 2s;   // how long whoever serves the store stays for the others
+constexpr auto kLongestGap = 1s;  // the most silence that one gap between two looks may add
+constexpr auto kLastWords = 2s;   // how long the process that serves the store stays for the others
 constexpr std::size_t kHolder = 16;
 const std::string kGuests = "guest/";
 const std::string kHere = "here";
-const std::string kNobody(kHolder, '-');  // holds what was set and not claimed
+const std::string kNobody(kHolder, '-');  // the holder of a value that was set, not claimed
 
-// A value as it is stored: behind its holder, which has an own name for each claim.
+// A value as it is stored: after the name of its holder, which is a new one for each claim.
 std::string stored(const std::string& holder, const Blob& value) {
   return holder + std::string(reinterpret_cast<const char*>(value.data()), value.size());
 }
@@ -76,7 +76,7 @@ TcpStore::~TcpStore() {
   if (options_.serves) {
     wait_for_guests();
   } else {
-    line_->remove(guest_);  // the last that it asks for
+    line_->remove(guest_);  // the last call of this process
   }
 }
 
@@ -94,7 +94,7 @@ void TcpStore::wait_for_guests() {
 
 std::string TcpStore::name() const { return "the store at " + TcpLine::text_of(options_); }
 
-// It is there as long as its claim is.
+// The key of the count beside a claim; it is set as long as the claim is held.
 std::string TcpStore::pulse_of(const std::string& holder) const {
   return options_.prefix + "pulse/" + holder;
 }
@@ -128,7 +128,7 @@ void TcpStore::remove(const std::string& key) {
 
 Status TcpStore::claim(const std::string& key, const Blob& value, Blob& there) {
   const std::string holder = new_holder();
-  // First of all, so that nobody ever finds a live process's claim abandoned.
+  // The count begins before the claim, so that nobody finds a live process's claim abandoned.
   Status status = line_->count_up(pulse_of(holder));
   std::string now;
   if (status.ok()) status = take(key, stored(holder, value), now);
@@ -146,16 +146,16 @@ Status TcpStore::take(const std::string& key, const std::string& mine, std::stri
     if (Status s = line_->exchange(path_of(key), "", mine, there); !s.ok()) return s;
     if (there == mine) return there.clear(), Status();
     const std::string old = there;
-    const Claim claim = see(key, holder_of(old));
-    if (claim == Claim::held) {
+    const network::Claim claim = see(key, holder_of(old));
+    if (claim == network::Claim::held) {
       return {StatusCode::refused, key + " in " + name() + ": another process holds it"};
     }
-    if (claim == Claim::unseen) {
+    if (claim == network::Claim::unseen) {
       if (is_told_to_end(options_)) return told_to_end();
       std::this_thread::sleep_for(kLook);
       continue;
     }
-    // The first of several that find it abandoned takes it over.
+    // If several processes find the claim abandoned, the first of them takes it over.
     if (Status s = line_->exchange(path_of(key), old, mine, there); !s.ok()) return s;
     if (there == mine) {
       line_->remove(pulse_of(holder_of(old)));
@@ -172,33 +172,33 @@ void TcpStore::release(const std::string& key) {
   claims_.erase(it);
 }
 
-Claim TcpStore::claim_of(const std::string& key) {
-  if (claims_.contains(key)) return Claim::held;
+network::Claim TcpStore::claim_of(const std::string& key) {
+  if (claims_.contains(key)) return network::Claim::held;
   std::string there;
-  if (!line_->get(path_of(key), there).ok()) return Claim::unseen;
-  return there.empty() ? Claim::none : see(key, holder_of(there));
+  if (!line_->get(path_of(key), there).ok()) return network::Claim::unseen;
+  return there.empty() ? network::Claim::none : see(key, holder_of(there));
 }
 
 void TcpStore::started() { line_->expect_answers_within(kLastWords); }
 
-Claim TcpStore::see(const std::string& key, const std::string& holder) {
-  if (holder == kNobody) return Claim::abandoned;
+network::Claim TcpStore::see(const std::string& key, const std::string& holder) {
+  if (holder == kNobody) return network::Claim::abandoned;
   const Clock::time_point asked = Clock::now();
   std::string count;
-  if (!line_->get(pulse_of(holder), count).ok()) return Claim::unseen;
-  if (count.empty()) return Claim::abandoned;
+  if (!line_->get(pulse_of(holder), count).ok()) return network::Claim::unseen;
+  if (count.empty()) return network::Claim::abandoned;
   Sighting& seen = sightings_[key];
   if (seen.holder != holder) {
     seen = {.holder = holder, .count = count};
   } else if (seen.count != count) {
     seen = {.holder = holder, .count = count, .has_moved = true};
   } else {
-    // Not while nobody could have seen it move: the store, or this process, may have paused.
+    // A longer gap adds no more, since the store or this process may have paused in it.
     seen.still_for += std::min<Clock::duration>(asked - seen.at, kLongestGap);
   }
   seen.at = Clock::now();
-  if (seen.still_for >= kSilence) return Claim::silent;
-  return seen.has_moved ? Claim::held : Claim::unseen;
+  if (seen.still_for >= kSilence) return network::Claim::silent;
+  return seen.has_moved ? network::Claim::held : network::Claim::unseen;
 }
 
 }  // namespace ripeline::runtime

@@ -1,6 +1,6 @@
 #include "runtime/torch/tensor_parallel.h"
 
-#include <torch/torch.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <stdexcept>
 #include <string>
@@ -91,7 +91,7 @@ TensorShare RowParallelLinearImpl::share_of(const Tensor& parameter) const {
 Tensor RowParallelLinearImpl::forward(const Tensor& x) const {
   if (group.size() == 1) return torch::linear(x, weight, bias);
   const Tensor y = sum_over_group(torch::linear(x, weight), group);
-  return bias.defined() ? y + bias.to(y.scalar_type()) : y;  // under autocast y's is another
+  return bias.defined() ? y + bias.to(y.scalar_type()) : y;  // autocast changes the type of y
 }
 
 ParallelAttentionImpl::ParallelAttentionImpl(const torch::nn::Linear& whole_in,

@@ -4,15 +4,15 @@
 //   ColumnParallelLinear in(torch::nn::Linear(64, 256), group);   // shares of the 256 outputs
 //   RowParallelLinear out(torch::nn::Linear(256, 64), group);     // takes shares, gives the sum
 //
-// Each is made from the layer that one process would have, and takes its share of that layer's
-// values: so a model starts the same however many members there are. What the group divides must
-// be a multiple of its size; else std::invalid_argument is thrown. With a group of one they
-// compute what the whole layer does, bitwise; else sums have another order.
+// Each layer is made from the layer that a single process would have, and takes its share of that
+// layer's values: so a model starts the same however many members there are. A divided dimension
+// must be a multiple of the group's size; else std::invalid_argument is thrown. In a group of one
+// the results are bitwise those of the whole layer; otherwise sums have another order.
 //
-// What goes in or comes out whole is the same at all members, bitwise, and so are its gradients.
-// Parameters say which part they are (SharedModule), and the trainer counts the gradients of all
-// parts of one together. Tasks that run these layers issue collectives: say so in the program
-// (`collectives`), and give one forward one backward, in the order that the group agrees on.
+// Whole inputs and outputs are bitwise the same at all members, and so are their gradients. Modules
+// tell which part a parameter is (SharedModule), and the trainer counts the gradients of all parts
+// of a parameter together. Tasks that run these layers issue collectives: declare that in the
+// program (`collectives`), with one backward per forward, in the order that the group agrees on.
 #pragma once
 
 #include <torch/nn/modules/embedding.h>
@@ -26,7 +26,7 @@
 
 namespace ripeline::runtime {
 
-// As they are; the gradient is summed over the group.
+// Returns `whole` as it is; the gradient is summed over the group.
 [[nodiscard]] torch::Tensor copy_to_group(const torch::Tensor& whole, const Group& group);
 // The sum over the group; the gradient is passed on as it is.
 [[nodiscard]] torch::Tensor sum_over_group(const torch::Tensor& part, const Group& group);

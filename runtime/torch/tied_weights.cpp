@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/carried.h"
 #include "runtime/torch/torch_calls.h"
 #include "runtime/torch/value_codec.h"
+#include "runtime/training/carried.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -22,18 +22,19 @@ using torch::Tensor;
 // One stage's copy of a tied parameter, as it is sent.
 struct Copy {
   int stage = 0;
-  Tensor gradient;  // undefined: it has none
-  Tensor value;     // undefined: it was not sent
+  Tensor gradient;  // undefined: the copy has none
+  Tensor value;     // undefined: not sent
 };
 using Copies = std::map<std::string, std::vector<Copy>>;  // by name, in stage order
 
 IValue ivalue_of(const Tensor& tensor) { return tensor.defined() ? IValue(tensor) : IValue(); }
 Tensor tensor_of(const IValue& value) { return value.isNone() ? Tensor() : value.toTensor(); }
 
-// A value is a dictionary of two tensors by name: gradient, value.
+// The payload is a dictionary, by name of the parameter, of tuples of two: gradient, value.
 Status take_copies(Call& call, Copies& copies) {
   for (Input& input : call.inputs) {
-    if (carried(input.kind, call.task.kind) != Carried::tied_gradients) continue;
+    if (training::carried(input.kind, call.task.kind) != training::Carried::tied_gradients)
+      continue;
     IValue value;
     if (Status s = decode_value(std::move(input.payload), value); !s.ok()) {
       return failed(call.task, "a tied gradient is " + s.message());
@@ -56,7 +57,7 @@ std::string named(const NamedTensor& parameter) {
   return "its parameter '" + parameter.name + "', tied as '" + parameter.tied + "', ";
 }
 
-// The error in another stage's copy; empty: there is none.
+// Why another stage's copy does not fit; empty: it does.
 std::string difference(const NamedTensor& mine, const Copy& theirs) {
   const std::string of = "that of stage " + std::to_string(theirs.stage);
   for (const Tensor& tensor : {theirs.gradient, theirs.value}) {
@@ -72,7 +73,7 @@ std::string difference(const NamedTensor& mine, const Copy& theirs) {
   return "does not start with the values of " + of;
 }
 
-// A tensor of its own: those that were sent must not be written to.
+// The sum is a new tensor, since the ones that were sent must not be written to.
 Tensor sum_of(const std::vector<Copy>& copies) {
   Tensor sum;
   for (const Copy& copy : copies) {
@@ -89,13 +90,14 @@ Status give_tied_gradients(Call& call, const TorchStage& stage, bool with_values
   c10::impl::GenericDict copies(c10::StringType::get(), c10::AnyType::get());
   for (const NamedTensor& parameter : stage.parameters) {
     if (parameter.tied.empty()) continue;
-    // The update will write to the parameter.
+    // The value is cloned, since the update will write to the parameter.
     const Tensor value = with_values ? parameter.tensor.detach().clone() : Tensor();
     copies.insert(parameter.tied, c10::ivalue::Tuple::create(
                                       {ivalue_of(parameter.tensor.grad()), ivalue_of(value)}));
   }
   for (Output& output : call.outputs) {
-    if (carried(call.task.kind, output.kind) != Carried::tied_gradients) continue;
+    if (training::carried(call.task.kind, output.kind) != training::Carried::tied_gradients)
+      continue;
     if (Status s = encode_value(copies, output.payload); !s.ok()) {
       return failed(call.task, s.message());
     }

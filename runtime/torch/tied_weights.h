@@ -1,11 +1,11 @@
 // The gradients of tied weights: parameters of which several stages have a copy, such as the
 // embedding and the output layer of a language model.
 //
-// Once a stage's gradients are complete and, of several replicas, reduced, its op `reduce` gives
-// those of its tied parameters to the other stages that have them. An op `user` at each of these
-// adds up all of them in stage order, so that the copies get the same gradient to the bit, and as
-// they start alike and are updated alike, stay alike. With the first gradients of a run come the
-// values, which must be the same. Private to TorchWork.
+// Once a stage's gradients are complete and, with several replicas, reduced, its op `reduce` sends
+// the gradients of its tied parameters to the other stages that have copies. An op `user` at each
+// of these stages adds up the gradients of all copies in stage order, so all copies get bitwise the
+// same gradient; since they start equal and are updated alike, they stay equal. The first gradients
+// of a run come with the copies' values, which must be the same. Private to TorchWork.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@
 
 namespace ripeline::runtime {
 
-// To the stages that add them up, with the values or without.
+// Gives the gradients of the stage's tied parameters, and their values if asked, to other stages.
 core::Status give_tied_gradients(Call& call, const TorchStage& stage, bool with_values);
 
-// Adds those of other stages to the stage's own. `first_stages` then has, by name, the first stage
-// that has the parameter. Fails when a copy differs in shape or in the values that came, or when
-// no other stage has it.
+// Adds the gradients that other stages gave to the stage's own. `first_stages` then has, by name,
+// the first stage that has the parameter. Fails if a copy differs in shape or in the value that was
+// sent, or if no other stage has a copy.
 core::Status add_tied_gradients(Call& call, TorchStage& stage,
                                 std::map<std::string, int>& first_stages);
 

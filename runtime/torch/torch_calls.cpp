@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "runtime/carried.h"
 #include "runtime/torch/value_codec.h"
+#include "runtime/training/carried.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -17,9 +17,9 @@ using core::StatusCode;
 using torch::IValue;
 using torch::Tensor;
 
-// Whether it is what `task` computes with.
-bool carries(const Input& input, const TaskInfo& task, Carried what) {
-  return input.microbatch == task.microbatch && carried(input.kind, task.kind) == what;
+// Whether the input is of the task's microbatch, and carries `what` for the task.
+bool carries(const Input& input, const TaskInfo& task, training::Carried what) {
+  return input.microbatch == task.microbatch && training::carried(input.kind, task.kind) == what;
 }
 
 Status encode(const TaskInfo& task, const IValue& value, Payload& payload) {
@@ -48,7 +48,7 @@ Status take_values(Call& call, StageInputs& values, std::vector<SavedInput>& inp
   std::stable_sort(call.inputs.begin(), call.inputs.end(),
                    [](const Input& a, const Input& b) { return a.stage < b.stage; });
   for (Input& input : call.inputs) {
-    if (!carries(input, task, Carried::activation)) continue;
+    if (!carries(input, task, training::Carried::activation)) continue;
     IValue& value = values.emplace_back();
     if (Status status = decode_value(std::move(input.payload), value); !status.ok()) {
       return failed(task, "its input is " + status.message());
@@ -69,7 +69,7 @@ Status take_gradients(Call& call, const std::vector<Tensor>& outputs,
                    [](const Input& a, const Input& b) { return a.stage > b.stage; });
   bool has_any = false;
   for (Input& input : call.inputs) {
-    if (!carries(input, task, Carried::gradient)) continue;
+    if (!carries(input, task, training::Carried::gradient)) continue;
     has_any = true;
     IValue value;
     if (Status status = decode_value(std::move(input.payload), value); !status.ok()) {
@@ -96,7 +96,7 @@ Status take_gradients(Call& call, const std::vector<Tensor>& outputs,
 Status give_value(Call& call, const IValue& value) {
   Payload payload;
   for (Output& output : call.outputs) {
-    if (carried(call.task.kind, output.kind) == Carried::nothing) continue;
+    if (training::carried(call.task.kind, output.kind) == training::Carried::nothing) continue;
     if (payload.empty()) {
       if (Status status = encode(call.task, value, payload); !status.ok()) return status;
     }
@@ -114,8 +114,8 @@ void pass_on(Call& call) {
 Status give_gradients(Call& call, const std::vector<SavedInput>& inputs,
                       const std::vector<Tensor>& gradients) {
   for (Output& output : call.outputs) {
-    if (carried(call.task.kind, output.kind) == Carried::nothing) continue;
-    // With one input there is no other that may be meant: a plain op may lie between.
+    if (training::carried(call.task.kind, output.kind) == training::Carried::nothing) continue;
+    // A sole input is meant even if its stage differs, as when a plain op lies between.
     auto at = gradients.begin();
     const auto* input = inputs.data();
     const auto* const end = inputs.data() + inputs.size();

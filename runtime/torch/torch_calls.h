@@ -9,20 +9,20 @@
 
 namespace ripeline::runtime {
 
-// Names the task.
+// A failure whose text begins with the name of the task.
 core::Status failed(const TaskInfo& task, const std::string& what);
 std::string shape_of(const torch::Tensor& tensor);
 
 // Takes the values that other stages gave, in the order of their numbers, as leaves.
 core::Status take_values(Call& call, StageInputs& values, std::vector<SavedInput>& inputs);
-// Takes the gradients of a stage's outputs, those of several stages summed, the last stage's first;
-// undefined where there is none.
+// Takes the gradients of a stage's outputs. Those from several stages are summed, the last stage's
+// first; the gradient of an output for which none came is undefined.
 core::Status take_gradients(Call& call, const std::vector<torch::Tensor>& outputs,
                             std::vector<torch::Tensor>& gradients);
 
-// Gives the value to all that compute with it.
+// Gives the value to all stages that compute with it.
 core::Status give_value(Call& call, const torch::IValue& value);
-// Gives the gradients, by tensor of the inputs, to the stages that gave these.
+// Gives the gradients, one for each tensor of the inputs, to the stages that gave the inputs.
 core::Status give_gradients(Call& call, const std::vector<SavedInput>& inputs,
                             const std::vector<torch::Tensor>& gradients);
 void pass_on(Call& call);

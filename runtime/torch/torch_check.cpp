@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/print.h"
-#include "runtime/train_rules.h"
+#include "runtime/training/train_rules.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -17,9 +17,9 @@ using core::StatusCode;
 
 bool is_tied(const NamedTensor& parameter) { return !parameter.tied.empty(); }
 
-// A stage with a copy of a tied parameter has an op that adds up its gradients, and no other has.
-std::string check_ties(const TorchModel& model, const TrainRules& rules, core::LaneId lane,
-                       const std::string& name, int number) {
+// Checks that stages with tied parameters, and no others, have an op that adds up tied gradients.
+std::string check_ties(const TorchModel& model, const training::TrainRules& rules,
+                       core::LaneId lane, const std::string& name, int number) {
   const std::string stage = "stage " + std::to_string(number);
   const std::vector<NamedTensor>& parameters = model.stages.at(number).parameters;
   const bool has_ties = std::any_of(parameters.begin(), parameters.end(), is_tied);
@@ -31,7 +31,7 @@ std::string check_ties(const TorchModel& model, const TrainRules& rules, core::L
          " says that it is one (`tied`)";
 }
 
-// A tensor of two stages would be reduced and updated twice.
+// Refuses a tensor that two stages have, since it would be reduced and updated twice.
 std::string check_parameters(const TorchModel& model) {
   std::map<const void*, int> known;  // its stage
   for (const auto& [number, stage] : model.stages) {
@@ -53,7 +53,7 @@ std::string check_parameters(const TorchModel& model) {
 
 // The error if the model lacks something for a lane that LibTorch stages can run; else empty.
 std::string check_lane(const TorchModel& model, const core::ProgramFacts& facts,
-                       const TrainRules& rules, core::LaneId lane) {
+                       const training::TrainRules& rules, core::LaneId lane) {
   const OpKind kind = rules.kind_of(lane);
   const std::string name = core::lane_name(facts, lane);
   const int stage = facts.lanes[static_cast<std::size_t>(lane)].stage;
@@ -69,7 +69,7 @@ std::string check_lane(const TorchModel& model, const core::ProgramFacts& facts,
   if (kind != OpKind::forward) return "";
   const auto data = model.inputs.find(stage);
   const bool has_data = data != model.inputs.end() && data->second;
-  if (rules.from_others(lane, Carried::activation) == 0 && !has_data) {
+  if (rules.from_others(lane, training::Carried::activation) == 0 && !has_data) {
     return name + " needs no other stage, so it needs `inputs[" + std::to_string(stage) + "]`";
   }
   if (stage == facts.stages - 1 && (!model.labels || !model.loss)) {
@@ -88,7 +88,7 @@ Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int
     return refused("`autocast` is to torch::kBFloat16 or torch::kHalf");
   }
   if (const std::string wrong = check_parameters(model); !wrong.empty()) return refused(wrong);
-  const TrainRules rules(facts);
+  const training::TrainRules rules(facts);
   for (core::LaneId lane = 0; lane < static_cast<core::LaneId>(facts.lanes.size()); ++lane) {
     const core::LaneFacts& own = facts.lanes[static_cast<std::size_t>(lane)];
     if (own.rank != rank) continue;

@@ -1,5 +1,6 @@
-// Whether a model can do what a program asks of a rank's LibTorch stages: what these can do at all
-// (runtime/train_rules.h), and stages, data, loss and tied weights that fit. Private to TorchWork.
+// Checks that a model can do what a program asks of a rank's LibTorch stages: that such stages can
+// do it at all (runtime/training/train_rules.h), and that stages, data, loss and tied weights fit.
+// Private to TorchWork.
 #pragma once
 
 #include "core/facts.h"
@@ -8,7 +9,7 @@
 
 namespace ripeline::runtime {
 
-// Refused with what is missing or not built.
+// A refusal says what is missing or not supported.
 core::Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int rank);
 
 }  // namespace ripeline::runtime

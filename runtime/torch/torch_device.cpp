@@ -19,8 +19,8 @@ class Processor final : public TorchDevice {
  public:
   c10::Device device() const override { return c10::kCPU; }
   std::optional<c10::Stream> stream(core::Engine /*engine*/) const override { return std::nullopt; }
-  Place* place() override { return nullptr; }
-  Place* arena() override { return nullptr; }
+  network::Place* place() override { return nullptr; }
+  network::Place* arena() override { return nullptr; }
   Status copy(Direction /*direction*/, void* onto, const void* from, std::size_t size,
               core::Engine /*engine*/) override {
     std::memcpy(onto, from, size);
@@ -30,7 +30,8 @@ class Processor final : public TorchDevice {
                const Termination* /*termination*/) override {
     return {};
   }
-  Status find_nccl(const NcclLibrary*& /*library*/, std::int32_t& /*version*/) const override {
+  Status find_nccl(const cuda::NcclLibrary*& /*library*/,
+                   std::int32_t& /*version*/) const override {
     return not_a_gpu();
   }
   Status identify(std::string& /*identity*/) const override { return not_a_gpu(); }
@@ -49,7 +50,7 @@ c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// `second` does nothing further before what `first` has been given.
+// Makes `second` wait for all that `first` has been given so far.
 Status put_in_order(const c10::Stream& first, const c10::Stream& second) {
   if (first == second) return {};
   try {

@@ -1,4 +1,4 @@
-// TorchDevice: what a rank's stages run on: the host's processor, or a GPU.
+// TorchDevice: the device on which a rank's stages run: the host's processor, or a GPU.
 //
 //   std::unique_ptr<TorchDevice> device;
 //   Status status = TorchDevice::open("cuda", environment.local_rank, device);
@@ -6,16 +6,16 @@
 //   model.device = device.get();
 //   join_run(facts, environment, transport, configuration, {.device = device.get()});
 //
-// On a GPU tasks are enqueued on streams of their engines, and have ended when the host has seen
-// that they are over (runtime/cuda/stream_engine.h). What stages give each other lies in the GPU's
-// memory, and goes from process to process by carriers (runtime/cuda/carriers/device_transport.h).
-// Several processes may share a GPU.
+// On a GPU tasks are enqueued on streams of their engines, and count as ended when the host has
+// seen their end (runtime/cuda/stream_engine.h). The values that stages give each other lie in the
+// GPU's memory, and carriers move them between processes
+// (runtime/cuda/carriers/device_transport.h). Several processes may share a GPU.
 //
-// What the caller enqueues on its current stream before a step of training comes before the step's
-// tasks, and what it enqueues after the step comes after them. So who loads, reads or saves
-// parameters between steps need not know of that other stream.
+// Work that the caller enqueues on its current stream before a step of training runs before the
+// step's tasks, and work enqueued after the step runs after them. So code that loads, reads or
+// saves parameters between steps need not know of the tasks' streams.
 //
-// A device is of one rank, belongs to the rank's thread, and outlives its transport, trainer and
+// A device belongs to one rank and that rank's thread, and must outlive its transport, trainer and
 // model.
 #pragma once
 
@@ -33,17 +33,19 @@
 #include "core/facts.h"
 #include "core/status.h"
 #include "runtime/engine.h"
-#include "runtime/place.h"
-#include "runtime/transport/transport.h"
+#include "runtime/network/place.h"
+#include "runtime/transport.h"
+
+namespace ripeline::runtime::cuda {
+class NcclLibrary;
+}
 
 namespace ripeline::runtime {
-
-class NcclLibrary;
 
 // The memory that one process has used so far.
 struct DeviceMemoryUse {
   std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
-                                 // messages: no more once steps have become alike
+                                 // messages: constant once all steps are alike
   std::int64_t peak = 0;         // bytes that LibTorch had given out at once
 };
 
@@ -51,45 +53,46 @@ class Termination;
 
 class TorchDevice {
  public:
-  // `cpu`; `cuda`: of several GPUs the one whose turn it is, rank by rank of a host; `cuda:1`. To
+  // `name` is `cpu`; `cuda`, which takes the GPUs in turn, rank by rank of a host; or `cuda:1`. To
   // be called before LibTorch is asked for GPUs in any other way, as torch::manual_seed() does.
-  // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. Fails by status: what
-  // is missing, and where to get it. A GPU that does not start ends the process after five minutes
-  // (runtime/last_wait.h): there is no other way out of a call into its driver.
+  // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. A failure says what is
+  // missing, and where to get it. If a GPU does not start, the process ends after five minutes
+  // (runtime/watchdog/last_wait.h): there is no other way out of a call into its driver.
   static core::Status open(const std::string& name, int local_rank,
                            std::unique_ptr<TorchDevice>& device);
 
   virtual ~TorchDevice() = default;
 
   [[nodiscard]] virtual c10::Device device() const = 0;
-  // The stream of an engine's tasks: `copy_out` and `copy_in` have one each, and all others that on
-  // which stages compute. None on the host's processor.
+  // The stream of an engine's tasks: `copy_out` and `copy_in` have one each, all other engines
+  // share the one on which stages compute. None on the host's processor.
   [[nodiscard]] virtual std::optional<c10::Stream> stream(core::Engine engine) const = 0;
-  // Where a transport puts what arrives: memory of the host, pinned; any thread. Null: where it
-  // likes.
-  [[nodiscard]] virtual Place* place() = 0;
-  // Likewise, where `offload` puts what leaves the device: by itself, since its buffers are large.
-  [[nodiscard]] virtual Place* arena() = 0;
-  // Bytes between the device's memory and that of arena(). On a GPU enqueued on the stream of the
-  // engine, and both sides must stay until the host has seen that it is over; on the host's
-  // processor it is over at once. Any thread.
+  // The pinned memory of the host into which a transport puts what arrives; any thread. Null: the
+  // transport's own choice.
+  [[nodiscard]] virtual network::Place* place() = 0;
+  // The same for what `offload` takes off the device; separate, since its buffers are large.
+  [[nodiscard]] virtual network::Place* arena() = 0;
+  // Copies bytes between the device's memory and that of arena(). On a GPU the copy is enqueued on
+  // the engine's stream, and both sides must stay until the host has seen its end; on the host's
+  // processor the copy is over on return. Any thread.
   enum class Direction { to_host, to_device };
   virtual core::Status copy(Direction direction, void* onto, const void* from, std::size_t size,
                             core::Engine engine) = 0;
-  // Puts what moves parts from and to the device around the transport, which uses place(). All
-  // processes do so at once; if it fails, within the limit, then on all of them, and `transport` is
-  // null. RIPELINE_CARRIER in the environment says how they are moved; unset: as they can be. Fails
-  // as well when the process is told to end; null: the program sees to that.
+  // Wraps the transport, which uses place(), in one that moves parts from device to device. All
+  // processes call it at once; it fails within the limit, on all of them, and `transport` is then
+  // null. RIPELINE_CARRIER in the environment chooses the carrier; unset: each pair's best one.
+  // Fails as well when `termination` tells the process to end; null: the program sees to that.
   virtual core::Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
                              const Termination* termination) = 0;
-  // How that is, for people: "ipc with rank 1". Empty on the host's processor.
+  // The carriers that are in use, for people: "ipc with rank 1". Empty on the host's processor.
   [[nodiscard]] virtual std::string carriers() const { return {}; }
-  // For sums over members and replicas (runtime/torch/groups.h): NCCL, which stays loaded, and its
-  // version. Refused: it is not here.
-  virtual core::Status find_nccl(const NcclLibrary*& library, std::int32_t& version) const = 0;
-  // Which device it is among those of all hosts: equal for processes that share one.
+  // Loads NCCL, for sums over members and replicas (runtime/torch/groups.h), and gives its version;
+  // NCCL stays loaded. Refused if NCCL is not installed here.
+  virtual core::Status find_nccl(const cuda::NcclLibrary*& library,
+                                 std::int32_t& version) const = 0;
+  // Names this device among those of all hosts: equal for processes that share a device.
   virtual core::Status identify(std::string& identity) const = 0;
-  // Zeros on the host's processor, where it is not known.
+  // All zeros on the host's processor, where the use is not known.
   [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
   // An engine for the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
   [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
@@ -103,8 +106,8 @@ class TorchDevice {
 [[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device,
                                                    core::Engine engine = core::Engine::compute);
 
-// The stages' stream does nothing further before what the caller's current one has been given, or
-// the other way round. The host waits for neither.
+// The stages' stream waits for all work so far on the caller's current stream, or the other way
+// round. The host waits for neither.
 core::Status follow_caller(const TorchDevice* device);
 core::Status lead_caller(const TorchDevice* device);
 

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "core/print.h"
-#include "runtime/carried.h"
 #include "runtime/torch/group.h"
 #include "runtime/torch/sync_debug.h"
 #include "runtime/torch/tied_weights.h"
@@ -21,6 +20,7 @@
 #include "runtime/torch/torch_check.h"
 #include "runtime/torch/torch_device.h"
 #include "runtime/torch/value_codec.h"
+#include "runtime/training/carried.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -38,7 +38,7 @@ trace::Deferral deferral_of(const ParameterBackward& later) {
           .bytes = later.bytes()};
 }
 
-// Leaves out outputs that no stage computes with, and such that depend on no parameter or input.
+// Drops outputs that no stage computes with, and those that depend on no parameter or input.
 void leave_out_idle(std::vector<Tensor>& outputs, std::vector<Tensor>& gradients) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -50,8 +50,8 @@ void leave_out_idle(std::vector<Tensor>& outputs, std::vector<Tensor>& gradients
   gradients.resize(kept);
 }
 
-// The gradients of all parameters of one type, one after the other, and for each parameter whether
-// it has one: a replica whose data have left a parameter out takes part with zeros.
+// The gradients of all parameters of one type in a row, and then for each parameter 1 if it has
+// one, else 0: a replica whose data have left a parameter out takes part with zeros.
 Tensor flat_gradients(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> flat;
   Tensor exist = torch::zeros({static_cast<std::int64_t>(parameters.size())},
@@ -68,7 +68,7 @@ Tensor flat_gradients(const std::vector<Tensor>& parameters) {
 
 bool copies(OpKind kind) { return kind == OpKind::offload || kind == OpKind::reload; }
 
-// On a GPU what computes is ordered by its one stream, where the others have streams for copies.
+// On a GPU one stream orders all that computes; the engines for copies have their own streams.
 Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
   const std::optional<c10::Stream> compute = stream_of(model.device);
   for (core::LaneId id = 0; compute && id < static_cast<core::LaneId>(facts.lanes.size()); ++id) {
@@ -83,9 +83,9 @@ Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, i
   return {};
 }
 
-// In one call for each type. A parameter without a gradient at any replica has none afterwards. One
-// that has a gradient at some replicas only, as where the data choose what a stage runs, has their
-// sum at all of them.
+// Makes one call for each type. A parameter without a gradient at any replica has none afterwards.
+// A parameter with a gradient at some replicas only, as when the data choose what a stage runs,
+// gets the sum of these gradients at all replicas.
 void sum_gradients(const TorchStage& stage, const Group& replicas) {
   if (replicas.size() == 1) return;
   const torch::NoGradGuard no_grad;
@@ -93,7 +93,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   for (const NamedTensor& parameter : stage.parameters) {
     by_type[parameter.tensor.scalar_type()].push_back(parameter.tensor);
   }
-  std::vector<Tensor> sums;  // per type: its gradients; behind them, how many replicas have each
+  std::vector<Tensor> sums;  // per type: its gradients, then how many replicas have each of them
   std::vector<Tensor> counts;
   for (const auto& [type, parameters] : by_type) {
     sums.push_back(flat_gradients(parameters));
@@ -104,7 +104,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   }
   if (sums.empty()) return;
   const Tensor count = [&counts] {
-    const AllowedSync allowed;  // the one wait for a device
+    const AllowedSync allowed;  // the only wait for a device
     return torch::cat(counts).cpu();
   }();
   const double* exists = count.const_data_ptr<double>();
@@ -122,27 +122,27 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   }
 }
 
-// Adds what was given to an earlier task for this one, except what it was given itself.
+// Adds inputs that an earlier task got for this one, except those that the call has already.
 void add_inputs(Call& call, std::vector<Input> inputs) {
   const auto own = static_cast<std::ptrdiff_t>(call.inputs.size());
   for (Input& input : inputs) {
     const bool is_there =
         std::any_of(call.inputs.begin(), call.inputs.begin() + own, [&](const Input& known) {
           return known.stage == input.stage &&
-                 carried(known.kind, call.task.kind) == Carried::gradient;
+                 training::carried(known.kind, call.task.kind) == training::Carried::gradient;
         });
     if (!is_there) call.inputs.push_back(std::move(input));
   }
 }
 
-// The inputs that a stage holds beside its graph need no data.
+// Replaces the inputs that a stage holds beside its graph, which need no data.
 void leave_leaves(std::vector<SavedInput>& inputs) {
   for (SavedInput& input : inputs) {
     for (Tensor& tensor : input.tensors) tensor = leaf_without_data(tensor);
   }
 }
 
-// The values, of which the first are those of the inputs, give these their gradients.
+// Makes the first values, which are those of the inputs, give their gradients to `inputs`.
 std::vector<std::shared_ptr<void>> link_leaves(const StageInputs& values,
                                                const std::vector<SavedInput>& inputs) {
   std::vector<std::shared_ptr<void>> links;
@@ -155,7 +155,7 @@ std::vector<std::shared_ptr<void>> link_leaves(const StageInputs& values,
   return links;
 }
 
-// How often each tensor in it was written to in place.
+// The version of each tensor in the values, which counts the writes in place.
 std::vector<std::int64_t> versions_of(const StageInputs& values) {
   std::vector<std::int64_t> versions;
   for (const IValue& value : values) {
@@ -224,7 +224,7 @@ StepLoss TorchWork::step_loss() const {
   return found;
 }
 
-// Only on the host can a value be looked at without waiting for what computes it.
+// Skips a loss on a device: to look at a value there, the host would wait for its computation.
 void TorchWork::look_at_loss(const ForwardPlace& place, const Saved& saved, const Tensor& loss) {
   if (!loss.is_cpu() || std::isfinite(loss.item<double>())) return;
   bool is_finite = true;
@@ -266,7 +266,7 @@ Status TorchWork::run_on_stream(Call& call) {
   if (task.kind == OpKind::forward) return forward(call);
   if (task.kind == OpKind::reduce) return reduce(call);
   if (task.kind == OpKind::user) return add_tied(call);
-  if (computes_gradients(task.kind)) return backward(call);
+  if (training::computes_gradients(task.kind)) return backward(call);
   if (task.kind == OpKind::backward_weight) return weight(task);
   if (task.kind == OpKind::recompute) {
     const auto saved = saved_.find({task.stage, task.microbatch});
@@ -287,7 +287,7 @@ Status TorchWork::run(Call& call) {
   try {
     status = run_on_stream(call);
   } catch (const GroupFailed& error) {
-    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // others' fault
+    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // fault of others
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
   } catch (const std::exception& error) {
@@ -295,7 +295,7 @@ Status TorchWork::run(Call& call) {
   } catch (...) {
     status = failed(task, "an exception of an unknown type");
   }
-  // Graphs of a step that will not be finished hold memory for nothing; they are one thread's.
+  // The step will not be finished, so its graphs are freed; only their own thread may do that.
   if (!status.ok() && !runs_beside(task)) {
     saved_.clear();
     deferred_.clear();
@@ -305,13 +305,13 @@ Status TorchWork::run(Call& call) {
 
 Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                           IValue& output) {
-  std::vector<std::shared_ptr<void>> links;  // until the graph is there
+  std::vector<std::shared_ptr<void>> links;  // kept until the graph has been recorded
   std::optional<SavingRegion> region;
   if (saved.kept != nullptr) {
     links = link_leaves(saved.values, saved.inputs);
     if (!stage.recompute) region.emplace(saved.kept->saved());
   }
-  // The outputs that a stage holds beside its graph need no data.
+  // Replaces the outputs that a stage holds beside its graph, which need no data.
   const auto leave_outputs = [&saved] {
     if (saved.kept == nullptr) return;
     for (Tensor& one : saved.outputs) one = output_without_data(one);
@@ -377,7 +377,7 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
   }
-  // The last stage's output is held by nobody any more: its loss is there.
+  // Nobody holds the last stage's output any more, since its loss has been computed.
   const std::vector<Tensor> given = is_last(task) ? std::vector<Tensor>() : tensors_of(output);
   output = {};
   std::vector<Tensor> parameters;
@@ -392,7 +392,7 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   return {};
 }
 
-// Makes the graph that the forward did not record; once.
+// Runs the forward again to make the graph that it did not record; later calls do nothing.
 Status TorchWork::recompute(const TaskInfo& task, Saved& saved) {
   if (saved.values.empty()) return {};
   if (versions_of(saved.values) != saved.versions) {

@@ -2,31 +2,31 @@
 // over a step.
 //
 // At a stage's boundary the inputs are leaves of their own: forward keeps inputs and outputs of a
-// microbatch until its backward, which sends each stage that gave an input the gradient of that
-// input, and sums those that come from several stages, the last stage's first, as autograd does. An
-// op `backward input` keeps what its `backward weight` needs (runtime/torch/split_backward.h). A
+// microbatch until its backward. That sends each stage that gave an input the gradient of the
+// input, and sums output gradients from several stages, the last stage's first, as autograd does.
+// An op `backward input` keeps what its `backward weight` needs (runtime/torch/split_backward.h). A
 // microbatch's loss is divided by the number of microbatches, so parameters' .grad() hold the
 // gradient of the mean. Gradients are summed in the order in which the backwards, or their weight
-// halves, run: bitwise those of the unpipelined model when the program fixes that order
-// (`sequential`), threads are equal, and what passes between stages is dense.
+// halves, run. They are bitwise those of the unpipelined model if the program fixes that order
+// (`sequential`), the numbers of threads are equal, and all values between stages are dense.
 //
-// What a stage keeps for its backward an op `offload` takes away, and an op `reload` brings back
-// (runtime/torch/offload.h): beside what the rank computes, each engine in a thread of its own.
+// An op `offload` takes away what a stage keeps for its backward, and an op `reload` brings it back
+// (runtime/torch/offload.h), beside the rank's computing, with a thread for each engine.
 //
-// A stage that recomputes keeps the inputs of a microbatch alone; its op `recompute`, or else the
-// backward, runs the forward again and goes on with that graph, which may be split as any other.
+// A stage that recomputes keeps only the inputs of a microbatch; its op `recompute`, or else the
+// backward, runs the forward again. The backward uses that graph, which may be split as any other.
 //
-// An op `reduce` sums the gradients of its stage over the replicas, once all its microbatches are
-// in them: in a thread of its own, since it waits for them; of several passes in the last one. An
-// op `user` that needs the `reduce` of other stages adds up the gradients of tied weights.
+// An op `reduce` sums the gradients of its stage over the replicas, once they include all its
+// microbatches; of several passes, in the last one. It has its own thread, since it waits for the
+// replicas. An op `user` that needs other stages' `reduce` adds up the gradients of tied weights.
 //
-// A plain op passes its input on; other kinds are refused. What a task needs of a task at another
-// stage is an activation if both are forward, a gradient if both are backward, tied gradients of a
-// `reduce` for a `user`, and else nothing: it only waits. Exceptions of the model become statuses
-// that name the task. One thread, but for what runs beside: reductions and copies.
+// A plain op passes its input on; other kinds are refused. A task gets from a task at another stage
+// an activation if both are forward, a gradient if both are backward, tied gradients if a `user`
+// needs a `reduce`, and otherwise nothing: it only waits. Exceptions of the model become statuses
+// that name the task. One thread, except for reductions and copies, which run beside it.
 //
 // On a GPU (runtime/torch/torch_device.h) all this is enqueued on the streams of the device, copies
-// by threads of their own, and nothing waits for it before the step's end.
+// by threads of their own, and nothing waits for the device before the step's end.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct SavedInput {
   std::vector<torch::Tensor> tensors;
 };
 
-// The losses of a step of training on one rank; of all ranks but that of the last stage nothing.
+// The losses of a step of training on one rank; empty on all ranks but that of the last stage.
 struct StepLoss {
   double sum = 0;  // already divided, in the order of the microbatches
   // The first microbatch whose loss is not finite.
@@ -61,7 +61,7 @@ struct StepLoss {
     int stage = 0;
     int microbatch = 0;
     std::optional<bool>
-        got_finite;  // whether what came in for it was; nothing: unknown, as on a device
+        got_finite;  // whether its stage's inputs were finite; nothing: unknown, as on a device
   };
   std::optional<NotFinite> not_finite;
 };
@@ -76,10 +76,10 @@ class TorchWork final : public Work {
  public:
   explicit TorchWork(TorchModel model) : model_(std::move(model)), offloads_(model_.device) {}
 
-  // Before the first task: whether this work can do what the program asks of the rank: ops, stages,
-  // data and loss. Forwards of stages that the program offloads are told so here.
+  // To be called before the first task: checks that this work can do the rank's ops, and has its
+  // stages, data and loss. It also notes which stages the program offloads.
   [[nodiscard]] core::Status check(const core::ProgramFacts& facts, int rank);
-  // Reductions, which wait for the other replicas, and copies on engines of their own.
+  // True for reductions, which wait for other replicas, and for copies on engines of their own.
   [[nodiscard]] bool runs_beside(const TaskInfo& task) const override;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
@@ -88,21 +88,21 @@ class TorchWork final : public Work {
 
   [[nodiscard]] const TorchModel& model() const { return model_; }
   void zero_gradients();
-  // So many of the program's steps, its passes, are a step of training: the loss is divided by the
-  // microbatches of them all, and the model's functions are given the step of training.
+  // Makes `passes` steps of the program one step of training: the loss is divided by the number of
+  // microbatches in all passes, and the model's functions get the number of the step of training.
   void set_passes(int passes) { passes_ = passes; }
-  // Gradients are those of the loss times this; loss() is not.
+  // Multiplies the gradients by `scale`, but not loss().
   void set_loss_scale(double scale) { loss_scale_ = scale; }
-  // Both wait for the device, and throw c10::Error if that has failed.
+  // Both wait for the device, and throw c10::Error if it has failed.
   [[nodiscard]] StepLoss step_loss() const;
   [[nodiscard]] double loss() const { return step_loss().sum; }
   // The deferrals of the pass that ran last.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
   [[nodiscard]] OffloadReport offloaded() const { return offloads_.report(); }
-  // False for the later copies of a tied parameter, once gradients are there.
+  // False for all but the first copy of a tied parameter, once tied gradients were added up.
   [[nodiscard]] bool is_first_copy(int stage, const NamedTensor& parameter) const;
-  // Microbatches whose activations are held now, over all stages, and such of which the weight half
-  // is left; 0 at the end of a step.
+  // The number of microbatches, over all stages, whose activations are held or whose weight half
+  // has not run; 0 at the end of a step.
   [[nodiscard]] std::size_t live() const { return saved_.size() + deferred_.size(); }
 
  private:
@@ -110,7 +110,7 @@ class TorchWork final : public Work {
   struct Saved {
     std::vector<SavedInput> inputs;
     std::vector<torch::Tensor> outputs;  // at the last stage: the loss
-    // The values that the forward runs on again, and how often those were written to; else empty.
+    // If the stage recomputes: the inputs of its forward, and their version counters; else empty.
     StageInputs values;
     std::vector<std::int64_t> versions;
     std::shared_ptr<KeptTensors> kept = {};  // if the stage is offloaded
@@ -123,12 +123,12 @@ class TorchWork final : public Work {
   core::Status weight(const TaskInfo& task);
   core::Status reduce(Call& call);
   core::Status add_tied(Call& call);
-  // Leaves of `saved` no data but what goes when it is offloaded. `output` is gone.
+  // Keeps in `saved` only data that offloading takes away. Destroys `output`.
   core::Status keep_for_offload(const Call& call, Saved& saved, torch::IValue output);
   core::Status run_on_stream(Call& call);
-  // For the last stage, once its loss is there.
+  // If a loss on the host is not finite, notes whether the inputs of the last stage were finite.
   void look_at_loss(const ForwardPlace& place, const Saved& saved, const torch::Tensor& loss);
-  // Runs the stage, and the loss if it is the last one: outputs of `saved`, from its values.
+  // Runs the stage on the values of `saved`, and the loss if it is the last one; sets its outputs.
   core::Status compute(const TaskInfo& task, const TorchStage& stage, Saved& saved,
                        torch::IValue& output);
 
@@ -138,9 +138,9 @@ class TorchWork final : public Work {
   std::vector<DeferredTask> deferrals_;
   std::set<int> offloaded_;  // stages
   Offloads offloads_;
-  // By microbatch of all passes; read in the end, since on a device that waits for it.
+  // By microbatch over all passes; read only at the end, since reading waits for a device.
   std::map<int, torch::Tensor> losses_;
-  std::map<int, bool> got_finite_;           // not finite losses on the host: whether inputs were
+  std::map<int, bool> got_finite_;           // by microbatch with a bad loss: were inputs finite
   std::set<int> started_;                    // stages that gave the values of their tied weights
   std::map<std::string, int> first_copies_;  // by tied weight: its first stage
   int passes_ = 1;

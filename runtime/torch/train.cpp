@@ -1,7 +1,9 @@
 #include "runtime/torch/train.h"
 
+#include <ATen/Parallel.h>
 #include <c10/core/StreamGuard.h>
-#include <torch/torch.h>
+#include <torch/optim/optimizer.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -9,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/call_guard.h"
-#include "runtime/heap.h"
-#include "runtime/host_address.h"
-#include "runtime/neighbours.h"
+#include "runtime/network/host_address.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/ucx.h"
+#include "runtime/process/neighbours.h"
 #include "runtime/termination.h"
 #include "runtime/torch/gradient_summary.h"
 #include "runtime/torch/tcp_store.h"
-#include "runtime/transport/socket.h"
-#include "runtime/transport/ucx.h"
+#include "runtime/training/heap.h"
+#include "runtime/watchdog/call_guard.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -88,7 +90,7 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
 
 Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
   for (int pass = 0; pass < options_.passes; ++pass) {
-    StepReport of_pass;
+    process::StepReport of_pass;
     failure_ = worker_.step(step_, microbatches, of_pass);
     if (!failure_.ok()) return close_groups();
     trace_deferrals();
@@ -100,20 +102,20 @@ Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
   return {};
 }
 
-// A task may wait in one for a process that is gone.
+// Closes the groups: a task may wait in a group for a process that is gone.
 Status TorchTrainer::close_groups() {
   if (options_.groups != nullptr) options_.groups->close();
   return failure_;
 }
 
 Status TorchTrainer::begin_step() {
-  const GuardedCall call("the beginning of the step");
+  const watchdog::GuardedCall call("the beginning of the step");
   if (Status s = follow_caller(work_.model().device); !s.ok()) return s;
   work_.zero_gradients();
   return {};
 }
 
-// Before the first task.
+// To be called before the first task.
 Status TorchTrainer::begin() {
   if (!installed_.ok()) return installed_;
   if (options_.passes < 1) {
@@ -126,7 +128,7 @@ Status TorchTrainer::begin() {
   return work_.check(arbiter_.facts(), arbiter_.rank());
 }
 
-// Adds the deferrals to the rank's record of this pass, which does not know them.
+// Adds the work's deferrals to the tasks that the rank has recorded for this pass without them.
 void TorchTrainer::trace_deferrals() {
   if (options_.rank.trace == nullptr) return;
   std::vector<trace::TaskEvent>& events = options_.rank.trace->tasks;
@@ -164,12 +166,12 @@ Status TorchTrainer::apply(TrainReport& report) {
 Status TorchTrainer::apply_on_stream(TrainReport& report) {
   Blob mine;
   {
-    const GuardedCall call("the norm of the gradients");
+    const watchdog::GuardedCall call("the norm of the gradients");
     mine = encode(summarise(work_));
   }
   std::vector<Blob> all;
   if (Status s = run_.gather("summary", std::move(mine), all); !s.ok()) return s;
-  const GuardedCall call("the update");
+  const watchdog::GuardedCall call("the update");
   GradientSummary total;
   if (Status s = add_up(all, run_.layout(), total); !s.ok()) return s;
   const std::int64_t step = (step_ - 1) / options_.passes;
@@ -186,19 +188,19 @@ Status TorchTrainer::apply_on_stream(TrainReport& report) {
 
 namespace {
 
-// By which the others reach this host.
+// Finds the address at which the others reach this host.
 Status find_address(const RankEnvironment& environment, std::string& address) {
   if (!address.empty()) return {};
-  const Status status = address_towards(environment.store.host, address);
+  const Status status = network::address_towards(environment.store.host, address);
   if (status.ok()) return {};
   return {status.code(), "rank " + std::to_string(environment.rank) +
                              " cannot say where it listens: " + status.message() +
                              "; set RIPELINE_ADDRESS to its address in their network"};
 }
 
-// The store of ranks on several hosts, and where this one listens.
-Status meet_hosts(RankEnvironment& environment, SocketOptions& options,
-                  std::shared_ptr<Store>& store) {
+// Opens the store of ranks on several hosts, and sets the address on which this rank listens.
+Status meet_hosts(RankEnvironment& environment, network::SocketOptions& options,
+                  std::shared_ptr<network::Store>& store) {
   if (Status s = find_address(environment, environment.address); !s.ok()) return s;
   const std::string& address = environment.address;
   const bool is_ipv6 = address.find(':') != std::string::npos;
@@ -224,14 +226,14 @@ Status meet_hosts(RankEnvironment& environment, SocketOptions& options,
           "rank " + std::to_string(environment.rank) + " cannot join the run: " + status.message()};
 }
 
-Status connect(SocketOptions& options, RankEnvironment& environment,
-               std::unique_ptr<Transport>& transport, Place* place) {
+Status connect(network::SocketOptions& options, RankEnvironment& environment,
+               std::unique_ptr<Transport>& transport, network::Place* place) {
   if (!environment.folder.empty()) {
-    return connect_in_folder(options, environment.folder, transport, place);
+    return network::connect_in_folder(options, environment.folder, transport, place);
   }
-  std::shared_ptr<Store> store;
+  std::shared_ptr<network::Store> store;
   if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
-  return connect_sockets(options, store, transport, place);
+  return network::connect_sockets(options, store, transport, place);
 }
 
 }  // namespace
@@ -258,18 +260,18 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
       {"RIPELINE_DELAY", instruments.delay.empty() ? "none" : instruments.delay});
   const char* threads = std::getenv("OMP_NUM_THREADS");  // LibTorch has read it
   if (threads == nullptr || *threads == '\0') torch::set_num_threads(environment.default_threads());
-  keep_freed_memory();
-  SocketOptions options;
+  training::keep_freed_memory();
+  network::SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.neighbours = neighbours_of(environment.rank, layout, facts);
+  options.neighbours = process::neighbours_of(environment.rank, layout, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
   options.connect_limit = join.connect_limit;
   options.termination = join.termination;
-  Place* const place = join.device == nullptr ? nullptr : join.device->place();
+  network::Place* const place = join.device == nullptr ? nullptr : join.device->place();
   if (Status s = connect(options, environment, transport, place); !s.ok()) return s;
-  if (Status s = use_chosen_transport(
+  if (Status s = network::use_chosen_transport(
           {.connect_limit = options.connect_limit, .termination = options.termination}, transport,
           place);
       !s.ok()) {

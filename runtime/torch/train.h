@@ -6,12 +6,12 @@
 //
 // Every process calls the same methods in the same order. Loss and gradient norm are those of the
 // whole model and equal on all: the norms of all parameters are gathered and combined on the host,
-// in stage order, as torch::nn::utils::clip_grad_norm_ does of an unpipelined model there. A loss
-// or norm that is not finite is a failure that names the stage and step, and of a loss the rank and
-// microbatch; with loss scaling such a norm makes a
-// step without an update, on all ranks. After a failure every later call fails. Tasks run in a
-// thread of their own, one for the trainer's life, so that messages move meanwhile; all calls are
-// made from one other thread.
+// in stage order, as torch::nn::utils::clip_grad_norm_ does for an unpipelined model there. A loss
+// or norm that is not finite is a failure that names the stage and step, and for a loss also the
+// rank and microbatch; with loss scaling, a norm that is not finite instead makes a step without
+// an update, on all ranks. After a failure every later call fails. Tasks run in one thread of their
+// own for the trainer's whole life, so that messages move meanwhile; all calls are made from one
+// other thread.
 #pragma once
 
 #include <chrono>
@@ -38,30 +38,30 @@ namespace ripeline::runtime {
 
 struct TrainerOptions {
   double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
-  // Gradient accumulation: so many passes of the pipeline are a step, whose loss is the mean over
-  // the microbatches of them all. Data, labels and draws have them numbered on from pass to pass.
-  // Each pass is a step of the program, and of its trace.
+  // Gradient accumulation: a step is this many passes of the pipeline, and its loss is the mean
+  // over their microbatches. For data, labels and draws, microbatches are numbered on from pass to
+  // pass. Each pass is a step of the program, and of its trace.
   int passes = 1;
   std::optional<LossScaling> loss_scaling = std::nullopt;
-  RankOptions rank = {};
+  process::RankOptions rank = {};
   BeforeTask before_task = nullptr;
-  // A trace of the run, and injected delays. Nothing: RIPELINE_TRACE and RIPELINE_DELAY say them.
+  // A trace of the run, and injected delays. Nothing: as RIPELINE_TRACE and RIPELINE_DELAY say.
   std::optional<Instruments> instruments = std::nullopt;
   Groups* groups = nullptr;  // borrowed: closed when a step fails; null: the model uses none
 };
 
 struct TrainReport {
-  double loss = 0;           // mean over the microbatches
-  double gradient_norm = 0;  // before clipping
-  double loss_scale = 1;     // the step's
-  bool skipped = false;      // a gradient was not finite at that scale: there was no update
-  StepReport tasks;          // the rank's, all passes together
+  double loss = 0;            // mean over the microbatches
+  double gradient_norm = 0;   // before clipping
+  double loss_scale = 1;      // the step's
+  bool skipped = false;       // no update, since a gradient was not finite at that scale
+  process::StepReport tasks;  // the rank's, all passes together
 };
 
 class TorchTrainer {
  public:
   // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
-  // leaves the update to the caller, who makes none of a step that was skipped.
+  // leaves the update to the caller, who must not update after a step that was skipped.
   TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});
 
@@ -69,9 +69,9 @@ class TorchTrainer {
   core::Status step(int microbatches, TrainReport& report);
 
   // Zeroes the gradients and runs all tasks of all passes: afterwards parameters' .grad() hold this
-  // rank's part of the gradient of the mean loss, without its scale. `microbatches` are a pass's.
+  // rank's part of the gradient of the mean loss, unscaled. `microbatches` are those of one pass.
   core::Status accumulate(int microbatches, TrainReport& report);
-  // Fills in the rest, clips, and steps the optimizer. Also the barrier between steps.
+  // Fills in the rest of the report, clips, and steps the optimizer; the barrier between steps.
   core::Status update(TrainReport& report);
 
   [[nodiscard]] const Worker& worker() const { return worker_; }
@@ -90,26 +90,27 @@ class TorchTrainer {
   TorchWork& work_;
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
-  core::Status installed_;  // the instruments, before what is made with them
+  core::Status installed_;  // the instruments' status; installed before members that use them
   LossScale loss_scale_;
   std::unique_ptr<TaskEngine> engine_;
   Worker worker_;
-  std::int64_t step_ = 0;  // the program's: a pass
+  std::int64_t step_ = 0;  // the program's step, which is a pass
   core::Status failure_;
 };
 
 struct JoinOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);  // how long to wait for others
-  const Termination* termination = nullptr;  // borrowed, of SocketOptions; null: none
-  TorchDevice* device = nullptr;             // borrowed: that of the model
+  const Termination* termination = nullptr;  // borrowed, as in SocketOptions; null: none
+  TorchDevice* device = nullptr;             // the model's, borrowed
 };
 
-// A process's place in a run: reads the rank's environment, sets LibTorch's threads to cores /
-// ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/heap.h), and connects to the
-// other processes, over what carries parts on the model's device. Fails when the world does not
-// have the processes of the program's layout, when they differ in the configuration, in which are
-// RIPELINE_TRACE and RIPELINE_DELAY, or when one of these cannot be had (runtime/instruments.h). Of
-// ranks on several hosts the environment then has the address by which they reach this one.
+// Takes the process's place in a run: reads the rank's environment, sets LibTorch's threads to
+// cores / ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/training/heap.h), and
+// connects to the other processes, with carriers for parts on the model's device. Fails if the
+// world has not the processes of the program's layout, if they differ in the configuration, which
+// includes RIPELINE_TRACE and RIPELINE_DELAY, or if one of these two cannot be had
+// (runtime/instruments.h). If ranks are on several hosts, the environment afterwards has the
+// address at which the others reach this one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

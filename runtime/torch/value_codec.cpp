@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/value_head.h"
+#include "runtime/torch/value_head.h"
 
 namespace ripeline::runtime {
 namespace {
@@ -50,8 +50,8 @@ bool is_reachable(const Tensor& tensor) {
 
 Status refused(const std::string& what) { return {StatusCode::invalid, "no payload for " + what}; }
 
-// Opens a value: what it holds, with the keys of a dictionary; false: it is a tensor, none, or of
-// no such kind.
+// Takes a tuple, list or dictionary apart into its values and keys; returns false for a tensor,
+// None, or any other kind of value.
 bool open(const IValue& value, ValueKind& kind, std::vector<IValue>& inside,
           std::vector<std::string>& keys) {
   if (value.isTuple()) {
@@ -88,7 +88,7 @@ Status encode_tensor(const Tensor& tensor, ValueHead& head, Payload& payload) {
   head.kind = ValueKind::tensor;
   head.type = type->first;
   head.shape = kept->sizes().vec();
-  // Nobody writes to a part.
+  // The const_cast is safe, since nobody writes to a part.
   auto* const data = static_cast<std::byte*>(const_cast<void*>(kept->const_data_ptr()));
   const std::size_t size = kept->nbytes();
   const int device = kept->is_cpu() ? -1 : kept->device().index();

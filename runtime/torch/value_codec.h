@@ -2,11 +2,11 @@
 // dictionaries (docs/formats.md). Types and shapes are the head, the data of each tensor is a part.
 //
 // Nothing is copied: a part is the tensor's storage, and a tensor that is decoded keeps its part.
-// So a tensor must not be written to once it is sent. Any bytes may be decoded: what is no value is
-// refused by status before anything is allocated.
-// What lies on LibTorch's accelerator stays there: parts say so. What is decoded is where they are.
-// Dense tensors of floating-point, integer and bool types, up to 16 dimensions; at most 64 of
-// them. A value that is none, or an undefined tensor, is none at the other end. Stateless.
+// So a tensor must not be written to once it is sent. Any bytes may be decoded: bytes that are no
+// value are refused by status before anything is allocated.
+// A part names its device, and a decoded tensor is on the device of its part. Supported are at most
+// 64 dense tensors of floating-point, integer and bool types, with up to 16 dimensions. A value
+// `None`, or an undefined tensor, is None at the other end. Stateless.
 #pragma once
 
 #include <torch/types.h>
@@ -21,13 +21,13 @@ namespace ripeline::runtime {
 
 core::Status encode_value(const torch::IValue& value, Payload& payload);
 
-// Its tensors need no gradients; they are leaves that may be made to.
+// The value's tensors do not require gradients, but are leaves for which that can be set.
 core::Status decode_value(Payload payload, torch::IValue& value);
 
-// The tensors of a value, in order, undefined ones too. Throws c10::Error if it has anything else.
+// The tensors of a value, in order, undefined ones too. Throws c10::Error if it has other values.
 std::vector<torch::Tensor> tensors_of(const torch::IValue& value);
 
-// The value with `change` of each of its defined tensors in its place. Throws likewise.
+// The value with each defined tensor replaced by `change` of it. Throws as tensors_of() does.
 torch::IValue with_each(const torch::IValue& value,
                         const std::function<torch::Tensor(const torch::Tensor&)>& change);
 

@@ -1,14 +1,14 @@
-// First step: the items of a pipeline by kind, what is declared twice and what is missing.
+// First step: sorts a pipeline's items by kind, and finds those declared twice or missing.
 //
-// --dispatch is read here and takes the place of what is written. Of a name declared twice the
-// first counts, so that the later steps can go on. Errors: duplicate-…, missing-…, dispatch-option.
+// --dispatch is read here and replaces the written dispatch. If a name is declared twice, the first
+// counts, so that later steps can continue. Errors: duplicate-…, missing-…, dispatch-option.
 #pragma once
 
 #include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 
-// Needs nothing; fills the lists of Work that hold what was written.
+// Requires no other step; fills the lists of Work that hold the items as written.
 void collect(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -7,8 +7,8 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-// Bounds the time spent on trying microbatches; what lies beyond is found by whoever evaluates a
-// cost.
+// Bounds the time spent on trying microbatches. Errors beyond this limit are found by the code that
+// evaluates a cost.
 constexpr std::int64_t kMostTrials = 1'000'000;
 
 const ast::Cost* written_cost(const ast::Op& op) {
@@ -23,9 +23,9 @@ bool has_name(const Expr& expr, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// By which power of `input` an expression grows. Nothing: by none.
+// The power of `input` with which an expression grows; nothing if it is no power of `input`.
 using Degree = std::optional<int>;
-constexpr int kZero = -1;  // it is 0, so by any
+constexpr int kZero = -1;  // the expression is 0, which fits every power
 
 Degree degree_of(const Expr& expr);
 
@@ -35,7 +35,7 @@ Degree common(const Degree& a, const Degree& b) {
   return *b == kZero || a == b ? a : std::nullopt;
 }
 
-// Not a matter of `input`.
+// Whether the expression does not depend on `input`.
 bool is_constant(const Expr& expr) { return degree_of(expr).value_or(1) <= 0; }
 
 Degree degree_of_binary(const Expr& expr) {
@@ -72,7 +72,7 @@ Degree degree_of(const Expr& expr) {
   return std::nullopt;
 }
 
-// Which microbatches are tried, of one lane.
+// How many microbatches are tried for each lane.
 int tried(const Work& work) {
   const auto lanes = static_cast<std::int64_t>(work.program.stages.size() * work.ops.size());
   const std::int64_t most = std::max<std::int64_t>(1, kMostTrials / lanes);
@@ -80,7 +80,7 @@ int tried(const Work& work) {
       {kTriedMicrobatches, most, work.program.microbatches.max.value_or(kTriedMicrobatches)}));
 }
 
-// Reports what goes wrong for the first microbatch.
+// Reports the errors of the first microbatch that has some.
 void try_microbatches(Work& work, const Cost& cost, const Share& share, const std::string& name,
                       const std::string& where) {
   const int end = tried(work);
@@ -123,7 +123,7 @@ Cost cost_of(Work& work, const ast::Op& op, const Share& share, const Values& va
   const ast::Cost* const written = written_cost(op);
   if (written == nullptr) return {};
   Values known = values;
-  known.set("input", 1);  // the mean
+  known.set("input", 1);  // its mean
   const Expr& expr = written->value;
   if (has_name(expr, "m")) {
     Expr folded = fold(expr, known.lookup());

@@ -1,4 +1,4 @@
-// Part of the fifth step: what the tasks of an op take.
+// Part of the fifth step: the costs of an op's tasks.
 //
 // Errors: cost-negative, cost-once, cost-input.
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace ripeline::spec::elaboration {
 
-// Reports a cost that is wrong at every stage.
+// Reports the errors of a cost that would occur at every stage.
 void check_cost(Work& work, const ast::Op& op);
-// The cost of the op's lane with that share for which `values` hold; `where` ends the sentences of
-// errors.
+// The cost of the op's lane that has that share and the names' `values`; `where` ends the sentences
+// of errors.
 [[nodiscard]] Cost cost_of(Work& work, const ast::Op& op, const Share& share, const Values& values,
                            const std::string& where);
 

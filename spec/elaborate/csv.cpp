@@ -17,9 +17,9 @@ class CsvOrder {
     if (!work_.options.read_file) return unreadable("nothing here reads files");
     const Result<std::string> bytes = work_.options.read_file(*order_.file);
     if (!bytes.ok()) return unreadable(bytes.errors().front().message);
-    const ReadActions actions = read_actions(bytes.value());
+    const pytorch::ReadActions actions = pytorch::read_actions(bytes.value());
     if (!actions.mistakes.empty()) {
-      const CellMistake& first = actions.mistakes.front();
+      const pytorch::CellMistake& first = actions.mistakes.front();
       error("csv-cell", placed(first.row, first.column, first.message),
             "`ripeline check` lists all that is wrong in such a file");
       return;
@@ -35,7 +35,7 @@ class CsvOrder {
     }
     for (int rank = 0; rank < rows && !work_.failed(); ++rank) {
       order_.rows.emplace_back();
-      for (const ActionCell& cell : at(actions.table.rows, rank)) read_cell(cell, rank);
+      for (const pytorch::ActionCell& cell : at(actions.table.rows, rank)) read_cell(cell, rank);
     }
     if (!work_.failed()) check_count();
   }
@@ -46,10 +46,10 @@ class CsvOrder {
           "the path is taken from the folder of the program");
   }
 
-  void read_cell(const ActionCell& cell, int rank) {
+  void read_cell(const pytorch::ActionCell& cell, int rank) {
     std::vector<int> lanes;
-    for (const Action& action : cell.actions) {
-      if (!is_compute(action.kind)) {
+    for (const pytorch::Action& action : cell.actions) {
+      if (!pytorch::is_compute(action.kind)) {
         error(
             "csv-action",
             placed(cell.row, cell.column, fmt::format("{} is no task of an op", to_string(action))),
@@ -80,7 +80,7 @@ class CsvOrder {
     return at(program.ops, at(program.lanes, lane).op).name;
   }
 
-  void read_task(const Action& action, int lane, const ActionCell& cell) {
+  void read_task(const pytorch::Action& action, int lane, const pytorch::ActionCell& cell) {
     const Share& share = at(work_.program.lanes, lane).share;
     if (!share.has(action.microbatch)) {
       error("csv-not-its-share",
@@ -92,7 +92,7 @@ class CsvOrder {
     order_.rows.back().push_back({lane, share.below(action.microbatch)});
   }
 
-  int lane_of(const Action& action, const ActionCell& cell, int rank) {
+  int lane_of(const pytorch::Action& action, const pytorch::ActionCell& cell, int rank) {
     const Program& program = work_.program;
     const std::string text = to_string(action);
     if (action.stage >= static_cast<int>(program.stages.size()) ||
@@ -122,10 +122,10 @@ class CsvOrder {
     return -1;
   }
 
-  static OpKind kind_of(ActionKind kind) {
-    if (kind == ActionKind::forward) return OpKind::forward;
-    if (kind == ActionKind::backward) return OpKind::backward;
-    if (kind == ActionKind::backward_input) return OpKind::backward_input;
+  static OpKind kind_of(pytorch::ActionKind kind) {
+    if (kind == pytorch::ActionKind::forward) return OpKind::forward;
+    if (kind == pytorch::ActionKind::backward) return OpKind::backward;
+    if (kind == pytorch::ActionKind::backward_input) return OpKind::backward_input;
     return OpKind::backward_weight;
   }
 
@@ -148,7 +148,7 @@ class CsvOrder {
               : fmt::format("write `microbatches {};` or give -D microbatches={}", count, count));
   }
 
-  // Whether each lane has the same tasks with either number of microbatches.
+  // Whether each lane has as many tasks with one number of microbatches as with the other.
   bool is_alike(int count, int other) const {
     const int lanes = static_cast<int>(work_.program.lanes.size());
     for (int lane = 0; lane < lanes; ++lane) {

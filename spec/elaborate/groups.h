@@ -1,15 +1,15 @@
 // Groups: the members that play a rank together, and the replicas of the whole pipeline.
 //
-// Adds to work.program; every mistake to work.errors. Pure otherwise.
+// Adds to work.program, and every mistake to work.errors; no other effect.
 #pragma once
 
 #include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 
-// How many there are, and how members agree.
+// Reads the numbers of members and replicas, and how members agree.
 void read_groups(Work& work);
-// Checks reductions, once there are lanes: waiting for replicas, they need engines of their own.
+// Checks reductions, after the lanes exist: as they wait for replicas, they need their own engines.
 void check_reductions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -70,7 +70,7 @@ class HintMaker {
     hint_.rule = rule;
   }
 
-  // Where places stand in the source.
+  // A list's places as written, for their positions in the source.
   using Written = std::vector<const ast::OrderStep*>;
 
   void add_places(const ast::HintClause& clause, std::vector<HintPlace>& list, Written& written) {
@@ -81,7 +81,7 @@ class HintMaker {
     }
   }
 
-  // With params folded; checked for every lane of the place.
+  // The expression with params replaced; it is checked for every lane of the place.
   Expr priority_of(const Expr& written, const HintPlace& place) {
     const Values globals = global_values(work_);
     Expr expr = fold(written, globals.lookup());
@@ -108,7 +108,7 @@ class HintMaker {
     return range.ok();
   }
 
-  // Checks that each resource that a priority reads has a capacity: ranks count no others.
+  // Checks that each resource that a priority reads has a capacity: ranks count no other resource.
   bool counts_resources(const Expr& expr, const Lane& lane) {
     for (const std::string& name : names_in(expr)) {
       const int resource = work_.find_resource(name);
@@ -124,7 +124,7 @@ class HintMaker {
     return true;
   }
 
-  // By rank; nothing if all ranks have one, where any chunk is that.
+  // The chunk by rank; empty if each rank has only one, since the place then lists every chunk.
   std::vector<int> chunk_of(const ast::OrderStep& step) {
     std::vector<int> chunk;
     if (!step.chunk) return chunk;
@@ -147,8 +147,8 @@ class HintMaker {
     return several ? chunk : std::vector<int>();
   }
 
-  // A place is of no use behind one that says as much; but in rounds, where it is one more turn.
-  // As written, since chunks that differ may be one where a rank has few.
+  // A place is of no use after one that covers it; but in rounds it is one more turn. Compares the
+  // text, since different chunks may be the same one on a rank that has few.
   void check_twice() const {
     Written earlier;
     const auto check = [&](const Written& list, bool turns) {

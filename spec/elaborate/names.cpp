@@ -15,7 +15,7 @@ class NameCheck {
  public:
   explicit NameCheck(Work& work) : work_(work) {
     for (const auto& param : work.params) params_.push_back(param.node->name.text);
-    // A range that is wrong or missing says nothing of `microbatches`.
+    // A wrong or missing range leaves open whether `microbatches` is known: it counts as known.
     const bool unknown_range =
         work.microbatches.node == nullptr || (work.failed() && !work.microbatches.node->any);
     if (work.one_count() || unknown_range) params_.push_back("microbatches");

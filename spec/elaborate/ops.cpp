@@ -35,7 +35,7 @@ constexpr std::array kKinds = {
     KindName{"user", OpKind::user},
 };
 
-// Wherever it stands, whether it is used there or not.
+// Checks that `expr` is at least 1 at every stage, whether it is used there or not.
 void check_positive(Work& work, const Expr& expr, const char* id, const char* what) {
   Values values = global_values(work);
   for (int s = 0; s < static_cast<int>(work.program.stages.size()); ++s) {
@@ -49,7 +49,7 @@ void check_positive(Work& work, const Expr& expr, const char* id, const char* wh
   }
 }
 
-// The parser accepts these kinds only.
+// The kind that the op's words name; the parser accepts only these words.
 OpKind kind_of(const ast::Op& op) {
   std::string words;
   for (const ast::Name& word : op.kind) words += (words.empty() ? "" : " ") + word.text;
@@ -71,7 +71,7 @@ Engine engine_of(Work& work, const ast::Op& op) {
   return Engine::compute;
 }
 
-// The name after `via`, its capacity, and that it fits the dispatch.
+// Checks the link after `via`: its name, its capacity, and that it fits the dispatch.
 void check_link(Work& work, const ast::NeededOp& need) {
   if (!need.via) return;
   const std::string& link = need.via->text;
@@ -95,7 +95,7 @@ void check_link(Work& work, const ast::NeededOp& need) {
              choices("links", link, names), need.via->span);
 }
 
-// `of m - 1` is the only one.
+// Checks that `of EXPR` is `of m - 1`, the only one that is supported.
 void check_of(Work& work, const ast::NeededOp& need) {
   if (!need.of) return;
   for (const std::int64_t m : {1, 2, 7}) {
@@ -196,7 +196,7 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   work.program.lanes.push_back(std::move(lane));
 }
 
-// An op that no stage has is a mistake, and no stage is without its microbatches.
+// Drops ops that have no lane at all: a need of such an op is a mistake, and must not be void.
 void forget_ops_without_lanes(Work& work) {
   std::vector<bool> has_lane(work.ops.size());
   for (const Lane& lane : work.program.lanes) has_lane[static_cast<std::size_t>(lane.op)] = true;
@@ -244,7 +244,7 @@ class Inboxes {
       edge.inbox = of_channel(channel, consumer);
     } else {
       edge.fifo = link == "fifo";
-      if (!need.via_capacity) return;  // slots, one for each message
+      if (!need.via_capacity) return;  // no capacity: a slot for each message
       Values values = global_values(work_);
       set_stage(values, work_, consumer.stage);
       edge.inbox = add({"", consumer.rank, consumer.stage, 1}, *need.via_capacity, values);
@@ -265,7 +265,7 @@ class Inboxes {
     return it->second;
   }
 
-  // Its capacity is known to be at least 1.
+  // Adds an inbox; its number of slots was checked to be at least 1.
   int add(Inbox inbox, const Expr& slots, const Values& values) {
     inbox.slots = integer_of(work_, slots, values).value_or(1);
     work_.program.inboxes.push_back(std::move(inbox));
@@ -276,7 +276,7 @@ class Inboxes {
   std::map<std::pair<int, int>, int> made_;  // (channel, stage or rank)
 };
 
-// A task of an op that is not `once` has no single task of one that is, nor the other way around.
+// Tasks of a `once` op and of another op do not match one to one: such a need must be `of all`.
 void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
   const Lane& producer = at(work.program.lanes, edge.producer);
   const Lane& consumer = at(work.program.lanes, edge.consumer);
@@ -290,7 +290,7 @@ void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
              "write `of all`", need.span);
 }
 
-// The stage that `at (EXPR)` names; nothing after reporting why there is none.
+// The stage that `at (EXPR)` names; nothing after an error was reported.
 std::optional<int> stage_of(Work& work, int consumer, const Expr& named) {
   const Program& program = work.program;
   Values values = global_values(work);
@@ -305,7 +305,7 @@ std::optional<int> stage_of(Work& work, int consumer, const Expr& named) {
   return std::nullopt;
 }
 
-// Where the producers are.
+// The stages of the need's producers.
 std::vector<int> stages_of(Work& work, int consumer, const ast::NeededOp& need) {
   const int stage = at(work.program.lanes, consumer).stage;
   const Stage& here = at(work.program.stages, stage);
@@ -323,7 +323,7 @@ std::vector<int> stages_of(Work& work, int consumer, const ast::NeededOp& need) 
   return named ? std::vector<int>{*named} : std::vector<int>{};
 }
 
-// `at (EXPR)` may name the stage that another need of the lane speaks of.
+// Reports a need that the lane has already: `at (EXPR)` may name the stage of another need.
 bool is_needed_already(Work& work, const Edge& edge, const ast::NeededOp& need) {
   const Program& program = work.program;
   const auto same = [&](int id) {
@@ -377,8 +377,8 @@ void add_edges(Work& work) {
   }
 }
 
-// Lanes whose tasks of one microbatch wait for each other, or for such lanes: what is left when all
-// that can end is taken away. Needs of the microbatch before end there, or go on at it.
+// Lanes whose tasks of one microbatch never end, since they wait for each other or for such lanes:
+// those left when all that can end are removed. A need of the microbatch before makes no cycle.
 std::vector<bool> never_ending(const Program& program) {
   std::vector<std::size_t> open(program.lanes.size(), 0);
   std::vector<int> done;
@@ -402,8 +402,8 @@ std::vector<bool> never_ending(const Program& program) {
   return left;
 }
 
-// Edges of a shortest cycle through `start`, each to what the one before needs; empty if there is
-// none of at most `most`.
+// The edges of a shortest cycle through `start`, each from a consumer to its producer, which is the
+// next consumer; empty if there is no cycle of at most `most` edges.
 std::vector<int> cycle_through(const Program& program, int start, std::size_t most) {
   const auto arcs = [&](int lane, const auto& visit) {
     for (const int edge : at(program.lanes, lane).edges) {
@@ -417,7 +417,7 @@ std::vector<int> cycle_through(const Program& program, int start, std::size_t mo
   return edges;
 }
 
-// A lane on a cycle: every lane left needs another that is left, so walking on comes back.
+// A lane on a cycle: each lane in `left` needs another one in it, so following needs returns.
 int on_cycle(const Program& program, const std::vector<bool>& left, int lane) {
   std::vector<bool> passed(left.size(), false);
   while (!passed[static_cast<std::size_t>(lane)]) {
@@ -433,7 +433,7 @@ int on_cycle(const Program& program, const std::vector<bool>& left, int lane) {
   return lane;
 }
 
-// Whether a task of `lane` needs, by way of whatever microbatches, a task of `other`.
+// Whether a task of `lane` needs a task of `other`, directly or not, of whatever microbatches.
 bool depends_on(const Program& program, int lane, int other) {
   std::vector<bool> seen(program.lanes.size(), false);
   std::vector<int> open{lane};
@@ -451,7 +451,7 @@ bool depends_on(const Program& program, int lane, int other) {
   return false;
 }
 
-// A lane must not need all tasks of one that depends on it, in whatever microbatch.
+// A lane must not need all tasks of a lane that depends on it, in whatever microbatch.
 void check_all_needs(Work& work) {
   const Program& program = work.program;
   for (const Edge& e : program.edges) {
@@ -479,7 +479,7 @@ void check_cycles(Work& work) {
     if (!cycle.empty()) best = std::move(cycle);
   }
   if (best.empty()) return;
-  // Where lanes have different microbatches, no task need be on the cycle.
+  // Across different shares there may be no single task on the cycle, so lanes are named.
   const bool crosses = std::any_of(best.begin(), best.end(), [&](int edge) {
     return program.crosses_shares(at(program.edges, edge));
   });

@@ -1,4 +1,4 @@
-// Fifth step: ops, lanes and edges, and no cycle among the needs.
+// Fifth step: makes ops, lanes and edges, and checks that the needs have no cycle.
 //
 // Errors: need-…, needs-cycle, link-…, channel-capacity, via-unknown-link,
 // collectives-…, op-unknown-engine, no-tasks, too-many-lanes, tensor-parallel-members,
@@ -9,7 +9,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Needs place_stages().
+// Requires place_stages().
 void make_lanes(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -10,11 +10,11 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-// Bounds the time spent on trying values; what lies beyond is found by whoever expands the order or
-// checks the bound.
+// Bounds the time spent on trying values. Errors beyond this limit are found by the code that
+// expands the order or checks the bound.
 constexpr std::int64_t kMostTrials = 1'000'000;
 
-// The microbatch counts to try: from the fewest on.
+// The largest microbatch count to try; the smallest is the range's first.
 int last_tried(const MicrobatchRange& range) {
   const int most = range.max.value_or(static_cast<int>(kMostMicrobatches));
   return range.min + std::min(kTriedMicrobatches - 1, most - range.min);
@@ -128,7 +128,7 @@ class OrderMaker {
   Order order_;
 };
 
-// The errors of the order for that count; none also where `left` ran out.
+// The errors of the order for that count; none if `left` ran out.
 Diagnostics wrong_with(const Work& work, const Order& order, int count, ExpansionWork& left) {
   for (int rank = 0; rank < work.program.ranks; ++rank) {
     --left.left;
@@ -140,8 +140,8 @@ Diagnostics wrong_with(const Work& work, const Order& order, int count, Expansio
   return {};
 }
 
-// The fewest microbatches above `wrong` with which the order has a meaning, if it has one for all
-// that are tried from there on, of the text's range; nothing: there are none.
+// The smallest count above `wrong`, in the text's range, with which the order has a meaning, if it
+// has one for all counts that are tried from there on; else nothing.
 std::optional<int> right_from(const Work& work, const Order& order, int wrong) {
   MicrobatchRange range = work.written_range;
   if (!range.contains(wrong + 1)) return std::nullopt;
@@ -161,8 +161,8 @@ bool is_too_long(const Diagnostics& wrong) {
                      [](const Diagnostic& d) { return d.id == "order-too-long"; });
 }
 
-// The most microbatches below `long_one` with which the order is not too long; 0: it always is, or
-// that takes too long to say.
+// The most microbatches below `long_one` with which the order is not too long; 0 if it always is,
+// or if it takes too long to find out.
 int most_of(const Work& work, const Order& order, int long_one) {
   int most = 0;
   while (long_one - most > 1) {
@@ -175,7 +175,7 @@ int most_of(const Work& work, const Order& order, int long_one) {
   return most;
 }
 
-// Reports what goes wrong for the fewest microbatches.
+// Reports the errors of the smallest microbatch count that has some.
 void check_order(Work& work, const Order& order) {
   constexpr int kUsualMost = 64;  // upper end of a suggested range
   const MicrobatchRange& range = work.program.microbatches;
@@ -200,8 +200,8 @@ void check_order(Work& work, const Order& order) {
   }
 }
 
-// Only what the dispatch uses matters: an unused hint or order changes nothing. Of a file, tasks
-// are followed, and no lane is next. Who waits knows fillers by their ops.
+// Reads only the hint and order that the dispatch uses. An order from a file is followed by tasks
+// and so has no next lane; a hint that waits knows fillers by their ops, not by chunk.
 void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* order) {
   const Hint& made = work.program.dispatch.hint;
   const bool one_chunk = std::any_of(made.fill.begin(), made.fill.end(),
@@ -218,7 +218,7 @@ void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* or
   }
 }
 
-// A hint that waits chooses by what the clock says, which is not the same at two members.
+// A hint that waits chooses by the clock, which differs between members.
 void check_waiting_group(Work& work, const ast::Hint& written) {
   const Program& program = work.program;
   const TensorParallel& group = program.tensor_parallel;
@@ -255,8 +255,8 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   }
 }
 
-// The order that is kept room for. It is read beside the hint, so that a hint that follows one
-// follows this one.
+// Sets the order for which room is kept. The hint is read before: a hint that follows an order must
+// follow this one.
 void make_kept_order(Work& work, const ast::Name& keeps) {
   const Program& program = work.program;
   Dispatch& dispatch = work.program.dispatch;

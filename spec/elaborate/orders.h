@@ -1,18 +1,18 @@
-// Last steps: orders, hints with the dispatch, and assertions.
+// Last steps: make orders, hints with the dispatch, and assertions.
 //
-// An order's counts and an assertion's bounds are tried for the fewest microbatch counts of the
-// range. Errors: order-… (also those of expand()), hint-…, dispatch-…, keeping-….
+// The counts of orders and the bounds of assertions are tried for the smallest microbatch counts of
+// the range. Errors: order-… (also those of expand()), hint-…, dispatch-…, keeping-….
 #pragma once
 
 #include "spec/elaborate/work.h"
 
 namespace ripeline::spec::elaboration {
 
-// Needs lanes. Those from a file stay empty until read_orders().
+// Requires lanes. Orders from files stay empty until read_orders().
 void make_orders(Work& work);
-// Needs orders. Also what the dispatch names: an order, a hint, an order for which room is kept.
+// Requires orders. Makes the dispatch, too: its order, its hint, its order for which room is kept.
 void make_hints(Work& work);
-// Needs resources: `assert peak`.
+// Requires resources; makes `assert peak`.
 void make_assertions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -28,7 +28,7 @@ std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair
   return cost;
 }
 
-// How long a pair takes is one number on each rank.
+// Whether an op's cost varies: a pair must take one time on each rank.
 bool varies(const Program& program, int op) {
   return std::any_of(program.lanes.begin(), program.lanes.end(),
                      [op](const Lane& lane) { return lane.op == op && lane.cost.varies(); });
@@ -77,8 +77,8 @@ std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
   return pair;
 }
 
-// The engine of a task that ends beside another would hand over what the task has made, and take
-// nothing: an end that keeps others from starting.
+// Whether a task of the pair sends by rendezvous: if it ended beside the other, its engine would
+// hand its message over and take no task, so that an end would keep others from starting.
 bool hands_over(const Program& program, const Pair& pair) {
   return std::any_of(program.edges.begin(), program.edges.end(), [&](const Edge& edge) {
     const int op = at(program.lanes, edge.producer).op;
@@ -86,7 +86,7 @@ bool hands_over(const Program& program, const Pair& pair) {
   });
 }
 
-// Their collectives would meet in an order that nobody fixes, too.
+// Whether the pair's collectives among replicas would meet in an order that nothing fixes.
 bool reduces(const Program& program, const Pair& pair) {
   return program.data_parallel.replicas > 1 && at(program.ops, pair.first).kind == OpKind::reduce;
 }
@@ -97,7 +97,7 @@ void make_pairs(Work& work) {
   for (const auto& written : work.pairs) {
     std::optional<Pair> pair = pair_of(work, written);
     if (!pair) continue;
-    // Their collectives would meet in an order that nobody fixes.
+    // The collectives of a pair would meet in an order that nothing fixes.
     if (work.program.tensor_parallel.members > 1) {
       work.unsupported("pair with tensor_parallel", written.span);
     }

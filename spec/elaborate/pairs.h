@@ -1,4 +1,4 @@
-// Part of the fifth step: which ops' tasks run beside each other, and how long both take.
+// Part of the fifth step: which ops may run beside each other, and how long both then take.
 //
 // Errors: pair-…, duplicate-pair.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Needs lanes.
+// Requires lanes.
 void make_pairs(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -24,7 +24,7 @@ void evaluate_param(Work& work, const ast::Param& param, Values& values, Names& 
   } else {
     for (const std::string& used : names_in(param.value)) {
       if (std::find(known.begin(), known.end(), used) != known.end()) continue;
-      return;  // check_names() says so
+      return;  // check_names() reports it
     }
     value = integer_of(work, param.value, values);
   }
@@ -50,7 +50,7 @@ void evaluate_range(Work& work) {
   auto last = integer_of(work, written.range.last, values);
   if (!first || !last) return;
   if (written.range.exclusive)
-    --*last;  // a 64-bit value is never the smallest one: evaluate() leaves that out
+    --*last;  // no overflow: evaluate() never gives the smallest 64-bit value
   if (*first < 1) {
     work.error("microbatches-below-one", fmt::format("{} microbatches make no step", *first),
                "the fewest is 1", written.range.first.span);
@@ -67,7 +67,7 @@ void evaluate_range(Work& work) {
   }
 }
 
-// `counts`: as the option says it.
+// Narrows the range to first .. last, which are `counts` in the text of the option.
 void narrow_range(Work& work, std::int64_t first, std::int64_t last, const std::string& counts,
                   const std::string& option) {
   MicrobatchRange& range = work.program.microbatches;
@@ -87,7 +87,7 @@ void narrow_range(Work& work, std::int64_t first, std::int64_t last, const std::
   range = {static_cast<int>(first), static_cast<int>(last)};
 }
 
-// By -D, then by -m.
+// Narrows the range by -D, then by -m.
 void narrow_range(Work& work) {
   const std::size_t errors = work.errors.size();
   work.written_range = work.program.microbatches;

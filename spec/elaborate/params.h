@@ -1,6 +1,6 @@
-// Second step: the values of params, with -D, and the range of microbatches.
+// Second step: finds the values of params, with -D, and the range of microbatches.
 //
-// What names something unknown is passed over: the third step says so. Errors:
+// An expression with an unknown name is skipped: the third step reports it. Errors:
 // param-reserved-name, define-…, microbatches-….
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Needs collect().
+// Requires collect().
 void evaluate_params(Work& work);
 
 }  // namespace ripeline::spec::elaboration

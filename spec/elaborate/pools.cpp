@@ -12,12 +12,12 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-// At most so many ops may release one resource at a stage: all their combinations are looked at.
+// The most ops that may release one resource at a stage, since all their subsets are tried.
 constexpr std::size_t kMostReleasing = 12;
 
 std::string at_stage(int stage) { return fmt::format(", at stage {}", stage); }
 
-// An amount or a capacity; nothing after reporting what is wrong with it.
+// An amount or a capacity; nothing after an error was reported.
 std::optional<std::int64_t> amount_of(Work& work, const Expr& expr, const Values& values,
                                       std::int64_t least, const char* id, const std::string& what,
                                       const std::string& where) {
@@ -71,7 +71,7 @@ std::int64_t optional_amount(Work& work, const std::optional<Expr>& expr, const 
   return amount_of(work, *expr, values, least, id, what, where).value_or(least);
 }
 
-// Amounts of repeated clauses add up; of their `leaving`, the largest counts.
+// Amounts of repeated clauses add up; of their `leaving` amounts the largest counts.
 void acquire(Work& work, Lane& lane, const ast::Acquires& clause, const Values& values) {
   const std::string where = at_stage(lane.stage);
   const std::int64_t amount =
@@ -133,7 +133,7 @@ std::int64_t released(const Lane& lane, int pool) {
   return 0;
 }
 
-// Which lanes of a stage must end before another of its lanes.
+// Finds which lanes of a stage must end before another of its lanes.
 class StageOrder {
  public:
   StageOrder(const Program& program, int share_period)
@@ -142,15 +142,15 @@ class StageOrder {
         depth_(depths(program)),
         seen_(program.lanes.size(), 0) {}
 
-  // The first microbatch of each kind: those of a kind are in the shares of the same lanes.
+  // The first microbatch of each kind; microbatches are of one kind if the same lanes have them.
   [[nodiscard]] const std::vector<int>& kinds() const { return kinds_; }
   [[nodiscard]] bool has(int lane, int microbatch) const {
     const Lane& l = at(program_.lanes, lane);
     return l.once || l.share.has(microbatch);
   }
 
-  // Those of `wanted` that `lane` needs for the microbatch, and itself. The search goes breadth
-  // first and stops when all that can be found are: they are near, as a rule.
+  // The lanes of `wanted` that `lane` needs for the microbatch, and `lane` itself. The search goes
+  // breadth first and stops when no more can be found, since they are usually near.
   std::vector<int> needed(int lane, int microbatch, const std::vector<int>& wanted) {
     ++search_;
     const auto most = 1 + std::count_if(wanted.begin(), wanted.end(), [&](int other) {
@@ -176,7 +176,7 @@ class StageOrder {
   }
 
  private:
-  // From `share_period` on, microbatches are of the kinds of those before.
+  // Microbatches from `share_period` on are of the same kinds as those before.
   static std::vector<int> kinds_in(const Program& program, int share_period) {
     std::vector<Share> shares;
     for (const Lane& lane : program.lanes) {
@@ -194,7 +194,7 @@ class StageOrder {
     return kinds;
   }
 
-  // Per lane, the length of the longest path to a lane that needs nothing. There is no cycle here.
+  // Per lane, the length of the longest path to a lane that needs nothing. Needs have no cycle.
   static std::vector<int> depths(const Program& program) {
     std::vector<int> depth(program.lanes.size(), 0);
     std::vector<std::size_t> open(program.lanes.size(), 0);
@@ -222,7 +222,7 @@ class StageOrder {
   const Program& program_;
   std::vector<int> kinds_;
   std::vector<int> depth_;  // a lane needs only lanes of less depth
-  std::vector<int> seen_;   // per lane: the last search that came by
+  std::vector<int> seen_;   // per lane: the last search that reached it
   int search_ = 0;
 };
 
@@ -232,15 +232,15 @@ struct StageUse {
   std::vector<int> releasing;  // the lanes among them that release it
 };
 
-// Whether some of the releasing lanes can all have ended when less was acquired for the microbatch
-// than they release.
+// Whether some of the releasing lanes can all have ended although these, and the lanes that they
+// need, acquired less for the microbatch than was released.
 bool may_release_too_much(const Program& program, StageOrder& order, const StageUse& use, int pool,
                           int microbatch) {
   std::vector<std::vector<int>> needed;
   for (const int lane : use.releasing) {
     if (!order.has(lane, microbatch)) continue;
     needed.push_back(order.needed(lane, microbatch, use.all));
-    // An amount that a `once` op acquires is not there for each microbatch.
+    // A `once` op acquires its amount once, not for each microbatch.
     if (at(program.lanes, lane).once) continue;
     std::erase_if(needed.back(), [&](int other) {
       const Lane& l = at(program.lanes, other);

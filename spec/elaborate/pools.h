@@ -1,5 +1,5 @@
-// Sixth step: resources, what lanes acquire and release, and that nothing is released that was not
-// acquired.
+// Sixth step: makes resources and what lanes acquire and release, and checks that nothing is
+// released that was not acquired.
 //
 // Errors: capacity-not-positive, amount-…, leaving-negative, acquire-never-fits,
 // release-not-acquired, too-many-releases.
@@ -9,7 +9,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Needs lanes. After it Work::first_pool is known.
+// Requires lanes. Afterwards Work::first_pool is known.
 void make_pools(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kLongestHint =
     "the longest period is 64, unless the program is for one number of microbatches";
 
-// The shortest period that says the same as these bits.
+// The shortest period with which these bits repeat.
 std::size_t shortest(const std::vector<bool>& has) {
   for (std::size_t period = 1; period < has.size(); ++period) {
     if (has.size() % period != 0) continue;
@@ -24,7 +24,7 @@ std::size_t shortest(const std::vector<bool>& has) {
   return has.size();
 }
 
-// The share that has those microbatches of a period. Equal words are there once.
+// The share that has these microbatches of a period. Equal vectors of words are stored once.
 Share made_of(Work& work, std::vector<bool> has) {
   has.resize(shortest(has));
   const int period = static_cast<int>(has.size());
@@ -66,7 +66,7 @@ class ShareReader {
   }
 
  private:
-  // False after saying why it has none.
+  // False after reporting why the condition has no period.
   bool find_period(const Expr& expr) {
     if (expr.kind == Expr::Kind::name && expr.text == "m") {
       work_.error("where-not-repeating", "'m' stands alone, and not as `m % N`",
@@ -114,7 +114,7 @@ class ShareReader {
   const Values& values_;
   std::optional<int> count_;
   std::int64_t period_ = 1;
-  bool is_listed_ = false;  // each microbatch of the one count by itself
+  bool is_listed_ = false;  // the share lists the one count's microbatches one by one
 };
 
 }  // namespace

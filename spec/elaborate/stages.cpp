@@ -65,7 +65,7 @@ const Group* find_group(Work& work, const std::vector<Group>& groups, const ast:
   return nullptr;
 }
 
-// Depth first from `at`: whether a cycle can be reached; then `path` is that cycle.
+// Searches depth first from `at`; true if it finds a cycle, and then `path` is the cycle.
 bool find_cycle(const std::vector<std::vector<std::size_t>>& next, std::size_t at,
                 std::vector<int>& state, std::vector<std::size_t>& path) {
   state[at] = 1;
@@ -160,7 +160,7 @@ void check_chunks(Work& work, const ast::Param& param) {
   const auto declared = param_values(work).lookup()("chunks");
   for (std::size_t r = 0; declared && r < work.rank_stages.size(); ++r) {
     const auto chunks = static_cast<std::int64_t>(work.rank_stages[r].size());
-    if (chunks == 0 || chunks == declared->numerator) continue;  // none: an error of its own
+    if (chunks == 0 || chunks == declared->numerator) continue;  // 0 has its own error
     work.error("chunks-mismatch",
                fmt::format("chunks is {}, but {} stage{} placed on rank {}", declared->numerator,
                            chunks, chunks == 1 ? " is" : "s are", r),

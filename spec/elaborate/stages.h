@@ -1,4 +1,4 @@
-// Fourth step: the stages, their graph and their ranks.
+// Fourth step: makes the stages, their graph and their ranks.
 //
 // Errors: stages-…, edges-…, duplicate-group, duplicate-edge, place-negative, too-many-…,
 // rank-without-stage, ranks-mismatch, chunks-mismatch.
@@ -8,8 +8,8 @@
 
 namespace ripeline::spec::elaboration {
 
-// Needs names that are known. After it the values of `ranks`, `stages`, `s`, `r`, `chunk` and
-// `chunks` are.
+// Requires that all names are known. Afterwards the values of `ranks`, `stages`, `s`, `r`, `chunk`
+// and `chunks` are known.
 void place_stages(Work& work);
 
 }  // namespace ripeline::spec::elaboration

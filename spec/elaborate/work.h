@@ -1,9 +1,9 @@
-// The working state of elaborate(), and what its steps ask of it. Private to spec/elaborate.cpp and
+// The working state of elaborate(), and the helpers of its steps. Private to spec/elaborate.cpp and
 // spec/elaborate/.
 //
-// Each step is a function of a header of its own, named after what it reads; spec/elaborate.cpp
-// runs them in order. A step adds to `program` and to `errors`. Owns nothing of the tree: pipeline,
-// source and options outlive it. One thread.
+// Each step is a function in a header of its own, named after what the step reads;
+// spec/elaborate.cpp runs them in order. A step adds to `program` and to `errors`. Does not own the
+// tree: pipeline, source and options must outlive it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@
 
 namespace ripeline::spec::elaboration {
 
-// Bounds on what is accepted, so that sizes and sums stay within what readers count with.
+// Upper limits of what is accepted, so that sizes and sums do not overflow in code that reads them.
 inline constexpr int kMostRanks = 16384;
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
 inline constexpr std::int64_t kMostMembers = 1024;
 inline constexpr std::int64_t kMostReplicas = 1024;
 inline constexpr std::int64_t kLargestCollectives = 1'000'000;
-// An order's counts and an assertion's bounds are tried for this many microbatch counts from the
-// fewest on.
+// The counts of orders and the bounds of assertions are tried for this many microbatch counts,
+// beginning with the smallest.
 inline constexpr int kTriedMicrobatches = 65;
 
-// Names with values; a later one of the same name replaces.
+// Names with values; setting a name again replaces its value.
 class Values {
  public:
   void set(std::string_view name, Rational value);
@@ -47,7 +47,7 @@ using Names = std::vector<std::string>;
 template <class T>
 struct TreeNode {
   const T* node = nullptr;
-  Span span;  // the whole item's
+  Span span;  // where the whole item stands
 };
 
 struct Work {
@@ -76,18 +76,18 @@ struct Work {
   TreeNode<ast::Dispatch> dispatch = {};
   ast::Dispatch dispatch_option = {};  // parsed from --dispatch
 
-  // Known once the params are: the program's range as it is written.
+  // Known after the params: the range of the program's text.
   MicrobatchRange written_range = {};
-  // Known once the stages are placed.
+  // Known after the stages are placed.
   std::vector<std::vector<int>> rank_stages = {};  // per rank, its stages by chunk
-  // Known once there are lanes: after so many microbatches all shares repeat together.
+  // Known after the lanes are made: the number of microbatches after which all shares repeat.
   int share_period = 1;
   bool lists_shares = false;  // share_period is the range's one count instead
-  // Ops at stages where `on m where` leaves no microbatch, though it does elsewhere: nothing is
-  // needed of them.
+  // Ops at stages where `on m where` leaves no microbatch, though elsewhere it leaves some: needs
+  // of them are void.
   std::set<std::pair<int, int>> without_microbatch = {};
-  // Known once there are pools: per resource, the first of its pools, which stand in order of stage
-  // or rank.
+  // Known after the pools are made: per resource, its first pool; a resource's pools are sorted by
+  // stage or rank.
   std::vector<int> first_pool = {};
 
   void error(std::string id, std::string message, std::string hint, Span span);
@@ -99,13 +99,13 @@ struct Work {
   [[nodiscard]] Names resource_names() const;
   [[nodiscard]] Names order_names() const;
   [[nodiscard]] Names hint_names() const;
-  [[nodiscard]] int find_op(std::string_view name) const;  // these: -1 if there is none
+  [[nodiscard]] int find_op(std::string_view name) const;  // these five: -1 if there is none
   [[nodiscard]] int find_resource(std::string_view name) const;
   [[nodiscard]] int find_order(std::string_view name) const;
   [[nodiscard]] int find_hint(std::string_view name) const;
   [[nodiscard]] int find_channel(std::string_view name) const;
   [[nodiscard]] bool declares_ranks() const;
-  // The range is one count, so that `microbatches` means it everywhere.
+  // Whether the range is one count; then `microbatches` has that value everywhere.
   [[nodiscard]] bool one_count() const;
 };
 
@@ -115,13 +115,13 @@ struct Work {
 
 // Values of params, and of `microbatches` if the range is one count.
 [[nodiscard]] Values param_values(const Work& work);
-// These and ranks and stages; then what depends on the stage or the rank.
+// As param_values(), with ranks and stages; set_stage() and set_rank() add what depends on these.
 [[nodiscard]] Values global_values(const Work& work);
 void set_stage(Values& values, const Work& work, int stage);  // s r chunk chunks
 void set_rank(Values& values, const Work& work, int rank);    // r chunks
 
-// The value of an expression whose names are known; nothing after reporting why not. `where`, if
-// any, ends the sentence: `, at stage 3`.
+// The value of an expression whose names are known; nothing after an error was reported. `where`,
+// if not empty, ends the error's sentence: `, at stage 3`.
 [[nodiscard]] std::optional<Rational> value_of(Work& work, const Expr& expr, const Values& values,
                                                const std::string& where = "");
 [[nodiscard]] std::optional<std::int64_t> integer_of(Work& work, const Expr& expr,

@@ -112,7 +112,7 @@ spec::Program program_of(const std::string& schedule, const std::string& dispatc
   spec::ElaborateOptions options;
   options.defines = {{"ranks", 8}};
   if (!dispatch.empty()) options.dispatch = dispatch;
-  return testing_support::compiled(schedule, options);
+  return testing_support::compiled_schedule(schedule, options);
 }
 
 class Allocations : public testing::Test {

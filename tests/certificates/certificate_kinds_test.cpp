@@ -13,11 +13,15 @@
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 namespace {
 
 using testing_support::ask_cvc5;
 using testing_support::group_text;
+using verify::Method;
+using verify::Obligation;
+using verify::ObligationKind;
+using verify::Outcome;
 
 constexpr const char* kTwoSlots = "  channel inbox per stage { slots 2; }\n";
 constexpr const char* kThreeSlots = "  channel inbox per stage { slots 3; }\n";
@@ -30,7 +34,7 @@ std::string said(const RecheckReport& report) {
   return text;
 }
 
-const Obligation& find(const Verdict& verdict, const std::string& name) {
+const Obligation& find(const verify::Verdict& verdict, const std::string& name) {
   for (const Obligation& o : verdict.obligations) {
     if (name_of(o.kind) == name) return o;
   }
@@ -44,13 +48,13 @@ struct Group {
     auto compiled = spec::compile(source);
     EXPECT_TRUE(compiled.ok()) << text;
     program = std::move(compiled).value();
-    verdict = verify(program);
+    verdict = verify::verify(program);
   }
   [[nodiscard]] Files files() const { return certificate_of(source, {}, program, verdict, "0"); }
 
   spec::Source source;
   spec::Program program;
-  Verdict verdict;
+  verify::Verdict verdict;
 };
 
 TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
@@ -195,7 +199,7 @@ struct Depth {
     auto parsed = spec::parse(source);
     EXPECT_TRUE(parsed.ok()) << text;
     tree = std::move(parsed).value();
-    auto verified = verify_every_depth(tree, source, options);
+    auto verified = verify::verify_every_depth(tree, source, options);
     EXPECT_TRUE(verified.ok()) << text;
     found = std::move(verified).value();
   }
@@ -206,7 +210,7 @@ struct Depth {
   spec::Source source;
   spec::ElaborateOptions options;
   spec::ast::Pipeline tree;
-  DepthVerdict found;
+  verify::DepthVerdict found;
 };
 
 // For some of the others cvc5 takes minutes.
@@ -264,4 +268,4 @@ TEST(CertificateDepth, a_false_claim_is_not_accepted) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

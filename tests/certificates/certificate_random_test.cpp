@@ -11,8 +11,11 @@
 #include "tests/support/cvc5.h"
 #include "tests/support/random_program.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 namespace {
+
+using verify::Method;
+using verify::Outcome;
 
 // Seeds of forgeries with questions for cvc5, which take the most time.
 constexpr std::uint64_t kAsked = 15;
@@ -37,7 +40,7 @@ std::vector<Reply> as_it_must_be(const std::vector<std::string>& texts) {
   std::vector<Reply> replies;
   for (const std::string& text : texts) {
     const bool sat = text.find("\n; sat when") != std::string::npos;
-    replies.push_back({sat ? Answer::sat : Answer::unsat, {}});
+    replies.push_back({sat ? verify::Answer::sat : verify::Answer::unsat, {}});
   }
   return replies;
 }
@@ -57,7 +60,7 @@ TEST(CertificateRandom, what_is_proved_or_refuted_is_accepted) {
     const spec::Source source{"random.ripe", testing_support::random_program_text(seed, small())};
     const auto program = spec::compile(source);
     ASSERT_TRUE(program.ok()) << source.text;
-    const Verdict verdict = verify(program.value(), {.solver_steps = 5'000'000});
+    const verify::Verdict verdict = verify::verify(program.value(), {.solver_steps = 5'000'000});
     const Files files = certificate_of(source, {}, program.value(), verdict, "0");
     const RecheckReport report = recheck(files, as_it_must_be, {.states = 20'000});
     const std::string what = text_of(report);
@@ -78,28 +81,28 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
     const spec::Source source{"random.ripe", testing_support::random_program_text(seed, small())};
     const auto program = spec::compile(source);
     ASSERT_TRUE(program.ok()) << source.text;
-    const Verdict verdict = verify(program.value(), {.solver_steps = 5'000'000});
+    const verify::Verdict verdict = verify::verify(program.value(), {.solver_steps = 5'000'000});
     if (verdict.outcome != Outcome::refuted) continue;
     for (const Method method : {Method::graph, Method::cuts, Method::counters, Method::states,
                                 Method::members, Method::structure}) {
       const bool asks = method == Method::cuts || method == Method::counters;
       if (asks && seed > kAsked) continue;
-      Verdict lie = verdict;
-      for (Obligation& o : lie.obligations) {
+      verify::Verdict lie = verdict;
+      for (verify::Obligation& o : lie.obligations) {
         if (o.outcome == Outcome::proved) continue;
         o.outcome = Outcome::proved;
-        o.method = o.kind == ObligationKind::messages ? Method::structure : method;
-        if (o.kind == ObligationKind::collectives && o.method == Method::graph)
+        o.method = o.kind == verify::ObligationKind::messages ? Method::structure : method;
+        if (o.kind == verify::ObligationKind::collectives && o.method == Method::graph)
           o.method = Method::induction;
         o.counts = o.method == Method::states ? std::vector{program.value().microbatches.min}
                                               : std::vector<int>();
         o.counterexample.reset();
-        if (o.kind != ObligationKind::memory) continue;
+        if (o.kind != verify::ObligationKind::memory) continue;
         for (const spec::Pool& pool : program.value().pools) {
           const std::string& name =
               program.value().resources[static_cast<std::size_t>(pool.resource)].name;
-          o.peak[name].push_back(pool.capacity ? std::optional(Peak{.bound = *pool.capacity})
-                                               : std::nullopt);
+          o.peak[name].push_back(
+              pool.capacity ? std::optional(verify::Peak{.bound = *pool.capacity}) : std::nullopt);
         }
       }
       lie.outcome = Outcome::proved;
@@ -115,4 +118,4 @@ TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

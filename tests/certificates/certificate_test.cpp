@@ -15,7 +15,7 @@
 #include "tests/support/programs.h"
 #include "verify/ready/counter_queries.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates::certificate_test {
 namespace {
 
 using testing_support::ask_cvc5;
@@ -25,6 +25,15 @@ using testing_support::join_text;
 using testing_support::join_via;
 using testing_support::order_via;
 using testing_support::v_text;
+using verify::Answer;
+using verify::CounterQueries;
+using verify::Method;
+using verify::Obligation;
+using verify::ObligationKind;
+using verify::Outcome;
+using verify::Solver;
+using verify::SolverUse;
+using verify::Term;
 
 // A consumer needs two messages of the one slot, but not for the first microbatch, which is the
 // only one. Counts cannot say so; visiting the states of 1 microbatch can.
@@ -93,7 +102,7 @@ struct Made {
   spec::Source source;
   spec::ElaborateOptions options;
   spec::Program program;
-  Verdict verdict;
+  verify::Verdict verdict;
 };
 
 Made make(const std::string& text, const spec::ElaborateOptions& options = {},
@@ -101,7 +110,7 @@ Made make(const std::string& text, const spec::ElaborateOptions& options = {},
   spec::Source source{name, text};
   auto program = spec::compile(source, options);
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : spec::render(source, program.errors()));
-  Verdict verdict = verify(program.value());
+  verify::Verdict verdict = verify::verify(program.value());
   return {source, options, std::move(program).value(), std::move(verdict)};
 }
 
@@ -117,7 +126,7 @@ std::string text_of(const RecheckReport& report) {
   return text;
 }
 
-std::string method_of(const Verdict& verdict, const std::string& obligation) {
+std::string method_of(const verify::Verdict& verdict, const std::string& obligation) {
   for (const Obligation& o : verdict.obligations) {
     if (name_of(o.kind) == obligation) return name_of(o.method);
   }
@@ -398,11 +407,11 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
 // Cuts show 2, and every state of every count 1.
 TEST(Certificate, a_peak_that_states_show_is_established_by_visiting_them) {
   Made made = make(kOneAtOnce);
-  Peak* peak = nullptr;
+  verify::Peak* peak = nullptr;
   for (Obligation& o : made.verdict.obligations) {
     if (o.kind == ObligationKind::memory) peak = &o.peak.at("a").at(0).value();
   }
-  ASSERT_EQ(*peak, (Peak{.bound = 1, .reached = true, .by_states = true}));
+  ASSERT_EQ(*peak, (verify::Peak{.bound = 1, .reached = true, .by_states = true}));
   const RecheckReport report = recheck(files_of(made), ask_cvc5);
   EXPECT_EQ(report.result, RecheckResult::accepted) << text_of(report);
   peak->bound = 0;
@@ -419,7 +428,8 @@ TEST(Certificate, a_peak_that_is_claimed_too_low_is_rejected) {
     for (const char* microbatches : {"any", "4"}) {
       Made made = make(chain_text(3, dispatch, microbatches));
       for (Obligation& o : made.verdict.obligations) {
-        if (o.kind == ObligationKind::memory) o.peak.at("activation").at(0) = Peak{.bound = 2};
+        if (o.kind == ObligationKind::memory)
+          o.peak.at("activation").at(0) = verify::Peak{.bound = 2};
       }
       const RecheckReport report = recheck(files_of(made), ask_cvc5);
       EXPECT_EQ(report.result, RecheckResult::rejected) << dispatch << ", " << microbatches;
@@ -474,11 +484,11 @@ TEST(Certificate, a_false_invariant_is_broken_at_the_start_or_by_a_start) {
   CounterQueries right(program.value(), SolverUse::writing());
   EXPECT_EQ(broken_by_any(right), 0);
   EXPECT_EQ(at_start(right), Answer::unsat);
-  Counters assuming = count(program.value());
+  verify::Counters assuming = verify::count(program.value());
   testing_support::mistakes::assumed_room().counters(program.value(), assuming);
   CounterQueries greedy(program.value(), assuming, SolverUse::writing());
   EXPECT_EQ(broken_by_any(greedy), 2);  // each stage's F
-  Counters early = count(program.value());
+  verify::Counters early = verify::count(program.value());
   early.invariant.push_back({{{0, 1}}, {}, -1});  // 0F has run
   CounterQueries begun(program.value(), early, SolverUse::writing());
   EXPECT_EQ(at_start(begun), Answer::sat);
@@ -626,4 +636,4 @@ TEST(Certificate, sha256_gives_the_standards_values) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates::certificate_test

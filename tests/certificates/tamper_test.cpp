@@ -11,7 +11,7 @@
 #include "tests/support/cvc5.h"
 #include "tests/support/programs.h"
 
-namespace ripeline::verify {
+namespace ripeline::certificates {
 namespace {
 
 using Json = nlohmann::json;
@@ -23,13 +23,13 @@ using testing_support::v_text;
 Files certificate(const std::string& text, const spec::ElaborateOptions& options = {}) {
   const spec::Source source{"test.ripe", text};
   const auto program = spec::compile(source, options);
-  return certificate_of(source, options, program.value(), verify(program.value()), "0");
+  return certificate_of(source, options, program.value(), verify::verify(program.value()), "0");
 }
 
 Files of_every_depth(const std::string& text) {
   const spec::Source source{"test.ripe", text};
   const auto tree = spec::parse(source);
-  const auto found = verify_every_depth(tree.value(), source, {});
+  const auto found = verify::verify_every_depth(tree.value(), source, {});
   return certificate_of(source, tree.value(), {}, found.value(), "0", 50'000'000);
 }
 
@@ -440,4 +440,4 @@ TEST(Tamper, what_is_no_certificate_is_called_so) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::certificates

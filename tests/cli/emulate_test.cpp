@@ -14,6 +14,7 @@
 #include "tests/runtime/ranks.h"
 #include "trace/read.h"
 
+namespace ripeline::cli::emulate_test {
 namespace {
 
 using nlohmann::json;
@@ -127,3 +128,4 @@ TEST(EmulateCommand, refuses_what_it_does_not_understand) {
 }
 
 }  // namespace
+}  // namespace ripeline::cli::emulate_test

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+namespace ripeline::cli::export_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,3 +192,4 @@ TEST_F(CheckAndExport, usage_errors_exit_2) {
 }
 
 }  // namespace
+}  // namespace ripeline::cli::export_test

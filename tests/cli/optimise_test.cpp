@@ -11,6 +11,7 @@
 
 #include "tests/cli/program.h"
 
+namespace ripeline::cli::optimise_test {
 namespace {
 
 using nlohmann::json;
@@ -583,3 +584,4 @@ TEST_F(Optimise, refuses_flags_of_the_other_kind) {
 }
 
 }  // namespace
+}  // namespace ripeline::cli::optimise_test

@@ -11,6 +11,7 @@
 #include "tests/cli/program.h"
 #include "tests/pytorch/dualpipe_v.h"
 
+namespace ripeline::cli::schedule_files_test {
 namespace {
 
 // 1F1B on two ranks, as `ripeline export` writes it, with blanks.
@@ -467,3 +468,4 @@ TEST_F(ScheduleFiles, have_certificates_that_are_accepted) {
 }
 
 }  // namespace
+}  // namespace ripeline::cli::schedule_files_test

@@ -24,7 +24,7 @@ class StepFlag : public CliTest {
   // As training writes it: `steps` times the same step, whose tasks start so `late`, and end as
   // much earlier. Of the last one so many tasks are missing.
   void write(int steps, int microbatches, Time late = Time{0}, std::size_t missing = 0) {
-    const auto program = ripeline::testing_support::compiled("bf");
+    const auto program = ripeline::testing_support::compiled_schedule("bf");
     ripeline::testing_support::TableRun run(program);
     trace::Record one;
     ripeline::simulate::TimingOptions options;

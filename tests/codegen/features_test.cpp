@@ -64,7 +64,7 @@ TEST_P(Features, agree_with_the_interpreter_in_every_state_met) {
 TEST_P(Features, have_the_facts_of_their_program) {
   const spec::Program program = program_of(GetParam().name);
   const core::OwnedFacts storage = lower::facts_of(program);
-  EXPECT_EQ(core::facts_text(*GetParam().facts), core::facts_text(storage.facts()));
+  EXPECT_EQ(validate::facts_text(*GetParam().facts), validate::facts_text(storage.facts()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Codegen, Features, testing::ValuesIn(kFeatures),

@@ -129,7 +129,7 @@ TEST_P(Goldens, have_the_facts_of_their_program) {
   ASSERT_TRUE(verdict.proved.has_value());
   const core::OwnedFacts storage = lower::facts_of(*verdict.proved);
   const core::ProgramFacts& facts = *GetParam().facts;
-  EXPECT_EQ(core::facts_text(facts), core::facts_text(storage.facts()));
+  EXPECT_EQ(validate::facts_text(facts), validate::facts_text(storage.facts()));
   EXPECT_TRUE(facts.proved);
   ASSERT_EQ(facts.pools.size(), storage.facts().pools.size());
   for (std::size_t i = 0; i < facts.pools.size(); ++i) {
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Codegen, Goldens, testing::ValuesIn(kGoldens),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Generate, writes_guards_for_any_kind_of_number) {
-  const auto h = [](const char* name) { return core::Formula::named(name); };
+  const auto h = [](const char* name) { return validate::Formula::named(name); };
   EXPECT_EQ(bf::admits_F(h("held"), 4).text(), "(<= (+ held 1) 4)");
   EXPECT_EQ(zbv::admits_F(h("held"), 1).text(), "(<= (+ (+ held 1) 1) 8)");
   EXPECT_EQ(prefer::admits_F(h("a"), 2, 3, 9, h("s")).text(),

@@ -16,7 +16,7 @@ namespace ripeline::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using verify::LeastCapacity;
+using optimise::LeastCapacity;
 using verify::Outcome;
 
 // A hash of lines of text, so that it depends on nothing but what they say.
@@ -80,7 +80,7 @@ void add(const verify::Verdict& verdict, Json& entry) {
   }
 }
 
-Json json_of(const verify::Repairs& repairs) {
+Json json_of(const optimise::Repairs& repairs) {
   const auto& of = repairs.obligation;
   Json json = {{"of", of ? verify::name_of(*of) : ""}};
   for (const verify::ProvedRepair& repair : repairs.proved) {
@@ -159,11 +159,11 @@ Json record(const Subject& subject, const Limits& limits) {
   add(verdict, entry);
   if (subject.repairs && verdict.outcome == Outcome::refuted) {
     entry["repairs"] =
-        json_of(verify::find_repairs(subject.source, subject.options, program.value(), verdict));
+        json_of(optimise::find_repairs(subject.source, subject.options, program.value(), verdict));
   }
   if (subject.least && verdict.outcome == Outcome::proved) {
-    for (const std::string& name : verify::least_names(program.value())) {
-      entry["least"][name] = json_of(verify::least_capacity(program.value(), name, options));
+    for (const std::string& name : optimise::least_names(program.value())) {
+      entry["least"][name] = json_of(optimise::least_capacity(program.value(), name, options));
     }
   }
   return entry;

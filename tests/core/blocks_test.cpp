@@ -9,7 +9,7 @@
 
 #include "tests/core/fake_program.h"
 
-namespace ripeline::core {
+namespace ripeline::core::blocks_test {
 namespace {
 
 using By = Block::By;
@@ -86,4 +86,4 @@ TEST(Blocks, stop_when_one_is_enough) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::blocks_test

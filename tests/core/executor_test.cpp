@@ -4,7 +4,7 @@
 
 #include "tests/core/fake_program.h"
 
-namespace ripeline::core {
+namespace ripeline::core::executor_test {
 namespace {
 
 constexpr Time kNow{100};
@@ -347,4 +347,4 @@ TEST(Executor, stops_a_start_beside_what_is_no_pair_with_it) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::executor_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ripeline::core {
+namespace ripeline::core::kept_order_test {
 namespace {
 
 // One rank with two chunks and one pool: F and G acquire 1 at their start, B and H release it.
@@ -116,4 +116,4 @@ TEST(KeptOrder, skips_places_that_are_over) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::kept_order_test

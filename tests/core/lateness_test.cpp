@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ripeline::core {
+namespace ripeline::core::lateness_test {
 namespace {
 
 struct Row {
@@ -57,4 +57,4 @@ TEST(Lateness, forgets_what_is_long_past) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::lateness_test

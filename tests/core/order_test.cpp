@@ -6,7 +6,7 @@
 
 #include "core/fraction.h"
 
-namespace ripeline::core {
+namespace ripeline::core::order_test {
 namespace {
 
 // Ops F (0) and G (1); rank 0 has F at two chunks and G, a copy, at the first: lanes 0, 1 and 2.
@@ -121,4 +121,4 @@ TEST(Fraction, is_exact) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::order_test

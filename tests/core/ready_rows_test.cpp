@@ -4,7 +4,7 @@
 
 #include "tests/core/fake_program.h"
 
-namespace ripeline::core {
+namespace ripeline::core::ready_rows_test {
 namespace {
 
 TEST(ReadyRows, has_a_task_once_all_its_needs_are_met) {
@@ -88,4 +88,4 @@ TEST(ReadyRows, knows_the_lanes_of_its_rank_and_refuses_counts_out_of_range) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::ready_rows_test

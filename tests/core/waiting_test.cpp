@@ -12,7 +12,7 @@
 #include "core/wait_graph.h"
 #include "tests/core/fake_program.h"
 
-namespace ripeline::core {
+namespace ripeline::core::waiting_test {
 namespace {
 
 using For = Wait::For;
@@ -248,4 +248,4 @@ TEST(ExecutorEarly, messages_are_kept_in_the_time_that_so_many_take) {
 }
 
 }  // namespace
-}  // namespace ripeline::core
+}  // namespace ripeline::core::waiting_test

@@ -16,7 +16,7 @@ using core::StatusCode;
 using runtime::Bytes;
 using runtime::Call;
 using runtime::Payload;
-using runtime::status_of;
+using runtime::cuda::status_of;
 
 namespace {
 
@@ -42,8 +42,8 @@ struct DeviceToyWork::Job {
 };
 
 DeviceToyWork::DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies,
-                             cudaStream_t stream, runtime::DeviceMemory& memory,
-                             runtime::Place& pinned)
+                             cudaStream_t stream, runtime::cuda::DeviceMemory& memory,
+                             runtime::network::Place& pinned)
     : toy_(toy),
       bytes_(bytes),
       varies_(varies),
@@ -134,20 +134,20 @@ Status DeviceToyWork::give_outputs(Call& call, Job& job) {
 }
 
 struct DeviceRun::Rank {
-  runtime::Stream compute;
-  runtime::HostPlace pinned = runtime::make_pinned_place();
+  runtime::cuda::Stream compute;
+  runtime::network::HostPlace pinned = runtime::cuda::make_pinned_place();
   KeptPlace of_toy;
-  std::unique_ptr<runtime::DeviceMemory> memory;
+  std::unique_ptr<runtime::cuda::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;
   std::unique_ptr<runtime::Transport> behind;
 
   Status make(int device, runtime::ToyWork& toy, std::size_t bytes, bool varies) {
-    using Priority = runtime::Stream::Priority;
-    if (Status s = runtime::use_device(device); !s.ok()) return s;
-    if (Status s = runtime::Stream::make(Priority::usual, compute); !s.ok()) return s;
-    memory =
-        std::make_unique<runtime::DeviceMemory>(device, std::vector<cudaStream_t>{compute.get()});
+    using Priority = runtime::cuda::Stream::Priority;
+    if (Status s = runtime::cuda::use_device(device); !s.ok()) return s;
+    if (Status s = runtime::cuda::Stream::make(Priority::usual, compute); !s.ok()) return s;
+    memory = std::make_unique<runtime::cuda::DeviceMemory>(
+        device, std::vector<cudaStream_t>{compute.get()});
     work = std::make_unique<DeviceToyWork>(toy, bytes, varies, compute.get(), *memory, of_toy);
     return {};
   }
@@ -167,8 +167,8 @@ DeviceRun::DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOpti
   toys_.wrap = [this](runtime::Transport& transport) { return wrap(transport); };
   toys_.make_engine = [this, &proved](int r, runtime::Run& run) {
     Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-    return std::make_unique<runtime::StreamEngine>(
-        *rank.work, proved.facts(), runtime::EngineStreams{rank.compute.get()},
+    return std::make_unique<runtime::cuda::StreamEngine>(
+        *rank.work, proved.facts(), runtime::cuda::EngineStreams{rank.compute.get()},
         [&run] { run.wake(); }, toys_.rank(r).before_task);
   };
 }
@@ -180,9 +180,9 @@ int DeviceRun::device_of(int rank) const { return options_.own_devices ? rank : 
 std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transport) {
   const int self = transport.self();
   if (options_.enter) options_.enter(self);
-  static_cast<void>(runtime::use_device(device_of(self)));
+  static_cast<void>(runtime::cuda::use_device(device_of(self)));
   Rank& rank = *ranks_[static_cast<std::size_t>(self)];
-  runtime::DeviceTransportOptions with{.carrier = options_.carrier};
+  runtime::cuda::DeviceTransportOptions with{.carrier = options_.carrier};
   with.ipc.granule = kGranule;
   if (options_.host) with.host = options_.host(self);
   if (options_.nccl) {
@@ -191,8 +191,8 @@ std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transpor
     if (options_.enter) with.nccl.device = "of rank " + std::to_string(self);
   }
   if (options_.behind) rank.behind = options_.behind(transport);
-  auto device = std::make_unique<runtime::DeviceTransport>(rank.behind ? *rank.behind : transport,
-                                                           rank.pinned, *rank.memory, with);
+  auto device = std::make_unique<runtime::cuda::DeviceTransport>(
+      rank.behind ? *rank.behind : transport, rank.pinned, *rank.memory, with);
   static_cast<void>(device->connect());
   rank.carriers = device->carriers();
   if (options_.before) return options_.before(std::move(device));
@@ -202,8 +202,9 @@ std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transpor
 std::unique_ptr<runtime::Transport> DeviceRun::connect_one(int rank, int ranks,
                                                            const std::string& folder) {
   std::unique_ptr<runtime::Transport> transport;
-  const Status status = runtime::connect_in_folder(socket_options(rank, ranks), folder, transport,
-                                                   &ranks_[static_cast<std::size_t>(rank)]->pinned);
+  const Status status =
+      runtime::network::connect_in_folder(socket_options(rank, ranks), folder, transport,
+                                          &ranks_[static_cast<std::size_t>(rank)]->pinned);
   EXPECT_TRUE(status.ok()) << status.message();
   return transport;
 }

@@ -26,7 +26,7 @@ class DeviceToyWork final : public runtime::Work {
   // All are borrowed. `bytes`: of each payload of the toy. `varies`: it is sent as one part or two,
   // some of them longer than what is in them.
   DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies, cudaStream_t stream,
-                runtime::DeviceMemory& memory, runtime::Place& pinned);
+                runtime::cuda::DeviceMemory& memory, runtime::network::Place& pinned);
   ~DeviceToyWork() override;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
@@ -48,8 +48,8 @@ class DeviceToyWork final : public runtime::Work {
   std::size_t bytes_;
   bool varies_;
   cudaStream_t stream_;
-  runtime::DeviceMemory& memory_;
-  runtime::Place& pinned_;
+  runtime::cuda::DeviceMemory& memory_;
+  runtime::network::Place& pinned_;
   std::vector<std::unique_ptr<Job>> jobs_;  // this step's
   // Inputs of forwards, by stage and microbatch.
   std::map<std::pair<int, int>, std::vector<runtime::Input>> kept_;
@@ -59,9 +59,9 @@ struct DeviceRunOptions {
   int device = 0;
   bool own_devices = false;  // each rank has one, of its own number
   bool varies = false;       // payloads have various sizes
-  std::optional<runtime::CarrierKind> carrier = std::nullopt;
+  std::optional<runtime::cuda::CarrierKind> carrier = std::nullopt;
   // The library of a rank that goes by NCCL. Null: none.
-  std::function<const runtime::NcclLibrary*(int rank)> nccl = nullptr;
+  std::function<const runtime::cuda::NcclLibrary*(int rank)> nccl = nullptr;
   // Called first in a rank's thread, and in the constructor before and after (-1) it makes what is
   // a rank's. Null: nothing.
   std::function<void(int rank)> enter = nullptr;

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "runtime/clock.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "tests/cuda/device_run.h"
 #include "tests/cuda/programs.h"
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -70,7 +70,7 @@ TEST_F(DeviceTest, memory_that_is_still_read_is_not_written_to) {
   constexpr std::size_t kSize = 1 << 20;
   Stream other;
   ASSERT_TRUE(Stream::make(Stream::Priority::highest, other).ok());
-  HostPlace pinned = make_pinned_place();
+  network::HostPlace pinned = make_pinned_place();
   const Bytes ones = pinned.take(-1, kSize);
   const Bytes twos = pinned.take(-1, kSize);
   const Bytes seen = pinned.take(-1, kSize);
@@ -147,8 +147,8 @@ TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
 // After all that it sent, which is still being copied when it is gone.
 TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
   constexpr std::size_t kSize = 1 << 20;
-  auto group = make_local_group(2);
-  HostPlace pinned = make_pinned_place();
+  auto group = network::make_local_group(2);
+  network::HostPlace pinned = make_pinned_place();
   DeviceMemory memory(0, {stream_.get()});
   std::vector<std::unique_ptr<DeviceTransport>> devices;
   for (const auto& inner : group) {
@@ -165,7 +165,7 @@ TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
     Payload payload;
     payload.parts.push_back(pinned.take(-1, kSize));
     std::memset(payload.parts[0].data, i, kSize);
-    ASSERT_TRUE(devices[1]->send(0, {.step = i, .message = {}}, std::move(payload)).ok());
+    ASSERT_TRUE(devices[1]->send(0, {signals::Data{{i, {}}}}, std::move(payload)).ok());
   }
   devices[1].reset();
   group[1].reset();
@@ -176,7 +176,7 @@ TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
     ASSERT_TRUE(status.ok()) << status.message();
   }
   ASSERT_EQ(deliveries.size(), kMessages + 1U);
-  EXPECT_EQ(deliveries.back().envelope.signal, Signal::lost);
+  EXPECT_TRUE(deliveries.back().envelope.is<signals::Lost>());
   for (int i = 0; i < kMessages; ++i) {
     const Bytes& part = deliveries[static_cast<std::size_t>(i)].payload.parts.at(0);
     EXPECT_EQ(part.device, 0);
@@ -184,10 +184,11 @@ TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
     ASSERT_EQ(cudaMemcpyAsync(seen.data, part.data, kSize, cudaMemcpyDeviceToHost, stream_.get()),
               cudaSuccess);
     ASSERT_TRUE(stream_.sync().ok());
-    const auto number = deliveries[static_cast<std::size_t>(i)].envelope.step;
+    const auto number =
+        std::get<signals::Data>(deliveries[static_cast<std::size_t>(i)].envelope.signal).step;
     EXPECT_EQ(seen.data[kSize - 1], static_cast<std::byte>(number));
   }
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

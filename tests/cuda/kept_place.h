@@ -9,11 +9,11 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 
 namespace ripeline::testing_support {
 
-class KeptPlace final : public runtime::Place {
+class KeptPlace final : public runtime::network::Place {
  public:
   runtime::Bytes take(core::EdgeId, std::size_t wanted) override {
     const std::size_t size = std::max<std::size_t>(wanted, 1);

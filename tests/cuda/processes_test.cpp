@@ -15,7 +15,7 @@
 #include "tests/cuda/programs.h"
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using testing_support::DeviceRun;
@@ -124,4 +124,4 @@ INSTANTIATE_TEST_SUITE_P(Of, DeviceProcessesTest, testing::Values("v", "chain"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -20,7 +20,7 @@
 #include "followed.h"
 #include "forecasting.h"
 #include "patient.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/simulate/runs.h"
 #include "tests/support/random_program.h"
@@ -34,7 +34,7 @@ using simulate::RunReport;
 using simulate::Timing;
 using simulate::TimingOptions;
 using testing::HasSubstr;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using namespace std::chrono_literals;
 
 // In units.
@@ -245,7 +245,7 @@ TEST(Emulate, holds_as_the_virtual_clock_does) {
     for (const char* hint : {"ready by rn", "ready by fc"}) {
       SCOPED_TRACE(std::string(hint) + (sockets ? " over sockets" : ""));
       const spec::Program program =
-          compiled("1f1b_hint", {.defines = {{"ranks", 4}}, .dispatch = hint});
+          compiled_schedule("1f1b_hint", {.defines = {{"ranks", 4}}, .dispatch = hint});
       int compared = 0;
       for (std::uint64_t seed = 1; seed <= 200 && compared < kWanted; ++seed) {
         Drivers drivers(program, 7);
@@ -311,7 +311,8 @@ TEST(Emulate, takes_turns_with_programs_over_one_transport) {
   std::vector<Side> sides;
   for (const auto& [name, dispatch] :
        {std::pair("zb_h1", ""), std::pair("1f1b_hint", "ready by fc"), std::pair("1f1b", "")}) {
-    spec::Program program = compiled(name, {.defines = {{"ranks", kRanks}}, .dispatch = dispatch});
+    spec::Program program =
+        compiled_schedule(name, {.defines = {{"ranks", kRanks}}, .dispatch = dispatch});
     core::OwnedFacts facts = lower::facts_of(program);
     Side& side = sides.emplace_back(Side{std::move(program), std::move(facts)});
     TimingOptions options = times("uniform=0.3,tails=10:3,fifo", 0.1);
@@ -358,7 +359,7 @@ TEST(Emulate, takes_turns_with_programs_over_one_transport) {
 TEST(Emulate, uses_no_cpu_while_tasks_run) {
   spec::ElaborateOptions many;
   many.defines["ranks"] = 16;
-  const spec::Program program = compiled("1f1b", many);
+  const spec::Program program = compiled_schedule("1f1b", many);
   Drivers drivers(program, 8);
   timespec before{};
   timespec after{};
@@ -375,7 +376,7 @@ TEST(Emulate, uses_no_cpu_while_tasks_run) {
 }
 
 TEST(Emulate, has_a_cause_for_every_interval) {
-  const spec::Program program = compiled("bf");
+  const spec::Program program = compiled_schedule("bf");
   Drivers drivers(program, 8);
   const Ran run = drivers.emulated(times("uniform=0.3", 0.3), kFast);
   ASSERT_EQ(run.report.status.message(), "");
@@ -389,7 +390,7 @@ TEST(Emulate, has_a_cause_for_every_interval) {
 }
 
 TEST(Emulate, of_members_says_how_long_they_agreed) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline p {
   microbatches any;
   stages 2;
@@ -410,7 +411,7 @@ pipeline p {
 }
 
 TEST(Emulate, of_a_program_that_sticks_says_who_waits) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline stuck { microbatches 2; stages 2; place s on s;
   op F { needs F at prev; acquires a; }  op B { needs F at here of all, B at next; releases a; }
   resource a per stage { capacity 1; }  dispatch ready; })");
@@ -434,7 +435,7 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
 
 // Its ranks forecast to each other meanwhile (tests/simulate/hints_test.cpp).
 TEST(Emulate, of_a_program_that_sticks_ends_though_its_ranks_go_on_talking) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
   op F forward { needs F at prev; acquires a; }
   op B backward { needs F at here, B at next; releases a; }
@@ -461,7 +462,7 @@ pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
 
 // Nobody asked for the first one's end when the second one started.
 TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline pairs { microbatches 4; stages 1; place s on s;
   op F { cost 4; }  op B { cost 6; needs F at here; }
   pair F, B { cost 12; }  dispatch ready; })");
@@ -502,32 +503,29 @@ pipeline pairs { microbatches 4; stages 1; place s on s;
 // Where a rank comes late to the start, others send meanwhile: what they sent must not be seen at a
 // time that its clock, which is then set to the start, has not reached.
 TEST(LatencyTransport, gives_nothing_of_a_step_before_it_has_begun) {
-  const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
+  const spec::Program program =
+      compiled_schedule("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
   const core::OwnedFacts storage = lower::facts_of(program);
   Timing timing;
   TimingOptions options;
   options.clock = 1000;
   options.latency = 1;
   ASSERT_EQ(Timing::make(program, 2, options, timing).message(), "");
-  auto group = runtime::make_local_group(2);
+  auto group = runtime::network::make_local_group(2);
   runtime::RankClock clock;
   LatencyTransport transport(*group[1], clock);
   transport.set_program(storage.facts(), timing);
   const Time start = runtime::RankClock::host();
-  runtime::Envelope message;
-  message.message = {0, 0};
-  while (!storage.facts().crosses_ranks(message.message.edge)) ++message.message.edge;
-  message.sent = start + 1ms;
-  message.signal = runtime::Signal::data;
-  ASSERT_TRUE(group[0]->send(1, message, {}).ok());
-  runtime::Envelope gather;
-  gather.signal = runtime::Signal::gather;
-  ASSERT_TRUE(group[0]->send(1, gather, {}).ok());
+  core::EdgeId edge = 0;
+  while (!storage.facts().crosses_ranks(edge)) ++edge;
+  const runtime::signals::Data message{{0, {edge, 0}}};
+  ASSERT_TRUE(group[0]->send(1, {message, start + 1ms}, {}).ok());
+  ASSERT_TRUE(group[0]->send(1, {runtime::signals::Gather{}}, {}).ok());
   std::this_thread::sleep_until(std::chrono::steady_clock::time_point(start + 5ms));
   std::vector<runtime::Delivery> deliveries;
   ASSERT_TRUE(transport.poll(0ms, deliveries).ok());
   ASSERT_EQ(deliveries.size(), 1U) << "only what is not of the program";
-  EXPECT_EQ(deliveries[0].envelope.signal, runtime::Signal::gather);
+  EXPECT_TRUE(deliveries[0].envelope.is<runtime::signals::Gather>());
   clock.woke(start);
   transport.begin();
   deliveries.clear();

@@ -1,5 +1,5 @@
 // A call of CUDA that does not come back, in each of the threads of a rank that make some.
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "runtime/cuda/stream_engine.h"
 #include "tests/fake_gpu/fake_run.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using testing_support::expect_all_is_back;
@@ -54,8 +54,8 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
     testing::internal::CaptureStderr();
   }
 
-  void make(const CallGuard::Limits& limits) {
-    guard_ = std::make_unique<CallGuard>("rank 0", limits, [this] {
+  void make(const watchdog::CallGuard::Limits& limits) {
+    guard_ = std::make_unique<watchdog::CallGuard>("rank 0", limits, [this] {
       has_ended_ = true;
       fake_gpu::let_go();
     });
@@ -101,7 +101,7 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
   Idle work_;
   Stream streams_[3];
   std::atomic<bool> has_ended_{false};
-  std::unique_ptr<CallGuard> guard_;
+  std::unique_ptr<watchdog::CallGuard> guard_;
   std::unique_ptr<StreamEngine> engine_;
 };
 
@@ -147,4 +147,4 @@ TEST_F(CallGuardOnFakeGpu, slow_calls_that_come_back_are_none_of_its_business) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "tests/cuda/kept_place.h"
 #include "tests/fake_gpu/fake_run.h"
 
@@ -19,15 +19,16 @@ inline constexpr std::chrono::seconds kLimit{60};
 struct End {
   explicit End(int number) : process(number) {
     fake_gpu::be_process(process);
-    EXPECT_TRUE(runtime::Stream::make(runtime::Stream::Priority::usual, compute).ok());
-    memory = std::make_unique<runtime::DeviceMemory>(0, std::vector<cudaStream_t>{compute.get()});
+    EXPECT_TRUE(runtime::cuda::Stream::make(runtime::cuda::Stream::Priority::usual, compute).ok());
+    memory =
+        std::make_unique<runtime::cuda::DeviceMemory>(0, std::vector<cudaStream_t>{compute.get()});
   }
   int process;
-  runtime::Stream compute;
+  runtime::cuda::Stream compute;
   KeptPlace pinned;
-  std::unique_ptr<runtime::DeviceMemory> memory;
+  std::unique_ptr<runtime::cuda::DeviceMemory> memory;
   std::unique_ptr<runtime::Transport> inner;
-  std::unique_ptr<runtime::DeviceTransport> device;
+  std::unique_ptr<runtime::cuda::DeviceTransport> device;
   std::vector<runtime::Delivery> got;
 };
 
@@ -42,20 +43,21 @@ class CarrierEnds : public FakeGpuTest {
   // Called first in each thread that is a process.
   virtual void enter(int process) { fake_gpu::be_process(process); }
 
-  static runtime::DeviceTransportOptions usual() {
-    runtime::DeviceTransportOptions options;
+  static runtime::cuda::DeviceTransportOptions usual() {
+    runtime::cuda::DeviceTransportOptions options;
     options.ipc.granule = 256;
     return options;
   }
 
   // By process; what each connect() said.
-  std::vector<core::Status> connect(const std::vector<runtime::DeviceTransportOptions>& options) {
-    auto group = runtime::make_local_group(static_cast<int>(options.size()));
+  std::vector<core::Status> connect(
+      const std::vector<runtime::cuda::DeviceTransportOptions>& options) {
+    auto group = runtime::network::make_local_group(static_cast<int>(options.size()));
     for (std::size_t i = 0; i < options.size(); ++i) {
       End& end = *ends_.emplace_back(std::make_unique<End>(static_cast<int>(i)));
       end.inner = std::move(group[i]);
-      end.device = std::make_unique<runtime::DeviceTransport>(*end.inner, end.pinned, *end.memory,
-                                                              options[i]);
+      end.device = std::make_unique<runtime::cuda::DeviceTransport>(*end.inner, end.pinned,
+                                                                    *end.memory, options[i]);
     }
     std::vector<core::Status> statuses(options.size());
     in_threads(static_cast<int>(options.size()), [&](int process) {
@@ -65,7 +67,7 @@ class CarrierEnds : public FakeGpuTest {
     });
     return statuses;
   }
-  void connect_all(const std::vector<runtime::DeviceTransportOptions>& options) {
+  void connect_all(const std::vector<runtime::cuda::DeviceTransportOptions>& options) {
     for (const core::Status& status : connect(options))
       ASSERT_TRUE(status.ok()) << status.message();
   }
@@ -98,12 +100,13 @@ class CarrierEnds : public FakeGpuTest {
   void send(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
     runtime::Payload what = payload(from, sizes, seed);
     const core::Status status =
-        of(from).device->send(to, {.step = seed, .message = {0, 0}}, std::move(what));
+        of(from).device->send(to, {runtime::signals::Data{{seed, {0, 0}}}}, std::move(what));
     EXPECT_TRUE(status.ok()) << status.message();
   }
   void expect_bytes(int process, const runtime::Delivery& delivery,
                     const std::vector<std::size_t>& sizes) {
     End& end = of(process);
+    const auto seed = std::get<runtime::signals::Data>(delivery.envelope.signal).step;
     ASSERT_EQ(delivery.payload.parts.size(), sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const runtime::Bytes& part = delivery.payload.parts[i];
@@ -115,7 +118,7 @@ class CarrierEnds : public FakeGpuTest {
           cudaSuccess);
       ASSERT_TRUE(end.compute.sync().ok());
       for (std::size_t b = 0; b < part.size; ++b) {
-        ASSERT_EQ(text.data[b], static_cast<std::byte>(delivery.envelope.step));
+        ASSERT_EQ(text.data[b], static_cast<std::byte>(seed));
       }
     }
   }
@@ -159,14 +162,15 @@ class CarrierEnds : public FakeGpuTest {
     const int left = 1 - gone;
     look_until([&] {
       const auto& got = of(left).got;
-      return !got.empty() && got.back().envelope.signal == runtime::Signal::lost;
+      return !got.empty() && got.back().envelope.is<runtime::signals::Lost>();
     });
     runtime::Payload late = payload(left, {1000}, 9);
-    ASSERT_TRUE(of(left).device->send(gone, {.step = 9, .message = {0, 0}}, std::move(late)).ok());
+    ASSERT_TRUE(
+        of(left).device->send(gone, {runtime::signals::Data{{9, {0, 0}}}}, std::move(late)).ok());
     settle();
     EXPECT_EQ(of(left).device->queued(gone), 0U);
     for (const runtime::Delivery& delivery : of(left).got) {
-      if (delivery.envelope.signal == runtime::Signal::lost) continue;
+      if (delivery.envelope.is<runtime::signals::Lost>()) continue;
       expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
     }
   }

@@ -10,7 +10,7 @@
 #include "tests/fake_gpu/fake_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -161,4 +161,4 @@ TEST_F(CarrierRunTest, memory_that_is_freed_too_early_is_noticed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -11,7 +11,7 @@
 #include "runtime/cuda/carriers/imports.h"
 #include "tests/fake_gpu/carrier_ends.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -56,7 +56,7 @@ TEST_F(CarrierTest, memory_of_the_same_process_is_not_opened) {
   fake_gpu::be_process(0);
   DeviceMemory::Own own;
   ASSERT_TRUE(DeviceMemory(0, {}).allocate(1000, own).ok());
-  MemoryHandle handle{};
+  process::MemoryHandle handle{};
   ASSERT_TRUE(export_memory(own.data(), handle).ok());
   OpenedMemory opened;
   const Status status = OpenedMemory::open(handle, opened);
@@ -115,20 +115,19 @@ TEST_F(CarrierTest, is_named_by_the_environment) {
 
 // Those that have met all of theirs begin, while others still wait for theirs.
 TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
-  auto group = make_local_group(3);
+  auto group = network::make_local_group(3);
   for (int process = 0; process < 3; ++process) {
     End& end = *ends_.emplace_back(std::make_unique<End>(process));
     end.inner = std::move(group[static_cast<std::size_t>(process)]);
   }
   // Process 0 has nobody but process 1 to wait for, as far as that can see.
-  const MemoryHandle none{};
-  Envelope envelope;
-  envelope.signal = Signal::carrier;
-  for (const CarrierWord& word : std::vector<CarrierWord>{
-           CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
-           CarrierVerdict{.works = false, .why = "on another host"},
-           Landed{.parts = {{.place = 7, .size = 1}}, .head = {}}}) {
-    ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(word)).ok());
+  const process::MemoryHandle none{};
+  const Envelope envelope{.signal = signals::Carrier{}};
+  for (const process::CarrierWord& word : std::vector<process::CarrierWord>{
+           process::CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
+           process::CarrierVerdict{.works = false, .why = "on another host"},
+           process::Landed{.parts = {{.place = 7, .size = 1}}, .head = {}}}) {
+    ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(word)).ok());
   }
   in_threads(2, [&](int thread) {
     const int process = thread + 1;
@@ -137,9 +136,11 @@ TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
     if (process == 2) {
       std::this_thread::sleep_for(20ms);
       ASSERT_TRUE(
-          end.inner->send(1, envelope, encode_word(CarrierVerdict{.works = false, .why = {}}))
+          end.inner
+              ->send(1, envelope,
+                     process::encode_word(process::CarrierVerdict{.works = false, .why = {}}))
               .ok());
-      ASSERT_TRUE(end.inner->send(1, envelope, encode_word(CarrierHello{})).ok());
+      ASSERT_TRUE(end.inner->send(1, envelope, process::encode_word(process::CarrierHello{})).ok());
       return;
     }
     end.device = std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, usual());
@@ -226,7 +227,7 @@ TEST_F(CarrierTest, parts_of_the_host_go_beside_them) {
   Payload mixed = payload(0, {1000}, 7);
   mixed.parts.push_back(of(0).pinned.take(-1, 500));
   std::memset(mixed.parts.back().data, 7, 500);
-  ASSERT_TRUE(of(0).device->send(1, {.step = 7, .message = {0, 0}}, std::move(mixed)).ok());
+  ASSERT_TRUE(of(0).device->send(1, {signals::Data{{7, {0, 0}}}}, std::move(mixed)).ok());
   expect_bytes(1, receive(1), {1000, 500});
   finish();
 }
@@ -235,15 +236,10 @@ TEST_F(CarrierTest, a_head_may_be_as_long_as_it_may_be) {
   connect_all({usual(), usual()});
   Payload long_one = payload(0, {1000}, 7);
   long_one.head.assign(kLargestHead, std::byte{9});
-  ASSERT_TRUE(
-      of(0)
-          .device->send(1, {.step = 7, .message = {3, 4}, .ordinal = 5}, std::move(long_one))
-          .ok());
+  ASSERT_TRUE(of(0).device->send(1, {signals::Data{{7, {3, 4}}, 5}}, std::move(long_one)).ok());
   const Delivery delivery = receive(1);
   EXPECT_EQ(delivery.from, 0);
-  EXPECT_EQ(delivery.envelope.signal, Signal::data);
-  EXPECT_EQ(delivery.envelope.message, (core::Message{3, 4}));
-  EXPECT_EQ(delivery.envelope.ordinal, 5);
+  EXPECT_EQ(delivery.envelope.signal, Signal(signals::Data{{7, {3, 4}}, 5}));
   EXPECT_EQ(delivery.payload.head, Blob(kLargestHead, std::byte{9}));
   expect_bytes(1, delivery, {1000});
 }
@@ -266,23 +262,24 @@ TEST_F(CarrierTest, a_process_may_end_at_any_time) {
 
 // As a process that is not ours, or a defect of it, would say it.
 TEST_F(CarrierTest, a_wrong_word_is_its_senders_fault) {
-  const MemoryHandle handle{};
-  const std::vector<std::pair<CarrierWord, std::string>> words = {
-      {Landed{.parts = {{.place = 77, .size = 10}}, .head = {}},
+  const process::MemoryHandle handle{};
+  const std::vector<std::pair<process::CarrierWord, std::string>> words = {
+      {process::Landed{.parts = {{.place = 77, .size = 10}}, .head = {}},
        "the sender wrote to place 77, which it was not given"},
-      {Landed{.parts = {{.place = 0, .size = 5000}}, .head = {}},
+      {process::Landed{.parts = {{.place = 0, .size = 5000}}, .head = {}},
        "the sender wrote 5000 bytes to a place of 1024"},
-      {PlacesAsked{.seen = 0, .sizes = {}, .closed = {78}},
+      {process::PlacesAsked{.seen = 0, .sizes = {}, .closed = {78}},
        "the sender closed place 78, which it does not have"},
-      {PlacesAsked{.seen = 0, .sizes = {std::uint64_t{1} << 60}, .closed = {}},
+      {process::PlacesAsked{.seen = 0, .sizes = {std::uint64_t{1} << 60}, .closed = {}},
        "the sender asked for a place of 1152921504606846976 bytes; at most 68719476736 are "
        "allowed"},
-      {PlacesGiven{{{.id = 5, .bytes = 100, .handle = {}}}},
+      {process::PlacesGiven{{{.id = 5, .bytes = 100, .handle = {}}}},
        "the receiver gave place 5, which it cannot give"},
-      {PlacesGiven{{{.id = 0, .bytes = 1024, .handle = handle}}},
+      {process::PlacesGiven{{{.id = 0, .bytes = 1024, .handle = handle}}},
        "the receiver gave place 0, which it cannot give"},
-      {CarrierVerdict{.works = true, .why = {}}, "it said something that no ipc carrier says"},
-      {CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
+      {process::CarrierVerdict{.works = true, .why = {}},
+       "it said something that no ipc carrier says"},
+      {process::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
   };
   for (const auto& [word, how] : words) {
     SCOPED_TRACE(how);
@@ -292,11 +289,10 @@ TEST_F(CarrierTest, a_wrong_word_is_its_senders_fault) {
     pass(0, 1, {1000}, 1);
     pass(1, 0, {1000}, 2);
     settle();
-    Envelope envelope;
-    envelope.signal = Signal::carrier;
-    ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(word)).ok());
+    const Envelope envelope{.signal = signals::Carrier{}};
+    ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(word)).ok());
     const Delivery lost = receive(1);
-    EXPECT_EQ(lost.envelope.signal, Signal::lost);
+    EXPECT_TRUE(lost.envelope.is<signals::Lost>());
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(lost.payload.head.data()),
                           lost.payload.head.size()),
               how);
@@ -308,18 +304,17 @@ TEST_F(CarrierTest, a_wrong_word_is_its_senders_fault) {
 
 TEST_F(CarrierTest, what_is_no_word_is_refused_too) {
   connect_all({usual(), usual()});
-  Envelope envelope;
-  envelope.signal = Signal::carrier;
+  const Envelope envelope{.signal = signals::Carrier{}};
   ASSERT_TRUE(of(0).inner->send(1, envelope, payload_of(Blob(3, std::byte{9}))).ok());
   const Delivery lost = receive(1);
-  EXPECT_EQ(lost.envelope.signal, Signal::lost);
-  ASSERT_TRUE(of(0).inner->send(1, envelope, encode_word(CarrierVerdict{})).ok());
+  EXPECT_TRUE(lost.envelope.is<signals::Lost>());
+  ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(process::CarrierVerdict{})).ok());
   settle();
   EXPECT_TRUE(of(1).got.empty()) << "it is told once";
 }
 
 TEST_F(CarrierTest, a_process_that_is_lost_or_late_at_the_start_is_named) {
-  auto group = make_local_group(2);
+  auto group = network::make_local_group(2);
   End end(0);
   DeviceTransportOptions options = usual();
   options.connect_limit = 50ms;
@@ -339,4 +334,4 @@ TEST_F(CarrierTest, a_process_that_is_lost_or_late_at_the_start_is_named) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -13,7 +13,7 @@
 
 #include "tests/fake_gpu/fake_run.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using fake_gpu::Fault;
@@ -64,7 +64,7 @@ TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
 TEST_F(FakeGpuTest, reports_what_a_device_would_not_survive) {
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
-  HostPlace pinned = make_pinned_place();
+  network::HostPlace pinned = make_pinned_place();
   char pageable[16] = {};
   {
     const Bytes bytes = pinned.take(-1, 16);
@@ -135,7 +135,7 @@ TEST_F(FakeGpuTest, processes_open_each_others_memory) {
   EXPECT_NE(opened, own);
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
-  HostPlace pinned = make_pinned_place();
+  network::HostPlace pinned = make_pinned_place();
   {
     const Bytes from = pinned.take(-1, 100);
     std::memset(from.data, 42, 100);
@@ -328,4 +328,4 @@ INSTANTIATE_TEST_SUITE_P(Of, FakeGpuFaultTest,
                          });
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

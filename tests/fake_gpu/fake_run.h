@@ -50,8 +50,8 @@ enum class Way : std::uint8_t { staged, ipc, mixed };
 // Mixed: ranks are on two hosts, so neighbours are on one or on both.
 inline DeviceRunOptions by_way(Way way) {
   DeviceRunOptions options = as_processes();
-  if (way == Way::staged) options.carrier = runtime::CarrierKind::staged;
-  if (way == Way::ipc) options.carrier = runtime::CarrierKind::ipc;
+  if (way == Way::staged) options.carrier = runtime::cuda::CarrierKind::staged;
+  if (way == Way::ipc) options.carrier = runtime::cuda::CarrierKind::ipc;
   if (way == Way::mixed) options.host = [](int rank) { return rank < 2 ? "one" : "other"; };
   return options;
 }
@@ -106,7 +106,7 @@ class FakeGpuTest : public testing::Test {
  protected:
   void SetUp() override {
     fake_gpu::begin({});
-    ASSERT_TRUE(runtime::use_device(0).ok());  // a test before may have used another one
+    ASSERT_TRUE(runtime::cuda::use_device(0).ok());  // a test before may have used another one
   }
   void TearDown() override {
     fake_gpu::be_process(-1);

@@ -6,8 +6,8 @@ namespace ripeline::joint {
 namespace {
 
 using core::EdgeId;
-using runtime::Outgoing;
-using runtime::Signal;
+using runtime::process::Outgoing;
+namespace signals = runtime::signals;
 
 // An edge between other ranks than these, or one that there is not.
 EdgeId wrong_edge(const core::ProgramFacts& facts, int from, Random& random) {
@@ -27,6 +27,10 @@ std::vector<std::byte> some_bytes(Random& random) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(random.below(200)));
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
   return bytes;
+}
+
+bool is_of_message(const Outgoing& out) {
+  return runtime::message_of(out.envelope.signal) != nullptr;
 }
 
 // The last of the sent messages for which `fits` is true; null: none.
@@ -53,7 +57,7 @@ Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
   };
   switch (facts == nullptr ? random.between(2, 3) : random.below(8)) {
     case 0:
-      if (copy(last(sent, [](const Outgoing& o) { return o.envelope.signal == Signal::data; }),
+      if (copy(last(sent, [](const Outgoing& o) { return o.envelope.is<signals::Data>(); }),
                "a message again")) {
         return garbage;
       }
@@ -65,28 +69,23 @@ Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
       break;
     case 2:
       garbage.what = "a report that is none";
-      out.envelope.signal = Signal::report;
-      out.envelope.message = {-1, -1};
+      out.envelope.signal = signals::Report{};
       out.payload.head = some_bytes(random);
       return garbage;
     case 3:
       garbage.what = "a gather that is none";
-      out.envelope.signal = Signal::gather;
-      out.envelope.step = random.below(4);
-      out.envelope.message = {-1, -1};
+      out.envelope.signal = signals::Gather{random.below(4)};
       out.payload.head = some_bytes(random);
       return garbage;
     case 4:
-      if (copy(last(sent, [](const Outgoing& o) { return is_of_edge(o.envelope.signal); }),
-               "what is of a step before")) {
-        out.envelope.step -= random.between(1, 3);
+      if (copy(last(sent, is_of_message), "what is of a step before")) {
+        runtime::message_of(out.envelope.signal)->step -= random.between(1, 3);
         return garbage;
       }
       break;
     case 5:
-      if (copy(last(sent, [](const Outgoing& o) { return is_of_edge(o.envelope.signal); }),
-               "what is of another microbatch")) {
-        out.envelope.message.microbatch =
+      if (copy(last(sent, is_of_message), "what is of another microbatch")) {
+        runtime::message_of(out.envelope.signal)->message.microbatch =
             random.one_in(2) ? -1 - random.below(9) : 1000 + random.below(1'000'000'000);
         return garbage;
       }
@@ -95,8 +94,11 @@ Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
       break;
   }
   garbage.what = "a message of an edge that is not its";
-  out.envelope.signal = static_cast<Signal>(random.below(4));
-  out.envelope.message = {wrong_edge(*facts, from, random), random.below(4)};
+  const runtime::Signal kOfMessage[] = {signals::Data{}, signals::Announce{}, signals::Grant{},
+                                        signals::Notice{}};
+  out.envelope.signal = kOfMessage[random.below(4)];
+  runtime::message_of(out.envelope.signal)->message = {wrong_edge(*facts, from, random),
+                                                       random.below(4)};
   out.payload.head = some_bytes(random);
   return garbage;
 }

@@ -273,7 +273,7 @@ class JointRun {
     Time busy{0};
     for (const auto& process : processes_) busy = std::max(busy, process->longest_busy());
     const Time delays = 4 * network_.longest() + 8 * busy + kSlack;
-    const runtime::FaultLimits& limits = scenario_.limits;
+    const runtime::process::FaultLimits& limits = scenario_.limits;
     Time latest{0};
     for (const Fault& fault : scenario_.faults) {
       Time limit = since_ + limits.answers + delays;

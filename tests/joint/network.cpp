@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <variant>
 
-#include "runtime/transport/peers.h"
+#include "runtime/network/peers.h"
 
 namespace ripeline::joint {
 
 using core::Time;
 using runtime::Delivery;
-using runtime::Outgoing;
+using runtime::process::Outgoing;
 
 namespace {
 
@@ -19,16 +20,23 @@ constexpr std::size_t kRemembered = 8;  // sent messages
 }  // namespace
 
 std::string describe(const runtime::Envelope& envelope) {
-  constexpr std::array kNames = {"data",   "announce", "grant",  "notice",  "begun",
-                                 "ballot", "gather",   "report", "carrier", "lost"};
-  static_assert(kNames.size() == static_cast<std::size_t>(runtime::Signal::lost) + 1);
-  std::string text = kNames[static_cast<std::size_t>(envelope.signal)];
-  if (!is_of_edge(envelope.signal)) {
-    const bool has_step = envelope.signal < runtime::Signal::report;
-    return has_step ? text + " " + std::to_string(envelope.step) : text;
+  constexpr std::array kNames = {"data",   "announce", "grant",   "notice",  "begun", "ballot",
+                                 "gather", "report",   "carrier", "connect", "lost"};
+  static_assert(kNames.size() == std::variant_size_v<runtime::Signal>);
+  const std::string text = kNames[envelope.signal.index()];
+  const runtime::signals::OfMessage* const of = runtime::message_of(envelope.signal);
+  if (of != nullptr) {
+    return text + " of edge " + std::to_string(of->message.edge) + ", microbatch " +
+           std::to_string(of->message.microbatch) + ", step " + std::to_string(of->step);
   }
-  return text + " of edge " + std::to_string(envelope.message.edge) + ", microbatch " +
-         std::to_string(envelope.message.microbatch) + ", step " + std::to_string(envelope.step);
+  if (const auto* const begun = std::get_if<runtime::signals::Begun>(&envelope.signal)) {
+    return text + " " + std::to_string(begun->step);
+  }
+  if (const auto* const ballot = std::get_if<runtime::signals::Ballot>(&envelope.signal)) {
+    return text + " " + std::to_string(ballot->step);
+  }
+  const auto* const gather = std::get_if<runtime::signals::Gather>(&envelope.signal);
+  return gather != nullptr ? text + " " + std::to_string(gather->number) : text;
 }
 
 Network::Network(Timeline& timeline, const Scenario& scenario, bool lost_overtakes, Log& log)
@@ -98,7 +106,7 @@ void Network::lose(int from, int to, const std::string& how, Time delay) {
   Time arrival = timeline_.now() + delay;
   if (!lost_overtakes_) arrival = std::max(arrival, w.last_arrival + Time(1));
   timeline_.at(arrival, [this, from, to, how] {
-    receiver_.delivery(to, runtime::loss_of(from, how, timeline_.now()));
+    receiver_.delivery(to, runtime::network::loss_of(from, how, timeline_.now()));
   });
 }
 

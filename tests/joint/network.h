@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/outgoing.h"
+#include "runtime/process/outgoing.h"
 #include "tests/joint/log.h"
 #include "tests/joint/scenario.h"
 
@@ -27,7 +27,7 @@ class Network {
   Network(Timeline& timeline, const Scenario& scenario, bool lost_overtakes, Log& log);
   void set_receiver(Receiver receiver) { receiver_ = std::move(receiver); }
 
-  void send(int from, runtime::Outgoing message);
+  void send(int from, runtime::process::Outgoing message);
   // To all: the process says nothing more.
   void say_goodbye(int process);
   // The process is gone: all others are told so.
@@ -42,7 +42,7 @@ class Network {
   // When a sign of life of `from` last came to `to`, if it is before now.
   [[nodiscard]] core::Time last_sign(int from, int to) const;
   // The last thing that was sent from one to the other, for who repeats it; nothing: none was.
-  [[nodiscard]] const std::vector<runtime::Outgoing>& sent(int from, int to) const {
+  [[nodiscard]] const std::vector<runtime::process::Outgoing>& sent(int from, int to) const {
     return wire(from, to).sent;
   }
   // The longest that anything took.
@@ -58,7 +58,7 @@ class Network {
     core::Time last_arrival{0};  // the latest of what was sent so far
     core::Time last_sign{0};     // when a message last came
     core::Time heartbeat_delay{0};
-    std::vector<runtime::Outgoing> sent;  // the last few
+    std::vector<runtime::process::Outgoing> sent;  // the last few
   };
   struct Silence {
     core::Time from{0};

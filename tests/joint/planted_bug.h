@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/facts.h"
-#include "runtime/process.h"
+#include "runtime/process/process.h"
 
 namespace ripeline::joint {
 
@@ -19,7 +19,7 @@ class PlantedBug {
   virtual void change_facts(std::vector<core::EdgeFacts>& /*edges*/,
                             std::vector<core::InboxFacts>& /*inboxes*/) {}
   // Changes the actions that a process wants done.
-  virtual void change_actions(int /*process*/, runtime::Actions& /*actions*/) {}
+  virtual void change_actions(int /*process*/, runtime::process::Actions& /*actions*/) {}
   // Changes the deliveries to a process: it gets those that are left, in this order.
   virtual void change_deliveries(int /*process*/, bool /*has_rank*/,
                                  std::vector<runtime::Delivery>& /*deliveries*/) {}
@@ -28,7 +28,7 @@ class PlantedBug {
   // Whether the process is told that the peer was heard.
   virtual bool passes_on_heard(int /*process*/, int /*peer*/) { return true; }
   // Changes the limits of a process.
-  virtual void change_limits(int /*process*/, runtime::FaultLimits& /*limits*/) {}
+  virtual void change_limits(int /*process*/, runtime::process::FaultLimits& /*limits*/) {}
   // A rank stays attached after its step.
   virtual bool keeps_attached() { return false; }
   // A peer's loss is told before what it sent.

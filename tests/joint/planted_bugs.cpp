@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/report.h"
+#include "runtime/process/report.h"
 
 namespace ripeline::joint {
 namespace {
 
 using core::StatusCode;
 using core::Time;
-using runtime::Actions;
 using runtime::Delivery;
 using runtime::Ended;
-using runtime::Outgoing;
-using runtime::Signal;
+using runtime::process::Actions;
+using runtime::process::Outgoing;
+namespace signals = runtime::signals;
 
 // ---------------------------------------------------------------- links
 
@@ -36,7 +36,7 @@ class FifoForgotten final : public PlantedBug {
 class GrantDropped final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [&](const Outgoing& out) {
-      return process == 1 && out.envelope.signal == Signal::grant && ++grants_ == 3;
+      return process == 1 && out.envelope.is<signals::Grant>() && ++grants_ == 3;
     });
   }
   int grants_ = 0;
@@ -49,7 +49,7 @@ class PayloadsSwapped final : public PlantedBug {
   void change_actions(int /*process*/, Actions& actions) override {
     Outgoing* first = nullptr;
     for (Outgoing& out : actions.sends) {
-      if (out.envelope.signal != Signal::data || out.payload.empty()) continue;
+      if (!out.envelope.is<signals::Data>() || out.payload.empty()) continue;
       if (first != nullptr && first->to == out.to) std::swap(first->payload, out.payload);
       first = &out;
     }
@@ -78,7 +78,7 @@ class PayloadKept final : public PlantedBug {
   void change_deliveries(int process, bool /*has_rank*/,
                          std::vector<Delivery>& deliveries) override {
     for (const Delivery& delivery : deliveries) {
-      if (process == 0 && delivery.envelope.signal == Signal::data) kept_ = delivery.payload;
+      if (process == 0 && delivery.envelope.is<signals::Data>()) kept_ = delivery.payload;
     }
   }
   runtime::Payload kept_;
@@ -102,9 +102,8 @@ class EndForgotten final : public PlantedBug {
 class EarlyMessageDropped final : public PlantedBug {
   void change_deliveries(int /*process*/, bool has_rank,
                          std::vector<Delivery>& deliveries) override {
-    std::erase_if(deliveries, [&](const Delivery& d) {
-      return !has_rank && d.envelope.signal == Signal::data;
-    });
+    std::erase_if(deliveries,
+                  [&](const Delivery& d) { return !has_rank && d.envelope.is<signals::Data>(); });
   }
 };
 
@@ -121,7 +120,7 @@ class GatherTwice final : public PlantedBug {
     if (process == 0) return;
     const auto found =
         std::find_if(actions.sends.begin(), actions.sends.end(), [process](const Outgoing& out) {
-          return out.envelope.signal == Signal::gather && out.to < process;
+          return out.envelope.is<signals::Gather>() && out.to < process;
         });
     if (found != actions.sends.end()) actions.sends.push_back(Outgoing(*found));
   }
@@ -131,7 +130,7 @@ class GatherTwice final : public PlantedBug {
 class GatherStops final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
-      return out.envelope.signal == Signal::gather && process == 0 && out.to == 2;
+      return out.envelope.is<signals::Gather>() && process == 0 && out.to == 2;
     });
   }
 };
@@ -142,7 +141,7 @@ class GatherStops final : public PlantedBug {
 class ReportForgotten final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
-      return process == 0 && out.envelope.signal == Signal::report;
+      return process == 0 && out.envelope.is<signals::Report>();
     });
   }
 };
@@ -151,9 +150,10 @@ class ReportForgotten final : public PlantedBug {
 class ReportNotPassedOn final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
-      runtime::ProcessReport report;
-      return out.envelope.signal == Signal::report &&
-             runtime::decode_report(out.payload, Time{0}, report).ok() && report.process != process;
+      runtime::process::ProcessReport report;
+      return out.envelope.is<signals::Report>() &&
+             runtime::process::decode_report(out.payload, Time{0}, report).ok() &&
+             report.process != process;
     });
   }
 };
@@ -165,14 +165,14 @@ class NotHeard final : public PlantedBug {
 
 // A silent peer is not noticed.
 class SilenceUnnoticed final : public PlantedBug {
-  void change_limits(int /*process*/, runtime::FaultLimits& limits) override {
+  void change_limits(int /*process*/, runtime::process::FaultLimits& limits) override {
     limits.silence = std::chrono::hours(24);
   }
 };
 
 // The wait for reports does not end.
 class AnswersAwaited final : public PlantedBug {
-  void change_limits(int /*process*/, runtime::FaultLimits& limits) override {
+  void change_limits(int /*process*/, runtime::process::FaultLimits& limits) override {
     limits.answers = std::chrono::hours(24);
   }
 };

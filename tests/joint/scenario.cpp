@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lower/facts.h"
-#include "runtime/neighbours.h"
+#include "runtime/process/neighbours.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -132,12 +132,12 @@ void connect(Scenario& scenario, bool are_all) {
     std::vector<int>& mine = scenario.neighbours.emplace_back();
     for (const Subject& subject : scenario.subjects) {
       const core::OwnedFacts facts = lower::facts_of(subject.program);
-      mine = runtime::united(
+      mine = runtime::process::united(
           std::move(mine),
-          runtime::neighbours_of(self, {.ranks = scenario.processes}, facts.facts()));
+          runtime::process::neighbours_of(self, {.ranks = scenario.processes}, facts.facts()));
     }
     for (int other = 0; other < scenario.processes && are_all; ++other) {
-      if (other != self) mine = runtime::united(std::move(mine), {other});
+      if (other != self) mine = runtime::process::united(std::move(mine), {other});
     }
   }
 }

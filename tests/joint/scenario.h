@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/faults.h"
+#include "runtime/process/faults.h"
 #include "spec/program.h"
 #include "tests/joint/random.h"
 
@@ -85,14 +85,14 @@ struct Scenario {
   Delays messages;
   Delays tasks;
   Delays pauses;  // between two things that a process does
-  runtime::FaultLimits limits;
+  runtime::process::FaultLimits limits;
   core::Time heartbeat = std::chrono::seconds(5);
   std::vector<Fault> faults;
 };
 
 // Draws a scenario of this kind: its faults have no position yet. Each process is connected with
 // each, or, in two of three seeds and unless `connects_all`, with its neighbours
-// (runtime/neighbours.h).
+// (runtime/process/neighbours.h).
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
 // The kind that this seed stands for.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);

@@ -14,16 +14,15 @@ using core::StatusCode;
 using core::Time;
 using runtime::Delivery;
 using runtime::Ended;
-using runtime::Outgoing;
-using runtime::Signal;
+using runtime::process::Outgoing;
 
 namespace {
 
 constexpr Time kFinishLimit = std::chrono::minutes(5);  // as a training program's
 constexpr Time kWakeLatency = std::chrono::microseconds(20);
 
-runtime::FaultLimits limits_of(World& world, int self) {
-  runtime::FaultLimits limits = world.scenario.limits;
+runtime::process::FaultLimits limits_of(World& world, int self) {
+  runtime::process::FaultLimits limits = world.scenario.limits;
   world.bug.change_limits(self, limits);
   return limits;
 }
@@ -49,9 +48,9 @@ SimulatedProcess::SimulatedProcess(World& world, int self)
       goodbyes_(index(world.scenario.processes)) {
   for (const auto& witness : world.witnesses) {
     arbiters_.push_back(witness->arbiter(self));
-    ranks_.push_back(std::make_unique<runtime::Rank>(
+    ranks_.push_back(std::make_unique<runtime::process::Rank>(
         *arbiters_.back(), core::Layout{.ranks = world.scenario.processes}, self,
-        runtime::RankOptions{}));
+        runtime::process::RankOptions{}));
   }
   write_script();
 }
@@ -130,7 +129,7 @@ void SimulatedProcess::poll() {
   actions_.sends.clear();
   actions_.starts.clear();
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const runtime::Rank& rank = *ranks_[i];
+    const runtime::process::Rank& rank = *ranks_[i];
     if (!process_.is_failing()) {
       world_.witnesses[i]->holds(self_, rank.executor().step(), rank.ledger());
     }
@@ -181,7 +180,7 @@ void SimulatedProcess::read_signs() {
   for (const int peer : world_.scenario.neighbours[index(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
     Time& read = signs_[index(peer)];
-    if (goodbyes_[index(peer)] > 0) heard_[index(peer)] = now();  // runtime/transport/transport.h
+    if (goodbyes_[index(peer)] > 0) heard_[index(peer)] = now();  // runtime/transport.h
     if (sign <= read && heard_[index(peer)] > Time{0}) continue;
     read = sign;
     heard_[index(peer)] = clock(std::max(sign, wait_since_));
@@ -191,7 +190,7 @@ void SimulatedProcess::read_signs() {
 
 void SimulatedProcess::arrive(Delivery delivery) {
   if (is_ != Is::alive) return;
-  if (delivery.envelope.signal == Signal::lost) {
+  if (delivery.envelope.is<runtime::signals::Lost>()) {
     if (goodbyes_[index(delivery.from)] != 0) return;
   }
   delivery.at = clock(delivery.at);
@@ -234,7 +233,7 @@ void SimulatedProcess::begin_item() {
 }
 
 void SimulatedProcess::begin_step(const Item& item) {
-  runtime::Rank& rank = *ranks_[item.program];
+  runtime::process::Rank& rank = *ranks_[item.program];
   note("begins step " + std::to_string(item.step) + " of program " + std::to_string(item.program));
   Status status = rank.begin_step(item.step, world_.witnesses[item.program]->microbatches(), now());
   if (!status.ok()) return process_.fail(std::move(status), now());

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/process.h"
+#include "runtime/process/process.h"
 #include "tests/joint/network.h"
 #include "tests/joint/witness.h"
 
@@ -75,7 +75,7 @@ class SimulatedProcess {
     std::size_t program = 0;
     std::int64_t step = 0;
   };
-  using Start = runtime::Actions::Start;
+  using Start = runtime::process::Actions::Start;
 
   void write_script();
   // On its clock.
@@ -113,10 +113,10 @@ class SimulatedProcess {
   int self_;
   const ProcessTraits& traits_;
   Random random_;
-  runtime::Process process_;
-  runtime::Actions actions_;
-  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;  // by program
-  std::vector<std::unique_ptr<runtime::Rank>> ranks_;     // by program
+  runtime::process::Process process_;
+  runtime::process::Actions actions_;
+  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;        // by program
+  std::vector<std::unique_ptr<runtime::process::Rank>> ranks_;  // by program
   std::vector<Item> script_;
   std::size_t item_ = 0;
   Is is_ = Is::alive;

@@ -13,7 +13,7 @@
 
 namespace ripeline::testing_support {
 
-using runtime::NcclEnd;
+using runtime::cuda::NcclEnd;
 using Kind = EdgeChoice::Kind;
 
 namespace {

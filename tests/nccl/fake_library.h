@@ -5,6 +5,6 @@
 
 namespace ripeline::testing_support {
 
-inline const runtime::NcclLibrary& fake_nccl() { return *ripeline_nccl_library(); }
+inline const runtime::cuda::NcclLibrary& fake_nccl() { return *ripeline_nccl_library(); }
 
 }  // namespace ripeline::testing_support

@@ -15,7 +15,7 @@
 #include "tests/fake_gpu/carrier_ends.h"
 #include "tests/nccl/nccl_run.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -49,10 +49,9 @@ class NcclCarrierTest : public testing_support::CarrierEnds {
     return {reinterpret_cast<const char*>(lost.payload.head.data()), lost.payload.head.size()};
   }
   // As its carrier would say it.
-  void say(int from, int to, const CarrierWord& word) {
-    Envelope envelope;
-    envelope.signal = Signal::carrier;
-    ASSERT_TRUE(of(from).inner->send(to, envelope, encode_word(word)).ok());
+  void say(int from, int to, const process::CarrierWord& word) {
+    const Envelope envelope{.signal = signals::Carrier{}};
+    ASSERT_TRUE(of(from).inner->send(to, envelope, process::encode_word(word)).ok());
   }
   void drop_all() {
     for (const auto& end : ends_) drop(end->process);
@@ -91,15 +90,10 @@ TEST_F(NcclCarrierTest, head_and_envelope_go_with_it) {
   connect_all(by_nccl(2));
   Payload long_one = payload(0, {1000}, 7);
   long_one.head.assign(kLargestHead, std::byte{9});
-  ASSERT_TRUE(
-      of(0)
-          .device->send(1, {.step = 7, .message = {3, 4}, .ordinal = 5}, std::move(long_one))
-          .ok());
+  ASSERT_TRUE(of(0).device->send(1, {signals::Data{{7, {3, 4}}, 5}}, std::move(long_one)).ok());
   Delivery delivery = receive(1);
   EXPECT_EQ(delivery.from, 0);
-  EXPECT_EQ(delivery.envelope.signal, Signal::data);
-  EXPECT_EQ(delivery.envelope.message, (core::Message{3, 4}));
-  EXPECT_EQ(delivery.envelope.ordinal, 5);
+  EXPECT_EQ(delivery.envelope.signal, Signal(signals::Data{{7, {3, 4}}, 5}));
   EXPECT_EQ(delivery.payload.head, Blob(kLargestHead, std::byte{9}));
   expect_bytes(1, delivery, {1000});
   delivery = {};
@@ -111,7 +105,7 @@ TEST_F(NcclCarrierTest, parts_of_the_host_go_beside_them) {
   Payload mixed = payload(0, {1000}, 7);
   mixed.parts.push_back(of(0).pinned.take(-1, 500));
   std::memset(mixed.parts.back().data, 7, 500);
-  ASSERT_TRUE(of(0).device->send(1, {.step = 7, .message = {0, 0}}, std::move(mixed)).ok());
+  ASSERT_TRUE(of(0).device->send(1, {signals::Data{{7, {0, 0}}}}, std::move(mixed)).ok());
   expect_bytes(1, receive(1), {1000, 500});
   finish();
 }
@@ -288,7 +282,7 @@ TEST_F(NcclCarrierTest, who_waits_in_nccl_is_left_behind) {
 }
 
 TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
-  auto group = make_local_group(3);
+  auto group = network::make_local_group(3);
   std::vector<std::unique_ptr<testing_support::End>> ends;
   for (int process = 0; process < 3; ++process) {
     ends.push_back(std::make_unique<testing_support::End>(process));
@@ -305,7 +299,7 @@ TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
                       {.carrier = CarrierKind::nccl, .host = {}, .why_no_nccl = {}, .granule = 256})
                       .meet()
                       .ok());
-      EXPECT_TRUE(meeting.say_to_all(NcclHello{.device = "another", .process = 9}).ok());
+      EXPECT_TRUE(meeting.say_to_all(process::NcclHello{.device = "another", .process = 9}).ok());
       std::this_thread::sleep_for(20ms);
       inner = nullptr;
       return;
@@ -321,17 +315,18 @@ TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
 // As a process that is not ours, or a defect of it, would say it. The others go on.
 TEST_F(NcclCarrierTest, a_wrong_word_is_its_senders_fault) {
   const auto launched = [](std::uint64_t number, std::vector<std::uint64_t> sizes) {
-    return Launched{.number = number, .sizes = std::move(sizes), .head = {}};
+    return process::Launched{.number = number, .sizes = std::move(sizes), .head = {}};
   };
-  const std::vector<std::pair<CarrierWord, std::string>> words = {
+  const std::vector<std::pair<process::CarrierWord, std::string>> words = {
       {launched(0, {10}), "the sender announced message 0 a second time"},
       {launched(2000, {10}), "the sender announced message 2000, and not yet message 1"},
       {launched(1, {10, std::uint64_t{1} << 60}),
        "the sender announced a part of 1152921504606846976 bytes; at most 68719476736 are allowed"},
-      {AllLaunched{.count = 0}, "the sender says that it sent 0 messages, and 1 are known"},
-      {NcclName{}, "it said something that no nccl carrier says"},
-      {PlacesAsked{}, "it said something that no nccl carrier says"},
-      {CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
+      {process::AllLaunched{.count = 0},
+       "the sender says that it sent 0 messages, and 1 are known"},
+      {process::NcclName{}, "it said something that no nccl carrier says"},
+      {process::PlacesAsked{}, "it said something that no nccl carrier says"},
+      {process::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
   };
   for (const auto& [word, how] : words) {
     SCOPED_TRACE(how);
@@ -341,7 +336,7 @@ TEST_F(NcclCarrierTest, a_wrong_word_is_its_senders_fault) {
     settle();
     say(0, 1, word);
     const Delivery lost = receive(1);
-    EXPECT_EQ(lost.envelope.signal, Signal::lost);
+    EXPECT_TRUE(lost.envelope.is<signals::Lost>());
     EXPECT_EQ(lost.from, 0);
     EXPECT_EQ(text_of(lost), how);
     pass(1, 2, {1000}, 2);
@@ -353,23 +348,23 @@ TEST_F(NcclCarrierTest, a_wrong_word_is_its_senders_fault) {
 
 TEST_F(NcclCarrierTest, nothing_may_come_after_the_last) {
   connect_all(by_nccl(2));
-  say(0, 1, AllLaunched{.count = 1});
+  say(0, 1, process::AllLaunched{.count = 1});
   pass(0, 1, {1000}, 1);
-  say(0, 1, Launched{.number = 1, .sizes = {10}, .head = {}});
+  say(0, 1, process::Launched{.number = 1, .sizes = {10}, .head = {}});
   EXPECT_EQ(text_of(receive(1)), "the sender announced message 1 after all of its 1");
 }
 
 // The announced messages never come; the buffers that wait for them are given back.
 TEST_F(NcclCarrierTest, who_announces_and_does_not_send_holds_nobody_up_once_it_is_gone) {
   connect_all(by_nccl(3));
-  say(0, 1, Launched{.number = 0, .sizes = {1000}, .head = {}});
-  say(0, 1, Launched{.number = 2, .sizes = {1000}, .head = {}});
-  say(0, 1, Launched{.number = 1, .sizes = {1000}, .head = {}});
+  say(0, 1, process::Launched{.number = 0, .sizes = {1000}, .head = {}});
+  say(0, 1, process::Launched{.number = 2, .sizes = {1000}, .head = {}});
+  say(0, 1, process::Launched{.number = 1, .sizes = {1000}, .head = {}});
   pass(2, 1, {1000}, 1);
   EXPECT_GT(of(1).memory->taken(), 0U) << "a buffer waits";
   EXPECT_FALSE(of(1).device->finish(1ms).ok());
   drop(0);
-  EXPECT_EQ(receive(1).envelope.signal, Signal::lost);
+  EXPECT_TRUE(receive(1).envelope.is<signals::Lost>());
   pass(2, 1, {1000}, 2);
   EXPECT_EQ(of(1).memory->taken(), 0U);
   drop_all();
@@ -415,7 +410,7 @@ TEST_F(NcclCarrierTest, what_nccl_says_of_the_other_end_is_a_loss) {
   connect_all(by_nccl<Sick>(2));
   send(0, 1, {1000}, 1);
   const Delivery lost = receive(0);
-  EXPECT_EQ(lost.envelope.signal, Signal::lost);
+  EXPECT_TRUE(lost.envelope.is<signals::Lost>());
   EXPECT_EQ(lost.from, 1);
   EXPECT_EQ(text_of(lost), "messages by NCCL stopped: a remote process exited");
   drop_all();
@@ -425,11 +420,11 @@ TEST_F(NcclCarrierTest, what_nccl_says_of_this_end_ends_the_run) {
   Sick::Comm::says = {StatusCode::failed, "an internal error"};
   connect_all(by_nccl<Sick>(2));
   Payload what = payload(0, {1000}, 1);
-  const Status status = of(0).device->send(1, {.step = 1, .message = {0, 0}}, std::move(what));
+  const Status status = of(0).device->send(1, {signals::Data{{1, {0, 0}}}}, std::move(what));
   EXPECT_EQ(status.message(), "messages by NCCL stopped: an internal error");
   EXPECT_EQ(of(0).device->poll(0ms, of(0).got).message(), status.message());
   drop_all();
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -16,7 +16,7 @@
 #include "tests/nccl/fake_library.h"
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -260,4 +260,4 @@ TEST_F(NcclGroupTest, two_groups_in_two_orders_on_one_stream_wait_for_each_other
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -12,7 +12,7 @@
 #include "tests/nccl/fake_library.h"
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -102,4 +102,4 @@ TEST_F(NcclLibraryTest, an_abort_ends_what_waits_and_every_later_call) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

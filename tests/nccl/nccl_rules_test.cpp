@@ -17,7 +17,7 @@
 #include "tests/nccl/nccl_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -269,21 +269,22 @@ class Confuses final : public testing_support::Around {
     std::vector<Delivery> came;
     Status status = inner_.poll(held_ ? std::chrono::nanoseconds(0) : wait, came);
     for (Delivery& delivery : came) {
-      CarrierWord word;
-      const bool is_word = delivery.envelope.signal == Signal::carrier &&
-                           decode_word(delivery.payload, word).ok() &&
-                           std::holds_alternative<Launched>(word);
+      process::CarrierWord word;
+      const bool is_word = delivery.envelope.is<signals::Carrier>() &&
+                           process::decode_word(delivery.payload, word).ok() &&
+                           std::holds_alternative<process::Launched>(word);
       if (!is_word) {
         deliveries.push_back(std::move(delivery));
       } else if (!held_) {
         held_ = std::move(delivery);
         looks_ = 0;
       } else {
-        CarrierWord before;
-        static_cast<void>(decode_word(held_->payload, before));
-        std::swap(std::get<Launched>(before).number, std::get<Launched>(word).number);
-        held_->payload = encode_word(before);
-        delivery.payload = encode_word(word);
+        process::CarrierWord before;
+        static_cast<void>(process::decode_word(held_->payload, before));
+        std::swap(std::get<process::Launched>(before).number,
+                  std::get<process::Launched>(word).number);
+        held_->payload = process::encode_word(before);
+        delivery.payload = process::encode_word(word);
         deliveries.push_back(std::move(delivery));
         deliveries.push_back(*std::exchange(held_, std::nullopt));
       }
@@ -322,4 +323,4 @@ TEST_F(NcclRulesTest, buffers_that_are_still_read_are_noticed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

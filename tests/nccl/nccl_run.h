@@ -24,25 +24,25 @@ inline void be_host(int process) {
 }
 
 // Hands on everything; for those that leave a rule out.
-class AroundComm : public runtime::NcclComm {
+class AroundComm : public runtime::cuda::NcclComm {
  public:
-  explicit AroundComm(std::shared_ptr<runtime::NcclComm> inner) : inner_(std::move(inner)) {}
+  explicit AroundComm(std::shared_ptr<runtime::cuda::NcclComm> inner) : inner_(std::move(inner)) {}
   core::Status send(const void* data, std::size_t bytes, int rank, cudaStream_t stream) override {
     return inner_->send(data, bytes, rank, stream);
   }
   core::Status receive(void* data, std::size_t bytes, int rank, cudaStream_t stream) override {
     return inner_->receive(data, bytes, rank, stream);
   }
-  core::Status send_parts(std::span<const runtime::NcclPart> parts, int rank,
+  core::Status send_parts(std::span<const runtime::cuda::NcclPart> parts, int rank,
                           cudaStream_t stream) override {
     return inner_->send_parts(parts, rank, stream);
   }
-  core::Status receive_parts(std::span<const runtime::NcclPart> parts, int rank,
+  core::Status receive_parts(std::span<const runtime::cuda::NcclPart> parts, int rank,
                              cudaStream_t stream) override {
     return inner_->receive_parts(parts, rank, stream);
   }
-  core::Status reduce(const void* from, void* onto, std::size_t count, runtime::NcclType type,
-                      runtime::NcclSum sum, cudaStream_t stream) override {
+  core::Status reduce(const void* from, void* onto, std::size_t count, runtime::cuda::NcclType type,
+                      runtime::cuda::NcclSum sum, cudaStream_t stream) override {
     return inner_->reduce(from, onto, count, type, sum, stream);
   }
   core::Status health() override { return inner_->health(); }
@@ -50,20 +50,21 @@ class AroundComm : public runtime::NcclComm {
   core::Status finish() override { return inner_->finish(); }
 
  protected:
-  std::shared_ptr<runtime::NcclComm> inner_;
+  std::shared_ptr<runtime::cuda::NcclComm> inner_;
 };
 
 // The fake's, as a process has it.
-class ProcessLibrary : public runtime::NcclLibrary {
+class ProcessLibrary : public runtime::cuda::NcclLibrary {
  public:
   explicit ProcessLibrary(int process) : process_(process) {}
   [[nodiscard]] int version() const override { return fake_nccl().version(); }
-  [[nodiscard]] core::Status make_id(runtime::NcclId& id) const override {
+  [[nodiscard]] core::Status make_id(runtime::cuda::NcclId& id) const override {
     be_host(process_);
     return fake_nccl().make_id(id);
   }
-  [[nodiscard]] core::Status connect(const runtime::NcclId& id, const runtime::NcclPlace& place,
-                                     std::unique_ptr<runtime::NcclComm>& comm) const override {
+  [[nodiscard]] core::Status connect(
+      const runtime::cuda::NcclId& id, const runtime::cuda::NcclPlace& place,
+      std::unique_ptr<runtime::cuda::NcclComm>& comm) const override {
     be_host(process_);
     return fake_nccl().connect(id, place, comm);
   }
@@ -74,7 +75,7 @@ class ProcessLibrary : public runtime::NcclLibrary {
 
 // As many as any test has.
 template <class Library = ProcessLibrary>
-const runtime::NcclLibrary* library_of(int process) {
+const runtime::cuda::NcclLibrary* library_of(int process) {
   static const std::array<Library, 5> all = {Library(0), Library(1), Library(2), Library(3),
                                              Library(4)};
   return &all.at(static_cast<std::size_t>(process));
@@ -83,7 +84,7 @@ const runtime::NcclLibrary* library_of(int process) {
 inline DeviceRunOptions by_nccl() {
   DeviceRunOptions options;
   options.enter = be_host;
-  options.carrier = runtime::CarrierKind::nccl;
+  options.carrier = runtime::cuda::CarrierKind::nccl;
   options.nccl = library_of<>;
   return options;
 }

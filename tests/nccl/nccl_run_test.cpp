@@ -13,7 +13,7 @@
 #include "tests/nccl/nccl_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using testing_support::by_nccl;
@@ -162,4 +162,4 @@ TEST_F(NcclRunTest, a_device_that_fails_at_any_call_ends_the_run) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

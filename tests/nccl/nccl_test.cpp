@@ -11,7 +11,7 @@
 #include "runtime/cuda/nccl/load_nccl.h"
 #include "runtime/cuda/nccl/nccl_group.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 TEST(Nccl, is_loaded_where_there_is_no_device) {
@@ -35,7 +35,7 @@ TEST(NcclTest, sums_over_a_communicator_of_one) {
   const core::Status connected = nccl->connect(id, {.rank = 0, .size = 1, .most_blocks = 2}, comm);
   ASSERT_TRUE(connected.ok()) << connected.message();
 
-  HostPlace pinned = make_pinned_place();  // which the device reaches
+  network::HostPlace pinned = make_pinned_place();  // which the device reaches
   const Bytes from = pinned.take(-1, sizeof(double));
   const Bytes onto = pinned.take(-1, sizeof(double));
   *reinterpret_cast<double*>(from.data) = 2.5;
@@ -65,7 +65,7 @@ TEST(NcclTest, a_group_of_one_adds_up_enqueued_or_not_until_it_is_closed) {
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
 
-  HostPlace pinned = make_pinned_place();
+  network::HostPlace pinned = make_pinned_place();
   const Bytes bytes = pinned.take(-1, sizeof(std::int64_t));
   auto* const number = reinterpret_cast<std::int64_t*>(bytes.data);
   *number = 7;
@@ -80,4 +80,4 @@ TEST(NcclTest, a_group_of_one_adds_up_enqueued_or_not_until_it_is_closed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

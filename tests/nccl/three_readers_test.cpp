@@ -14,7 +14,7 @@
 #include "tests/wire/wire_play.h"
 #include "wire/layouts.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using Kind = WireVerdict::Kind;
@@ -182,4 +182,4 @@ TEST(ThreeReaders, differ_where_a_batch_has_several_communicators) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -13,11 +13,11 @@
 
 namespace ripeline::testing_support {
 
-using verify::WireAction;
-using verify::WireKernels;
-using verify::WireLayout;
-using verify::WireOptions;
-using verify::WireProgram;
+using wire::WireAction;
+using wire::WireKernels;
+using wire::WireLayout;
+using wire::WireOptions;
+using wire::WireProgram;
 using Kind = WireAction::Kind;
 
 namespace {

@@ -22,12 +22,11 @@ struct WireRun {
 };
 
 // Credits of channels are not in it, only those of all.
-[[nodiscard]] WireRun run_wire(const verify::WireProgram& program,
-                               const verify::WireOptions& options, std::uint64_t seed);
+[[nodiscard]] WireRun run_wire(const wire::WireProgram& program, const wire::WireOptions& options,
+                               std::uint64_t seed);
 
 // A batch is launched in the order of NCCL's hash, not in that of the list, if it has several
 // communicators. Then the order in which kernels are launched is not the judge's.
-[[nodiscard]] bool has_batch_of_several(const verify::WireProgram& program,
-                                        verify::WireLayout layout);
+[[nodiscard]] bool has_batch_of_several(const wire::WireProgram& program, wire::WireLayout layout);
 
 }  // namespace ripeline::testing_support

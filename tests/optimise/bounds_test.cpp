@@ -36,13 +36,13 @@ Uniform chain(const Row& row, int memory) {
 
 Uniform v(const Row& row, int memory) {
   Uniform problem = chain(row, memory);
-  problem.placement = spec::Placement::v;
+  problem.placement = pytorch::Placement::v;
   return problem;
 }
 
 // The bound minus the work of a rank.
 std::int64_t bubble(const Uniform& u, Objective objective) {
-  const std::int64_t stages = u.placement == spec::Placement::v ? 2 : 1;
+  const std::int64_t stages = u.placement == pytorch::Placement::v ? 2 : 1;
   return lower_bound(u, objective).value -
          stages * u.microbatches * (u.forward + u.input + u.weight);
 }

@@ -45,7 +45,7 @@ std::string error_of(const Claim& claim) {
 }
 
 TEST(Certified, is_what_was_found) {
-  for (const spec::Placement placement : {spec::Placement::chain, spec::Placement::v}) {
+  for (const pytorch::Placement placement : {pytorch::Placement::chain, pytorch::Placement::v}) {
     Uniform uniform = kChain;
     uniform.placement = placement;
     const Posed problem = posed(uniform);

@@ -22,7 +22,7 @@
 #include "spec/elaborate.h"
 #include "tests/optimise/problems.h"
 
-namespace ripeline::optimise {
+namespace ripeline::optimise::first_order_test {
 namespace {
 
 struct TinyOp {
@@ -276,4 +276,4 @@ TEST(FirstOrder, passes_over_what_finds_no_room) {
 }
 
 }  // namespace
-}  // namespace ripeline::optimise
+}  // namespace ripeline::optimise::first_order_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 namespace {
 
 TEST(Gain, of_a_mean_has_the_interval_of_student_s_t) {
@@ -129,4 +129,4 @@ TEST(Doubt, is_as_often_small_as_it_says) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

@@ -11,7 +11,7 @@
 #include "tests/support/programs.h"
 #include "tests/support/verdicts.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 namespace {
 
 using spec::Program;
@@ -115,7 +115,7 @@ const std::vector<Case>& cases() {
 TEST(LeastCapacity, finds_known_ones) {
   for (const Case& c : cases()) {
     const LeastCapacity least = least_capacity(compiled(c.text), c.what);
-    EXPECT_EQ(least.outcome, Outcome::proved) << c.name << "\n" << least.reason;
+    EXPECT_EQ(least.outcome, verify::Outcome::proved) << c.name << "\n" << least.reason;
     EXPECT_EQ(least.uniform, c.uniform) << c.name;
     EXPECT_EQ(least.below_uniform, c.below_uniform) << c.name;
     EXPECT_EQ(least.each, c.each) << c.name;
@@ -142,15 +142,15 @@ TEST(LeastCapacity, is_proved_and_one_less_is_refuted) {
         }
       }
       EXPECT_EQ(next, each.size());
-      return verify(changed).outcome;
+      return verify::verify(changed).outcome;
     };
-    EXPECT_EQ(outcome_with(c.each), Outcome::proved) << c.name;
-    EXPECT_EQ(outcome_with(Each(c.each.size(), c.uniform)), Outcome::proved) << c.name;
+    EXPECT_EQ(outcome_with(c.each), verify::Outcome::proved) << c.name;
+    EXPECT_EQ(outcome_with(Each(c.each.size(), c.uniform)), verify::Outcome::proved) << c.name;
     if (c.below_sum != Smaller::refuted) continue;
     for (std::size_t i = 0; i < c.each.size(); ++i) {
       Each fewer = c.each;
       if (--fewer[i] == 0) continue;
-      EXPECT_EQ(outcome_with(fewer), Outcome::refuted) << c.name << " " << i;
+      EXPECT_EQ(outcome_with(fewer), verify::Outcome::refuted) << c.name << " " << i;
     }
   }
 }
@@ -162,12 +162,12 @@ TEST(LeastCapacity, says_when_none_is_proved) {
       "  op B backward { needs F at here, B at next; releases a; }\n"
       "  resource a per rank { capacity 3; }\n  dispatch ready;\n}\n";
   const LeastCapacity greedy = least_capacity(compiled(text), "a");
-  EXPECT_EQ(greedy.outcome, Outcome::unknown);
+  EXPECT_EQ(greedy.outcome, verify::Outcome::unknown);
   EXPECT_THAT(greedy.reason, testing::StartsWith("None was proved, of a 1 to "));
   EXPECT_THAT(greedy.reason, testing::HasSubstr("deadlock refuted, with"));
   const LeastCapacity waits =
       least_capacity(compiled(chain_text(2, "in order waits")), "activation");
-  EXPECT_EQ(waits.outcome, Outcome::unknown);
+  EXPECT_EQ(waits.outcome, verify::Outcome::unknown);
 }
 
 TEST(LeastCapacity, names_what_there_is) {
@@ -178,4 +178,4 @@ TEST(LeastCapacity, names_what_there_is) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

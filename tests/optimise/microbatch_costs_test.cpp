@@ -16,7 +16,7 @@
 #include "optimise/search/search.h"
 #include "tests/optimise/problems.h"
 
-namespace ripeline::optimise {
+namespace ripeline::optimise::microbatch_costs_test {
 namespace {
 
 // Two ranks, one stage each, a forward and a backward for each microbatch.
@@ -132,4 +132,4 @@ TEST(MicrobatchCostBounds, are_below_every_order) {
 }
 
 }  // namespace
-}  // namespace ripeline::optimise
+}  // namespace ripeline::optimise::microbatch_costs_test

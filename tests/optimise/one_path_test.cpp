@@ -17,7 +17,7 @@
 #include "tests/optimise/every_order.h"
 #include "tests/optimise/problems.h"
 
-namespace ripeline::optimise {
+namespace ripeline::optimise::one_path_test {
 namespace {
 
 struct Tried {
@@ -125,4 +125,4 @@ TEST(OnePath, of_a_tiny_problem_has_the_optimum_between_bound_and_value) {
 }
 
 }  // namespace
-}  // namespace ripeline::optimise
+}  // namespace ripeline::optimise::one_path_test

@@ -19,7 +19,7 @@
 namespace ripeline::optimise {
 namespace {
 
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 
 // `WALL by FORMULA / SPAN by FORMULA`, in units, or what is wrong.
 std::string bounds(const spec::Program& program, int microbatches,
@@ -43,7 +43,7 @@ simulate::TimingOptions with_latency(double latency) {
 }
 
 TEST(ProgramBounds, add_the_paths_before_and_after_to_the_work_of_an_engine) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline chain {
   microbatches any;
   stages 3;
@@ -62,7 +62,7 @@ pipeline chain {
 
 TEST(ProgramBounds, know_what_else_a_program_may_have) {
   // All of W before the one G, whose two tasks need each other's stage.
-  EXPECT_EQ(bounds(compiled(R"(
+  EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline sums {
   microbatches any;
   stages 2;
@@ -76,7 +76,7 @@ pipeline sums {
                    4),
             "23 by work of rank 1 / 23 by work of rank 1, in the span of rank 0");
   // One stage after the other runs a microbatch, since F waits for the one before at the end.
-  EXPECT_EQ(bounds(compiled(R"(
+  EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline turns {
   microbatches any;
   stages 2;
@@ -88,7 +88,7 @@ pipeline turns {
                    4),
             "24 by path to 1F3 / 21 by path to 0F3, in the span of rank 0");
   // Both tasks of a pair take 3 together, where they would take 2 and 2 alone.
-  EXPECT_EQ(bounds(compiled(R"(
+  EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline beside {
   microbatches any;
   stages 1;
@@ -107,7 +107,7 @@ pipeline beside {
 // All F come one after the other, and beside a W each takes 3 instead of 4: a pair saves of other
 // costs in proportion.
 TEST(ProgramBounds, know_that_a_pair_may_make_a_path_shorter) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline beside {
   microbatches any;
   stages 1;
@@ -131,7 +131,7 @@ pipeline beside {
 }
 
 TEST(ProgramBounds, let_one_message_at_a_time_use_a_link) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline chain {
   microbatches any;
   stages 2;
@@ -150,14 +150,14 @@ pipeline chain {
 TEST(ProgramBounds, say_why_there_is_none) {
   simulate::TimingOptions drawn;
   ASSERT_TRUE(simulate::Jitter::parse("uniform=0.3", drawn.jitter).ok());
-  EXPECT_EQ(bounds(compiled("1f1b"), 8, drawn),
+  EXPECT_EQ(bounds(compiled_schedule("1f1b"), 8, drawn),
             "a bound holds for fixed times, and these are drawn: leave out the jitter and the "
             "profile's spreads");
   simulate::TimingOptions slow;  // draws nothing
   ASSERT_TRUE(simulate::Jitter::parse("slow=0:2", slow.jitter).ok());
-  EXPECT_NE(bounds(compiled("1f1b"), 8, slow).find("of rank 0"), std::string::npos);
-  EXPECT_EQ(bounds(compiled("\npipeline p { microbatches 2 .. 4; stages 1; place s on 0; "
-                            "op F forward { } dispatch ready; }\n"),
+  EXPECT_NE(bounds(compiled_schedule("1f1b"), 8, slow).find("of rank 0"), std::string::npos);
+  EXPECT_EQ(bounds(compiled_schedule("\npipeline p { microbatches 2 .. 4; stages 1; place s on 0; "
+                                     "op F forward { } dispatch ready; }\n"),
                    5),
             "the program is not for 5 microbatches");
 }
@@ -166,7 +166,7 @@ TEST(ProgramBounds, say_why_there_is_none) {
 std::int64_t wall_bound(const testing_support::TinyProblem& p) {
   Bound bound;
   const core::Status status =
-      lower_bound(compiled("\n" + text_of(p)), p.microbatches,
+      lower_bound(compiled_schedule("\n" + text_of(p)), p.microbatches,
                   with_latency(static_cast<double>(p.latency)), Objective::wall, bound);
   EXPECT_EQ(status.message(), "");
   const std::int64_t unit = simulate::plain_unit().nanoseconds;
@@ -176,7 +176,7 @@ std::int64_t wall_bound(const testing_support::TinyProblem& p) {
 // S and T both come after an X, and nothing after a Y: two of the first kind are not needed for two
 // of the second. This order of it takes 1015.
 TEST(ProgramBounds, do_not_ask_for_more_releases_than_an_order_needs) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline releases {
   microbatches 3;
   stages 1;
@@ -260,7 +260,7 @@ class RandomRuns {
       EXPECT_NE(status.message().find("can never start"), std::string::npos) << status.message();
       bound = {std::numeric_limits<std::int64_t>::max(), status.message()};
     }
-    for (const simulate::Candidate& candidate : simulate::candidates_of(program, false)) {
+    for (const Candidate& candidate : candidates_of(program, false)) {
       // Ranks that forecast may go on telling each other so where the program sticks.
       const auto& patience = candidate.program.dispatch.hint.patience;
       if (!patience || !patience->forecasts) compare(candidate, count, times);
@@ -273,8 +273,7 @@ class RandomRuns {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
 
-  void compare(const simulate::Candidate& candidate, int count,
-               const simulate::TimingOptions& times) {
+  void compare(const Candidate& candidate, int count, const simulate::TimingOptions& times) {
     const simulate::RunReport run = testing_support::TableRun(candidate.program).run(count, times);
     if (!run.status.ok() || run.stuck) return;
     ++runs;

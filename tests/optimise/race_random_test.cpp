@@ -19,11 +19,11 @@ namespace {
 // Logarithms of the makespans under many seeds far from those of the race.
 std::vector<double> logs_of(const spec::Program& program, int microbatches,
                             const simulate::TimingOptions& times) {
-  simulate::Contestant contestant(program, microbatches);
+  Contestant contestant(program, microbatches);
   std::vector<double> logs;
   for (std::uint64_t seed = 1'000'000; seed < 1'000'060; ++seed) {
-    const simulate::Outcome outcome = contestant.run(times, seed);
-    EXPECT_EQ(outcome.end, simulate::End::ended) << outcome.failure;
+    const Outcome outcome = contestant.run(times, seed);
+    EXPECT_EQ(outcome.end, End::ended) << outcome.failure;
     logs.push_back(std::log(outcome.makespan));
   }
   return logs;
@@ -54,9 +54,9 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   std::uint64_t slower = 0;
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
     const auto [program, microbatches, times] = drawn_contest(seed + i);
-    simulate::RaceResult result;
+    RaceResult result;
     // A program whose own dispatch is not proved does not race.
-    if (!simulate::race(program, microbatches, times, {.seeds = 8}, result).ok()) continue;
+    if (!race(program, microbatches, times, {.seeds = 8}, result).ok()) continue;
     ++raced;
     if (!result.pick) continue;
     ++picked;
@@ -64,7 +64,7 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
     const auto pick = logs_of(result.trials[*result.pick].candidate.program, microbatches, times);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < pick.size(); ++k) ratios.push_back(baseline[k] - pick[k]);
-    slower += simulate::gain_of(ratios).high < 1 ? 1U : 0U;
+    slower += gain_of(ratios).high < 1 ? 1U : 0U;
   }
   RecordProperty("raced", std::to_string(raced));
   RecordProperty("picked", std::to_string(picked));
@@ -81,21 +81,21 @@ TEST(RaceRandom, dropping_losers_picks_the_same) {
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
     SCOPED_TRACE(seed + i);
     const auto [program, microbatches, times] = drawn_contest(seed + i);
-    const auto raced = [&, p = &program, count = microbatches, t = &times](
-                           bool drops, simulate::RaceResult& result) {
-      simulate::RaceOptions options{.seeds = 40, .drops = drops};
+    const auto raced = [&, p = &program, count = microbatches, t = &times](bool drops,
+                                                                           RaceResult& result) {
+      RaceOptions options{.seeds = 40, .drops = drops};
       if (i % 3 == 0) options.measure.percentile = 75;
-      return simulate::race(*p, count, *t, options, result).ok();
+      return race(*p, count, *t, options, result).ok();
     };
-    simulate::RaceResult early;
-    simulate::RaceResult all;
+    RaceResult early;
+    RaceResult all;
     ASSERT_EQ(raced(true, early), raced(false, all));
     ASSERT_EQ(early.pick.has_value(), all.pick.has_value());
-    for (const simulate::Trial& trial : early.trials) dropped += trial.dropped ? 1U : 0U;
+    for (const Trial& trial : early.trials) dropped += trial.dropped ? 1U : 0U;
     if (!all.pick) continue;
     ++picked;
-    const simulate::Candidate& one = early.trials[*early.pick].candidate;
-    const simulate::Candidate& other = all.trials[*all.pick].candidate;
+    const Candidate& one = early.trials[*early.pick].candidate;
+    const Candidate& other = all.trials[*all.pick].candidate;
     EXPECT_EQ(one.dispatch, other.dispatch);
     EXPECT_EQ(one.pyramid, other.pyramid);
     EXPECT_EQ(early.measured.ratio, all.measured.ratio);

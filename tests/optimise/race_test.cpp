@@ -10,8 +10,12 @@
 
 #include "tests/simulate/runs.h"
 
-namespace ripeline::simulate {
+namespace ripeline::optimise {
 namespace {
+
+using simulate::Jitter;
+using simulate::Timing;
+using simulate::TimingOptions;
 
 TimingOptions times_of(const std::string& jitter) {
   TimingOptions options;
@@ -25,8 +29,8 @@ RaceResult raced(const std::string& schedule, const std::string& jitter,
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
   RaceResult result;
-  const core::Status status =
-      race(testing_support::compiled(schedule, elaborate), 16, times_of(jitter), options, result);
+  const core::Status status = race(testing_support::compiled_schedule(schedule, elaborate), 16,
+                                   times_of(jitter), options, result);
   EXPECT_TRUE(status.ok()) << status.message();
   return result;
 }
@@ -146,7 +150,7 @@ TEST(Race, by_a_percentile_compares_that) {
 
 TEST(Race, a_percentile_needs_times_that_vary_and_seeds) {
   RaceResult result;
-  const spec::Program program = testing_support::compiled("1f1b");
+  const spec::Program program = testing_support::compiled_schedule("1f1b");
   const auto said = [&](const std::string& jitter, int seeds, int percentile) {
     return race(program, 8, times_of(jitter),
                 {.seeds = seeds, .measure = {.percentile = percentile}}, result)
@@ -333,7 +337,7 @@ TEST(Contestant, says_how_a_run_ended) {
   EXPECT_EQ(end({}, loose.c_str()), End::stuck);
   TimingOptions few;
   few.profile.emplace();
-  few.profile->unit = plain_unit();
+  few.profile->unit = simulate::plain_unit();
   few.profile->inputs = {1, 2};
   EXPECT_EQ(end(few, kOnlyInOrder), End::refused);
 }
@@ -341,11 +345,11 @@ TEST(Contestant, says_how_a_run_ended) {
 TEST(Race, says_what_it_cannot_compare_with) {
   RaceResult result;
   const core::Status none =
-      race(testing_support::compiled("bf"), 8, times_of(""), {.seeds = 5}, result);
+      race(testing_support::compiled_schedule("bf"), 8, times_of(""), {.seeds = 5}, result);
   EXPECT_FALSE(none.ok());
   EXPECT_NE(none.message().find("nothing but its own dispatch can be tried"), std::string::npos)
       << none.message();
-  const core::Status meets = race(testing_support::compiled(R"(
+  const core::Status meets = race(testing_support::compiled_schedule(R"(
 pipeline meets {
   microbatches 1..8;
   stages 2;
@@ -363,10 +367,10 @@ pipeline meets {
             "(rendezvous)");
   TimingOptions nothing;
   nothing.profile.emplace();
-  nothing.profile->unit = plain_unit();
+  nothing.profile->unit = simulate::plain_unit();
   nothing.profile->inputs = std::vector<double>(8, 0);
   const core::Status still =
-      race(testing_support::compiled("1f1b"), 8, nothing, {.seeds = 5}, result);
+      race(testing_support::compiled_schedule("1f1b"), 8, nothing, {.seeds = 5}, result);
   EXPECT_FALSE(still.ok());
   EXPECT_NE(still.message().find("nothing takes time"), std::string::npos) << still.message();
 }
@@ -376,7 +380,7 @@ TEST(Race, stops_when_it_is_told_to) {
     RaceResult result;
     int asked = 0;
     const core::Status status =
-        race(testing_support::compiled("zb_h2"), 16, times_of("tails=2:20"),
+        race(testing_support::compiled_schedule("zb_h2"), 16, times_of("tails=2:20"),
              {.seeds = 5, .go_on = [&] { return ++asked <= runs; }}, result);
     EXPECT_FALSE(status.ok()) << runs;
     EXPECT_NE(status.message().find("stopped before all were compared"), std::string::npos)
@@ -390,7 +394,7 @@ TEST(Race, stops_when_it_is_told_to) {
 TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
-    const spec::Program program = testing_support::compiled(std::string(entry.name));
+    const spec::Program program = testing_support::compiled_schedule(std::string(entry.name));
     std::set<std::pair<std::string, bool>> names;
     const std::vector<Candidate> candidates = candidates_of(program, true);
     for (const Candidate& c : candidates) {
@@ -402,13 +406,13 @@ TEST(Race, compares_with_the_program_s_own_dispatch) {
     EXPECT_FALSE(own.pyramid);
     spec::ElaborateOptions options;
     options.dispatch = own.dispatch;
-    const auto again = testing_support::compiled(std::string(entry.name), options);
+    const auto again = testing_support::compiled_schedule(std::string(entry.name), options);
     EXPECT_EQ(again.hash, program.hash) << own.dispatch;
   }
   RaceResult result;
-  ASSERT_TRUE(
-      race(testing_support::compiled("hanayo"), 8, times_of("lognormal=0.5"), {.seeds = 3}, result)
-          .ok());
+  ASSERT_TRUE(race(testing_support::compiled_schedule("hanayo"), 8, times_of("lognormal=0.5"),
+                   {.seeds = 3}, result)
+                  .ok());
   EXPECT_EQ(result.trials.front().candidate.dispatch, "ready by oldest");
   for (const Trial& trial : result.trials) {
     EXPECT_EQ(trial.excluded, std::nullopt) << trial.candidate.dispatch;
@@ -417,7 +421,7 @@ TEST(Race, compares_with_the_program_s_own_dispatch) {
   }
   spec::ElaborateOptions ready;
   ready.dispatch = "ready";
-  const spec::Program ties = testing_support::compiled("1f1b", ready);
+  const spec::Program ties = testing_support::compiled_schedule("1f1b", ready);
   EXPECT_EQ(candidates_of(ties, false).front().dispatch, "ready");
 }
 
@@ -426,7 +430,7 @@ TEST(Race, begins_at_the_seed_given) {
   times.seed = 101;
   spec::ElaborateOptions elaborate;
   elaborate.defines = {{"ranks", 4}};
-  const spec::Program program = testing_support::compiled("zb_h2", elaborate);
+  const spec::Program program = testing_support::compiled_schedule("zb_h2", elaborate);
   RaceResult result;
   ASSERT_TRUE(race(program, 16, times, {.seeds = 10}, result).ok());
   EXPECT_EQ(result.seed, 101U);
@@ -450,7 +454,7 @@ TEST(Race, asks_once_for_both_orders_of_inputs) {
     return program.dispatch.in_order ? verify::Outcome::proved : verify::Outcome::unknown;
   };
   RaceResult result;
-  ASSERT_TRUE(race(testing_support::compiled("1f1b"), 8, times_of("input=0.6"),
+  ASSERT_TRUE(race(testing_support::compiled_schedule("1f1b"), 8, times_of("input=0.6"),
                    {.seeds = 3, .judge = judge}, result)
                   .ok());
   EXPECT_EQ(static_cast<std::size_t>(2 * asked), result.trials.size());
@@ -481,7 +485,7 @@ pipeline p {
   hint bf { rounds B, F; }
   dispatch ready by bf;
 })";
-    const spec::Program program = testing_support::compiled(text, options);
+    const spec::Program program = testing_support::compiled_schedule(text, options);
     EXPECT_TRUE(race(program, 2, times_of("uniform=0.3"), {.seeds = 3}, result).ok());
     std::vector<std::string> names;
     for (const Candidate& c : candidates_of(program, false)) names.push_back(c.dispatch);
@@ -526,10 +530,10 @@ TEST(Race, what_it_says_to_write_is_the_program_that_ran) {
 
 // The permuted inputs are what runs: each task takes its input's time.
 TEST(Timing, of_a_pyramid_follows_the_inputs) {
-  spec::Program program = testing_support::compiled("1f1b");
+  spec::Program program = testing_support::compiled_schedule("1f1b");
   TimingOptions options;
   options.profile.emplace();
-  options.profile->unit = plain_unit();
+  options.profile->unit = simulate::plain_unit();
   options.profile->inputs = {4, 1, 3, 2};
   Timing natural;
   ASSERT_TRUE(Timing::make(program, 4, options, natural).ok());
@@ -563,4 +567,4 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::optimise

@@ -15,21 +15,22 @@
 #include "tests/support/random_program.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise {
 namespace {
 
 namespace ast = spec::ast;
 
 constexpr int kPrograms = 4;  // repairable by one number
 constexpr int kMostLanes = 12;
-constexpr VerifyOptions kJudging{.solver_steps = 1'000'000, .search_states = 5'000};
+constexpr verify::VerifyOptions kJudging{.solver_steps = 1'000'000, .search_states = 5'000};
 
 const testing_support::RandomProgramOptions kSmall{
     .max_ranks = 3, .max_chunks = 2, .max_tasks = 40, .orders = false, .assertions = false};
 
 bool is_proved(const ast::Pipeline& tree, const spec::Source& source) {
   const auto program = spec::elaborate(tree, source, {});
-  return program.ok() && verify(program.value(), kJudging).outcome == Outcome::proved;
+  return program.ok() &&
+         verify::verify(program.value(), kJudging).outcome == verify::Outcome::proved;
 }
 
 std::int64_t largest_capacity(const spec::Program& program) {
@@ -58,7 +59,7 @@ bool one_number_repairs(const spec::Source& source, std::int64_t most) {
   return false;
 }
 
-bool is_one_number(const ProvedRepair& repair) {
+bool is_one_number(const verify::ProvedRepair& repair) {
   return repair.what == "leaving" && repair.text.find("chunk") == std::string::npos;
 }
 
@@ -71,14 +72,14 @@ TEST(RepairRandom, what_one_number_repairs_is_repaired_and_what_is_offered_is_pr
     const auto program = spec::compile(source);
     ASSERT_TRUE(program.ok()) << source.text;
     if (size_of(program.value().lanes) > kMostLanes) continue;
-    const Verdict verdict = verify(program.value(), kJudging);
-    if (verdict.outcome != Outcome::refuted) continue;
+    const verify::Verdict verdict = verify::verify(program.value(), kJudging);
+    if (verdict.outcome != verify::Outcome::refuted) continue;
     const Repairs repairs = find_repairs(source, {}, program.value(), verdict);
     bool has_number = false;
-    for (const ProvedRepair& repair : repairs.proved) {
+    for (const verify::ProvedRepair& repair : repairs.proved) {
       const auto changed = spec::compile({"repaired.ripe", repair.program});
       ASSERT_TRUE(changed.ok()) << repair.program;
-      EXPECT_EQ(verify(changed.value()).outcome, Outcome::proved) << repair.program;
+      EXPECT_EQ(verify::verify(changed.value()).outcome, verify::Outcome::proved) << repair.program;
       has_number = has_number || is_one_number(repair);
     }
     const std::int64_t most = largest_capacity(program.value());
@@ -93,4 +94,4 @@ TEST(RepairRandom, what_one_number_repairs_is_repaired_and_what_is_offered_is_pr
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise

@@ -14,7 +14,7 @@
 #include "tests/support/verdicts.h"
 #include "verify/report.h"
 
-namespace ripeline::verify {
+namespace ripeline::optimise::repair_test {
 namespace {
 
 using spec::Program;
@@ -25,19 +25,20 @@ using testing_support::join_via;
 using testing_support::labels_text;
 using testing_support::recompute_text;
 using testing_support::v_text;
+using verify::Verdict;
 
 using Texts = std::vector<std::string>;
 
 Repairs repairs_of(const std::string& text, const RepairOptions& limits = {}) {
   const Program program = compiled(text);
-  const Verdict verdict = verify(program);
-  EXPECT_EQ(verdict.outcome, Outcome::refuted) << text;
+  const Verdict verdict = verify::verify(program);
+  EXPECT_EQ(verdict.outcome, verify::Outcome::refuted) << text;
   return find_repairs({"test.ripe", text}, {}, program, verdict, limits);
 }
 
 Texts texts_of(const Repairs& repairs) {
   Texts texts;
-  for (const ProvedRepair& repair : repairs.proved) texts.push_back(repair.text);
+  for (const verify::ProvedRepair& repair : repairs.proved) texts.push_back(repair.text);
   return texts;
 }
 
@@ -131,9 +132,10 @@ TEST(Repair, offers_the_nearest_changes_that_are_proved) {
 
 TEST(Repair, what_is_offered_is_proved_when_it_is_written) {
   for (const Case& c : cases()) {
-    for (const ProvedRepair& repair : repairs_of(c.text).proved) {
-      EXPECT_EQ(verify(compiled(repair.program)).outcome, Outcome::proved) << c.name << "\n"
-                                                                           << repair.program;
+    for (const verify::ProvedRepair& repair : repairs_of(c.text).proved) {
+      EXPECT_EQ(verify::verify(compiled(repair.program)).outcome, verify::Outcome::proved)
+          << c.name << "\n"
+          << repair.program;
       EXPECT_NE(repair.span, spec::Span{}) << c.name;
     }
   }
@@ -166,13 +168,14 @@ TEST(Repair, makes_a_program_proved_that_is_unknown) {
   const std::string text = encoders();
   const spec::Source source{"join.ripe", text};
   const Program program = compiled(text);
-  Verdict verdict = verify(program);
-  ASSERT_EQ(verdict.outcome, Outcome::unknown);
+  Verdict verdict = verify::verify(program);
+  ASSERT_EQ(verdict.outcome, verify::Outcome::unknown);
   Repairs repairs = find_repairs(source, {}, program, verdict);
-  EXPECT_EQ(repairs.obligation, ObligationKind::deadlock);
+  EXPECT_EQ(repairs.obligation, verify::ObligationKind::deadlock);
   EXPECT_EQ(texts_of(repairs), (Texts{"`op F forward sequential`", "`capacity 3` of a"}));
-  for (const ProvedRepair& repair : repairs.proved) {
-    EXPECT_EQ(verify(compiled(repair.program)).outcome, Outcome::proved) << repair.program;
+  for (const verify::ProvedRepair& repair : repairs.proved) {
+    EXPECT_EQ(verify::verify(compiled(repair.program)).outcome, verify::Outcome::proved)
+        << repair.program;
   }
   add_repairs(verdict, std::move(repairs));
   EXPECT_THAT(report_text(program, source, verdict),
@@ -187,15 +190,15 @@ TEST(Repair, is_not_searched_where_something_is_not_supported) {
   const std::string text =
       encoders("  pair F, B;\n  tensor_parallel 2 { agree by intersection; }\n");
   const Program program = compiled(text);
-  const Verdict verdict = verify(program);
-  ASSERT_EQ(verdict.outcome, Outcome::unknown);
+  const Verdict verdict = verify::verify(program);
+  ASSERT_EQ(verdict.outcome, verify::Outcome::unknown);
   EXPECT_FALSE(find_repairs({"join.ripe", text}, {}, program, verdict).obligation);
 }
 
 TEST(Repair, there_is_none_of_what_is_proved) {
   const std::string text = v_text(2, true);
   const Program program = compiled(text);
-  const Repairs repairs = find_repairs({"test.ripe", text}, {}, program, verify(program));
+  const Repairs repairs = find_repairs({"test.ripe", text}, {}, program, verify::verify(program));
   EXPECT_FALSE(repairs.obligation);
   EXPECT_TRUE(repairs.proved.empty());
 }
@@ -207,7 +210,7 @@ TEST(Repair, keeps_the_options_that_the_program_was_made_with) {
   const auto program = spec::compile({"test.ripe", text}, options);
   ASSERT_TRUE(program.ok());
   const Repairs repairs =
-      find_repairs({"test.ripe", text}, options, program.value(), verify(program.value()));
+      find_repairs({"test.ripe", text}, options, program.value(), verify::verify(program.value()));
   // With 7 microbatches a pool of 8 is enough, but then the assertion is broken.
   EXPECT_EQ(texts_of(repairs), Texts{"`acquires activation leaving chunks - 1 - chunk` in op F"});
 }
@@ -216,7 +219,7 @@ TEST(Repair, is_reported_with_its_place) {
   const std::string text = v_text(2, false);
   const spec::Source source{"v.ripe", text};
   const Program program = compiled(text);
-  Verdict verdict = verify(program);
+  Verdict verdict = verify::verify(program);
   EXPECT_THAT(report_text(program, source, verdict), testing::Not(testing::HasSubstr("repair")));
   add_repairs(verdict, find_repairs(source, {}, program, verdict));
   EXPECT_THAT(report_text(program, source, verdict),
@@ -231,4 +234,4 @@ TEST(Repair, is_reported_with_its_place) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::optimise::repair_test

@@ -19,21 +19,21 @@
 #include "optimise/placed_model.h"
 #include "tests/optimise/problems.h"
 
-namespace ripeline::optimise {
+namespace ripeline::optimise::search_test {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
+using pytorch::Action;
+using pytorch::ActionKind;
 
 std::int64_t work_of(const Uniform& uniform) {
-  const std::int64_t chunks = uniform.placement == spec::Placement::v ? 2 : 1;
+  const std::int64_t chunks = uniform.placement == pytorch::Placement::v ? 2 : 1;
   return chunks * uniform.microbatches * (uniform.forward + uniform.input + uniform.weight);
 }
 
 // Runs the rows task by task, each as soon as it can. Empty: the order is legal and takes what it
 // claims; otherwise what is wrong.
 std::string mistake_in(const Uniform& uniform, const FoundOrder& order) {
-  const bool v = uniform.placement == spec::Placement::v;
+  const bool v = uniform.placement == pytorch::Placement::v;
   const int p = uniform.ranks;
   const int stages = v ? 2 * p : p;
   const auto rank_of = [&](int stage) { return stage < p ? stage : 2 * p - 1 - stage; };
@@ -227,7 +227,7 @@ TEST(Search, has_an_order_wherever_there_is_one) {
     for (const int memory : {1, 2, 3, 100}) {
       Uniform uniform = chain(ranks, microbatches, 3, 4, 2, 1, memory);
       EXPECT_GE(found(uniform, Objective::wall, 0, 0).bubble, 0);
-      uniform.placement = spec::Placement::v;
+      uniform.placement = pytorch::Placement::v;
       EXPECT_EQ(found(uniform, Objective::wall, 0, 0).bubble < 0, memory < 2);
     }
   }
@@ -304,7 +304,7 @@ TEST(Search, counts_room_in_microbatches) {
 
 // V placements: those of 6 and 4 are proved optima, 45 is the best known; of 5 it is 152.
 TEST(Search, fills_a_v_placement) {
-  Uniform uniform{.placement = spec::Placement::v,
+  Uniform uniform{.placement = pytorch::Placement::v,
                   .ranks = 4,
                   .microbatches = 8,
                   .forward = 12,
@@ -327,10 +327,11 @@ TEST(Search, finds_legal_orders_that_take_what_they_claim) {
   for (int i = 0; i < 30; ++i) {
     Uniform uniform = chain(draw(1, 6), draw(1, 12), draw(1, 30), draw(1, 30), draw(1, 30),
                             draw(0, 1) * draw(0, 9), draw(1, 9));
-    if (draw(0, 2) == 0) uniform.placement = spec::Placement::v;
+    if (draw(0, 2) == 0) uniform.placement = pytorch::Placement::v;
     const Objective objective = draw(0, 1) == 0 ? Objective::wall : Objective::span;
     const FoundOnes best = found(uniform, objective, 0, draw(0, 7000), random());
-    EXPECT_EQ(best.orders.empty(), uniform.placement == spec::Placement::v && uniform.memory < 2);
+    EXPECT_EQ(best.orders.empty(),
+              uniform.placement == pytorch::Placement::v && uniform.memory < 2);
   }
 }
 
@@ -427,4 +428,4 @@ TEST(Search, begins_an_uneven_program_with_orders_of_an_even_one) {
 }
 
 }  // namespace
-}  // namespace ripeline::optimise
+}  // namespace ripeline::optimise::search_test

@@ -81,7 +81,7 @@ Model model_of(const spec::Program& program, int microbatches,
 Model model_of(const Step& step) {
   simulate::TimingOptions times;
   times.latency = step.latency;
-  return model_of(testing_support::compiled(text_of(step)), step.microbatches, times);
+  return model_of(testing_support::compiled_schedule(text_of(step)), step.microbatches, times);
 }
 
 const Time kUnit = simulate::plain_unit().nanoseconds;
@@ -485,7 +485,7 @@ TEST_F(SolverTest, survives_whatever_its_process_does) {
 }
 
 TEST_F(SolverTest, believes_no_answer) {
-  const spec::Program program = testing_support::compiled(R"(
+  const spec::Program program = testing_support::compiled_schedule(R"(
 pipeline two {
   microbatches 1;
   stages 1;

@@ -59,9 +59,9 @@ class Steadier : public ::testing::Test {
                         {.first_seed = 1000, .go_on = [&] { return --tries >= 0; }});
   }
   // How much longer the best order takes than this one, as a logarithm.
-  [[nodiscard]] double gain(const simulate::Measure& measure, const Rows& rows,
+  [[nodiscard]] double gain(const Measure& measure, const Rows& rows,
                             const simulate::TimingOptions& times) const {
-    const simulate::Estimator estimator(measure, 100);
+    const Estimator estimator(measure, 100);
     return estimator.of(logs_of(*pose_.problem, best_.rows, times)) -
            estimator.of(logs_of(*pose_.problem, rows, times));
   }

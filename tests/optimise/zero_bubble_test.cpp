@@ -15,10 +15,10 @@
 #include "spec/elaborate.h"
 #include "tests/support/makespan.h"
 
-namespace ripeline::optimise {
+namespace ripeline::optimise::zero_bubble_test {
 namespace {
 
-using spec::Placement;
+using pytorch::Placement;
 
 std::int64_t work_of(const Uniform& uniform) {
   const std::int64_t chunks = uniform.placement == Placement::v ? 2 : 1;
@@ -153,10 +153,11 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
       ASSERT_TRUE(order.has_value());
       const std::string place =
           v ? "stages 6; place s on s < 3 ? s : 5 - s;" : "stages 3; place s on s;";
-      spec::ActionTable table;
+      pytorch::ActionTable table;
       for (const auto& row : order->rows) {
         table.rows.emplace_back();
-        for (const spec::Action& action : row) table.rows.back().push_back({.actions = {action}});
+        for (const pytorch::Action& action : row)
+          table.rows.back().push_back({.actions = {action}});
       }
       const spec::Source source{
           "zb.ripe",
@@ -168,7 +169,7 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
               "zb; }}",
               m, place)};
       spec::ElaborateOptions options;
-      options.read_file = [&](const std::string&) { return spec::write_actions(table); };
+      options.read_file = [&](const std::string&) { return pytorch::write_actions(table); };
       const auto program = spec::compile(source, options);
       ASSERT_TRUE(program.ok()) << render(source, program.errors());
       const auto time = makespan_of(program.value(), m, 1);
@@ -182,4 +183,4 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
 }
 
 }  // namespace
-}  // namespace ripeline::optimise
+}  // namespace ripeline::optimise::zero_bubble_test

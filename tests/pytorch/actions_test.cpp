@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
 struct CellCase {
@@ -177,4 +177,4 @@ TEST(Actions, a_byte_order_mark_is_no_part_of_a_cell) {
 }
 
 }  // namespace
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

@@ -14,7 +14,7 @@
 
 #include "pytorch/csv/actions.h"
 
-namespace ripeline::spec {
+namespace ripeline::pytorch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ TEST(CsvCells, of_random_texts_are_read_as_pytorch_reads_them) {
 }
 
 }  // namespace
-}  // namespace ripeline::spec
+}  // namespace ripeline::pytorch

@@ -11,14 +11,13 @@
 
 #include <fmt/format.h>
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::ActionTable;
-using spec::Placement;
+using verify::Outcome;
 
 CheckReport report_of(const std::string& text, const CheckOptions& options = {}) {
-  const auto report = check(spec::read_actions(text), options);
+  const auto report = check(read_actions(text), options);
   EXPECT_TRUE(report.ok());
   return report.ok() ? report.value() : CheckReport{};
 }
@@ -61,7 +60,7 @@ TEST(Check, another_separator_is_one_finding) {
 }
 
 TEST(Check, options_that_fit_no_table_are_bad_input) {
-  const spec::ReadActions read = spec::read_actions(one_f_one_b(2, 2));
+  const ReadActions read = read_actions(one_f_one_b(2, 2));
   for (const CheckOptions& options :
        {CheckOptions{.ranks = 0}, CheckOptions{.ranks = kMostRanks + 1}, CheckOptions{.stages = 3},
         CheckOptions{.stages = 0}, CheckOptions{.microbatches = 0},
@@ -88,10 +87,10 @@ TEST(Check, peaks_are_those_of_1f1b) {
 TEST(Check, a_large_table_is_judged_in_both_forms) {
   const std::string text = one_f_one_b(64, 128);
   EXPECT_EQ(report_of(text).verdict, Outcome::proved);
-  const auto map = spec::place_stages(Placement::chain, 64, 64);
-  const ActionTable comms = spec::as_loaded(spec::read_actions(text).table, *map, 128).table;
+  const auto map = place_stages(Placement::chain, 64, 64);
+  const ActionTable comms = as_loaded(read_actions(text).table, *map, 128).table;
   const CheckReport report =
-      report_of(spec::write_actions(comms), {.kernels = WireKernels::serial});
+      report_of(write_actions(comms), {.kernels = wire::WireKernels::serial});
   EXPECT_EQ(report.verdict, Outcome::proved);
   EXPECT_EQ(report.shape.form, ActionForm::compute_comms);
 }
@@ -99,9 +98,9 @@ TEST(Check, a_large_table_is_judged_in_both_forms) {
 TEST(Check, a_pytorch_from_before_reduce_grad_gets_none) {
   const std::string text = "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n";
   const CheckOptions options{.reduce = false};
-  const auto repaired = repair(spec::read_actions(text), report_of(text, options), options);
+  const auto repaired = repair(read_actions(text), report_of(text, options), options);
   ASSERT_TRUE(repaired.ok());
-  EXPECT_EQ(spec::write_actions(repaired.value().table),
+  EXPECT_EQ(write_actions(repaired.value().table),
             "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
 }
 
@@ -117,14 +116,14 @@ TEST(Check, findings_of_nonsense_are_limited_and_all_counted) {
 // Small edits of a right schedule. Whatever the edit, check() ends, and what repair() gives passes.
 TEST(Check, a_repair_passes_or_there_is_none) {
   std::mt19937 random(11);
-  const auto map = spec::place_stages(Placement::chain, 3, 3);
+  const auto map = place_stages(Placement::chain, 3, 3);
   int repaired = 0;
   int refused = 0;
   for (int i = 0; i < 600; ++i) {
     const bool comms = i % 2 == 0;
-    ActionTable table = spec::read_actions(one_f_one_b(3, 4)).table;
+    ActionTable table = read_actions(one_f_one_b(3, 4)).table;
     if (comms) {
-      table = spec::as_loaded(table, *map, 4, {.shards = i % 4 == 0}).table;
+      table = as_loaded(table, *map, 4, {.shards = i % 4 == 0}).table;
     }
     for (auto edits = 1 + random() % 3; edits > 0; --edits) {
       auto& row = table.rows[random() % 3];
@@ -146,7 +145,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
           break;
       }
     }
-    const spec::ReadActions read = spec::read_actions(spec::write_actions(table));
+    const ReadActions read = read_actions(write_actions(table));
     const CheckOptions options{
         .ranks = 3,
         .stages = 3,
@@ -164,10 +163,9 @@ TEST(Check, a_repair_passes_or_there_is_none) {
     }
     ++repaired;
     EXPECT_FALSE(repaired_table.value().changes.empty());
-    const auto again =
-        check(spec::read_actions(spec::write_actions(repaired_table.value().table)), options);
+    const auto again = check(read_actions(write_actions(repaired_table.value().table)), options);
     ASSERT_TRUE(again.ok());
-    EXPECT_EQ(again.value().verdict, Outcome::proved) << spec::write_actions(table);
+    EXPECT_EQ(again.value().verdict, Outcome::proved) << write_actions(table);
     EXPECT_EQ(again.value().rank_peak, repaired_table.value().rank_peak);
   }
   EXPECT_GT(repaired, 200);
@@ -203,14 +201,14 @@ TEST(Check, repairs_keep_what_they_can) {
       {"0F0,0F1,0B0,0I0,0W0\n1F0,1B0,1F1,1B1\n", "", "what would be left"},
   };
   for (const RepairCase& c : cases) {
-    const spec::ReadActions read = spec::read_actions(c.before);
+    const ReadActions read = read_actions(c.before);
     const CheckReport report = report_of(c.before);
     EXPECT_EQ(report.verdict, Outcome::refuted) << c.before;
     const auto done = repair(read, report, {});
     if (done.ok()) {
       EXPECT_EQ(done.value().peak_before.size(), done.value().rank_peak.size());
     }
-    EXPECT_EQ(done.ok() ? spec::write_actions(done.value().table) : "", c.after) << c.before;
+    EXPECT_EQ(done.ok() ? write_actions(done.value().table) : "", c.after) << c.before;
     const std::string said = done.ok() ? fmt::format("{}", fmt::join(done.value().changes, "; "))
                                        : done.errors().front().message;
     EXPECT_NE(said.find(c.says), std::string::npos) << c.before << said;
@@ -218,4 +216,4 @@ TEST(Check, repairs_keep_what_they_can) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

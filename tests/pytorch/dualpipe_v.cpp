@@ -9,8 +9,8 @@
 namespace ripeline::testing_support {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
+using pytorch::Action;
+using pytorch::ActionKind;
 
 // One rank's row, step by step as PyTorch's comments number them.
 class Row {
@@ -27,7 +27,7 @@ class Row {
     drain();
   }
 
-  [[nodiscard]] std::vector<spec::ActionCell> cells() && { return std::move(cells_); }
+  [[nodiscard]] std::vector<pytorch::ActionCell> cells() && { return std::move(cells_); }
 
  private:
   void overlap(int steps) {
@@ -55,7 +55,7 @@ class Row {
     while (!weights_.empty()) cell({weight()});
   }
 
-  void cell(spec::ShortList<Action> actions) {
+  void cell(pytorch::ShortList<Action> actions) {
     const bool overlap = actions.size() > 1;
     cells_.push_back({.actions = std::move(actions), .overlap = overlap});
   }
@@ -82,17 +82,17 @@ class Row {
   std::map<int, int> forwards_;
   std::map<int, int> backwards_;
   std::queue<Action> weights_;
-  std::vector<spec::ActionCell> cells_;
+  std::vector<pytorch::ActionCell> cells_;
 };
 
 }  // namespace
 
 std::string dualpipe_v(int ranks, int microbatches) {
-  spec::ActionTable table;
+  pytorch::ActionTable table;
   for (int rank = 0; rank < ranks; ++rank) {
     table.rows.push_back(Row(rank, ranks, microbatches).cells());
   }
-  return spec::write_actions(table);
+  return pytorch::write_actions(table);
 }
 
 }  // namespace ripeline::testing_support

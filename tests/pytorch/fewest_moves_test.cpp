@@ -14,19 +14,14 @@
 #include "pytorch/check.h"
 #include "pytorch/fix.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
-
-using spec::ActionCell;
-using spec::ActionTable;
-using spec::Placement;
-using spec::StageMap;
 
 bool all_fit(const RowPeak&) { return true; }
 
 // PyTorch's rule, by the code that writes what it loads.
 bool loads(const ActionTable& table, const StageMap& map) {
-  return spec::as_loaded(table, map, 1, {.shards = false, .reduce = false}).stuck.empty();
+  return as_loaded(table, map, 1, {.shards = false, .reduce = false}).stuck.empty();
 }
 
 std::int64_t held(const std::vector<ActionCell>& row) {
@@ -82,8 +77,7 @@ class PlantedSwaps {
   ActionTable draw(StageMap& map) {
     const int ranks = below(3) == 0 ? 3 : 2;
     const bool chain = below(3) != 0;
-    map = *spec::place_stages(chain ? Placement::chain : Placement::v, ranks,
-                              chain ? ranks : 2 * ranks);
+    map = *place_stages(chain ? Placement::chain : Placement::v, ranks, chain ? ranks : 2 * ranks);
     ActionTable table = right(map, chain ? 2 + below(2) : 1, below(3) == 0);
     for (int swaps = 1 + below(2); swaps > 0; --swaps) {
       auto& row = table.rows[static_cast<std::size_t>(below(ranks))];
@@ -98,29 +92,28 @@ class PlantedSwaps {
 
   // Whatever is ready, at random.
   ActionTable right(const StageMap& map, int microbatches, bool split) {
-    std::vector<spec::Action> left;
+    std::vector<Action> left;
     for (int s = 0; s < map.stages(); ++s) {
       for (int m = 0; m < microbatches; ++m) {
-        left.push_back({spec::ActionKind::forward, s, m});
-        left.push_back(
-            {split ? spec::ActionKind::backward_input : spec::ActionKind::backward, s, m});
-        if (split) left.push_back({spec::ActionKind::backward_weight, s, m});
+        left.push_back({ActionKind::forward, s, m});
+        left.push_back({split ? ActionKind::backward_input : ActionKind::backward, s, m});
+        if (split) left.push_back({ActionKind::backward_weight, s, m});
       }
     }
     ActionTable table;
     table.rows.resize(static_cast<std::size_t>(map.ranks));
-    std::vector<spec::Action> done;
+    std::vector<Action> done;
     while (!left.empty()) {
       const auto i = static_cast<std::ptrdiff_t>(below(static_cast<int>(left.size())));
-      const spec::Action action = left[static_cast<std::size_t>(i)];
-      const auto needs = spec::needs_of(action, map.stages());
-      if (!std::all_of(needs.begin(), needs.end(), [&done](const spec::Action& need) {
+      const Action action = left[static_cast<std::size_t>(i)];
+      const auto needs = needs_of(action, map.stages());
+      if (!std::all_of(needs.begin(), needs.end(), [&done](const Action& need) {
             return std::find(done.begin(), done.end(), need) != done.end();
           })) {
         continue;
       }
       table.rows[static_cast<std::size_t>(map.rank(action.stage))].push_back({.actions = {action}});
-      done.push_back(spec::result_of(action));
+      done.push_back(result_of(action));
       left.erase(left.begin() + i);
     }
     return table;
@@ -139,7 +132,7 @@ TEST(FewestMoves, are_as_few_as_any_and_hold_no_more_where_that_can_be) {
     const ActionTable table = planted.draw(map);
     const MovedOrder order = with_fewest_moves(table, map, all_fit);
     ASSERT_TRUE(order.stuck.empty());
-    ASSERT_TRUE(loads(order.table, map)) << spec::write_actions(table);
+    ASSERT_TRUE(loads(order.table, map)) << write_actions(table);
     EXPECT_TRUE(order.fewest);
     if (loads(table, map)) {
       EXPECT_TRUE(order.moves.empty());
@@ -149,18 +142,18 @@ TEST(FewestMoves, are_as_few_as_any_and_hold_no_more_where_that_can_be) {
     ++stuck;
     const std::size_t moves = order.moves.size();
     std::int64_t least = least_more(table, table, map, 1);
-    EXPECT_EQ(moves == 1, least >= 0) << spec::write_actions(table);
+    EXPECT_EQ(moves == 1, least >= 0) << write_actions(table);
     std::size_t cells = 0;
     for (const auto& row : table.rows) cells += row.size();
     if (moves > 1 && cells > 8) continue;  // too many tables to try
     if (moves > 1) {
       least = least_more(table, table, map, 2);
-      EXPECT_EQ(moves == 2, least >= 0) << spec::write_actions(table);
+      EXPECT_EQ(moves == 2, least >= 0) << write_actions(table);
       ++two;
     }
     if (least < 0) continue;
     EXPECT_EQ(more_held(table, order.table), least)
-        << spec::write_actions(table) << spec::write_actions(order.table);
+        << write_actions(table) << write_actions(order.table);
     if (least > 0) ++with_more;
   }
   EXPECT_GT(stuck, 500);
@@ -180,11 +173,11 @@ TEST(FewestMoves, within_a_limit_are_as_few_as_any_that_keep_to_it) {
     if (order.moves.empty()) continue;
     const bool keeps = most_held(order.table) <= limit;
     const bool one_does = least_more(table, table, map, 1, limit) >= 0;
-    EXPECT_EQ(keeps && order.moves.size() == 1, one_does) << spec::write_actions(table);
+    EXPECT_EQ(keeps && order.moves.size() == 1, one_does) << write_actions(table);
     // Cells can be moved with one move, but not within the limit.
     if (one_does || !keeps || least_more(table, table, map, 1) < 0) continue;
     ++one_does_not;
-    EXPECT_EQ(order.fewest, order.moves.size() == 2) << spec::write_actions(table);
+    EXPECT_EQ(order.fewest, order.moves.size() == 2) << write_actions(table);
   }
   EXPECT_GT(one_does_not, 0);
 }
@@ -196,12 +189,12 @@ TEST(FewestMoves, leave_the_other_cells_in_their_order) {
     StageMap map;
     ActionTable before = planted.draw(map);
     MovedOrder order = with_fewest_moves(before, map, all_fit);
-    for (const spec::Move& move : order.moves) {
+    for (const Move& move : order.moves) {
       const auto r = static_cast<std::size_t>(move.row) - 1;
       EXPECT_EQ(before.rows[r][static_cast<std::size_t>(move.from) - 1], move.cell);
       EXPECT_EQ(order.table.rows[r][static_cast<std::size_t>(move.to) - 1], move.cell);
     }
-    for (const spec::Move& move : order.moves) {
+    for (const Move& move : order.moves) {
       std::erase(before.rows[static_cast<std::size_t>(move.row) - 1], move.cell);
       std::erase(order.table.rows[static_cast<std::size_t>(move.row) - 1], move.cell);
     }
@@ -211,11 +204,11 @@ TEST(FewestMoves, leave_the_other_cells_in_their_order) {
 
 TEST(FewestMoves, of_several_that_are_as_few_are_those_that_hold_no_more) {
   // Either B0 of rank 1 moves, or F1 of rank 0, with which rank 0 holds two.
-  const ActionTable table = spec::read_actions("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").table;
-  const StageMap map = *spec::place_stages(Placement::chain, 2, 2);
+  const ActionTable table = read_actions("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").table;
+  const StageMap map = *place_stages(Placement::chain, 2, 2);
   const MovedOrder order = with_fewest_moves(table, map, all_fit);
   ASSERT_EQ(order.moves.size(), 1U);
-  EXPECT_EQ(spec::write_actions(order.table), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(write_actions(order.table), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
 }
 
 // A schedule of 8 ranks and 64 microbatches in which one cell is late.
@@ -231,11 +224,10 @@ TEST(FewestMoves, are_found_in_a_large_table) {
     for (int m = 57 + r; m < 64; ++m) row.push_back(fmt::format("{}B{}", r, m));
     text += fmt::format("{}\n", fmt::join(row, ","));
   }
-  ActionTable table = spec::read_actions(text).table;
+  ActionTable table = read_actions(text).table;
   auto& row = table.rows[3];
   std::rotate(row.begin() + 20, row.begin() + 21, row.begin() + 60);  // 3B8 behind many others
-  const MovedOrder order =
-      with_fewest_moves(table, *spec::place_stages(Placement::chain, 8, 8), all_fit);
+  const MovedOrder order = with_fewest_moves(table, *place_stages(Placement::chain, 8, 8), all_fit);
   ASSERT_EQ(order.moves.size(), 1U);
   EXPECT_TRUE(order.fewest);
   EXPECT_EQ(order.moves[0].from, 60);
@@ -243,4 +235,4 @@ TEST(FewestMoves, are_found_in_a_large_table) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -20,15 +20,15 @@
 #include "pytorch/one_order.h"
 #include "pytorch/wired.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
+using verify::Outcome;
+using wire::WireKernels;
+using wire::WireLayout;
+using wire::WireVerdict;
+
 namespace fs = std::filesystem;
-using spec::Action;
-using spec::ActionCell;
-using spec::ActionKind;
-using spec::ActionTable;
-using spec::Placement;
 
 // A table and how it is launched.
 struct Table {
@@ -40,15 +40,15 @@ struct Table {
   ActionTable cells{};
 
   [[nodiscard]] int stages() const { return ranks * chunks; }
-  [[nodiscard]] spec::StageMap map() const { return *place_stages(placement, ranks, stages()); }
+  [[nodiscard]] StageMap map() const { return *place_stages(placement, ranks, stages()); }
   // As the file says it.
-  [[nodiscard]] std::string text() const { return spec::write_actions(cells); }
+  [[nodiscard]] std::string text() const { return write_actions(cells); }
   [[nodiscard]] CheckReport checked() const {
-    const auto report = check(spec::read_actions(text()), {.ranks = ranks,
-                                                           .stages = stages(),
-                                                           .microbatches = microbatches,
-                                                           .placement = placement,
-                                                           .form = form});
+    const auto report = check(read_actions(text()), {.ranks = ranks,
+                                                     .stages = stages(),
+                                                     .microbatches = microbatches,
+                                                     .placement = placement,
+                                                     .form = form});
     EXPECT_TRUE(report.ok());
     return report.ok() ? report.value() : CheckReport{};
   }
@@ -84,7 +84,7 @@ Table table_of(const Recorded& recorded) {
           .ranks = recorded.ranks,
           .chunks = recorded.chunks,
           .microbatches = recorded.microbatches,
-          .cells = spec::read_actions(file_text(recorded_file(recorded, ".csv"))).table};
+          .cells = read_actions(file_text(recorded_file(recorded, ".csv"))).table};
 }
 
 TEST(LoadedTable, is_the_one_that_pytorch_makes) {
@@ -92,7 +92,7 @@ TEST(LoadedTable, is_the_one_that_pytorch_makes) {
     const Table table = table_of(recorded);
     const auto loaded = as_loaded(table.cells, table.map(), table.microbatches);
     EXPECT_TRUE(loaded.stuck.empty()) << recorded.name;
-    EXPECT_EQ(spec::write_actions(loaded.table), file_text(recorded_file(recorded, ".loaded.csv")))
+    EXPECT_EQ(write_actions(loaded.table), file_text(recorded_file(recorded, ".loaded.csv")))
         << recorded.name;
     EXPECT_EQ(table.checked().verdict, Outcome::proved) << recorded.name;
   }
@@ -101,9 +101,8 @@ TEST(LoadedTable, is_the_one_that_pytorch_makes) {
 // The computations and messages of a table.
 ActionTable without_additions(ActionTable table) {
   for (auto& row : table.rows) {
-    std::erase_if(row, [](const ActionCell& cell) {
-      return !spec::has_microbatch(cell.actions.front().kind);
-    });
+    std::erase_if(
+        row, [](const ActionCell& cell) { return !has_microbatch(cell.actions.front().kind); });
   }
   return table;
 }
@@ -113,7 +112,7 @@ TEST(LoadedTable, has_its_receives_where_unshard_and_reduce_grad_put_them) {
   const auto bare =
       as_loaded(table.cells, table.map(), table.microbatches, {.shards = false, .reduce = false});
   const auto all = as_loaded(table.cells, table.map(), table.microbatches);
-  EXPECT_NE(spec::write_actions(bare.table), spec::write_actions(without_additions(all.table)));
+  EXPECT_NE(write_actions(bare.table), write_actions(without_additions(all.table)));
 }
 
 TEST(LoadedTable, is_made_in_time_that_grows_with_its_cells) {
@@ -172,7 +171,7 @@ class RandomTables {
 
   // One after the other, a task that may start; some ranks are preferred.
   void fill(Table& table) {
-    const spec::StageMap map = table.map();
+    const StageMap map = table.map();
     table.cells.rows.resize(static_cast<std::size_t>(table.ranks));
     const int split = below(3);  // no backward, all, some
     std::vector<Action> left;
@@ -377,9 +376,9 @@ TEST(LoadedTable, is_pytorchs_own_and_check_refuses_what_pytorch_does) {
     if (loaded[i] == kRefused) continue;
     ++taken;
     if (table.text().find("OVERLAP") != std::string::npos) ++overlapped;
-    const ActionTable pytorchs = in_one_order(spec::read_actions(loaded[i]).table);
+    const ActionTable pytorchs = in_one_order(read_actions(loaded[i]).table);
     const auto ours = as_loaded(table.cells, table.map(), table.microbatches);
-    EXPECT_EQ(spec::write_actions(ours.table), spec::write_actions(pytorchs)) << table.text();
+    EXPECT_EQ(write_actions(ours.table), write_actions(pytorchs)) << table.text();
   }
   EXPECT_GT(taken, cases / 2);
   EXPECT_LT(taken, cases - cases / 10);
@@ -413,4 +412,4 @@ TEST(LoadedTable, with_messages_of_its_own_is_refused_where_pytorchs_simulator_d
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

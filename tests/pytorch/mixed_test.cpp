@@ -26,14 +26,11 @@
 #include "trace/about.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
-using spec::Action;
-using spec::ActionKind;
-using spec::ActionTable;
-using spec::Placement;
 using testing_support::TableRun;
+using verify::Outcome;
 
 constexpr std::int64_t kUnit = 1'000'000;  // nanoseconds
 
@@ -81,7 +78,7 @@ double makespan_of(const spec::Program& program) {
 double makespan_of_cells(const ActionTable& table, int stages, const Costs& costs) {
   std::map<std::array<int, 3>, double> ended;
   const auto key = [](const Action& a) {
-    const auto result = spec::result_of(a);
+    const auto result = result_of(a);
     return std::array{static_cast<int>(result.kind), result.stage, result.microbatch};
   };
   std::vector<double> free(table.rows.size(), 0);
@@ -93,7 +90,7 @@ double makespan_of_cells(const ActionTable& table, int stages, const Costs& cost
         const Action& action = table.rows[rank][next[rank]].actions.front();
         double start = free[rank];
         bool there = true;
-        for (const Action& need : spec::needs_of(action, stages)) {
+        for (const Action& need : needs_of(action, stages)) {
           const auto it = ended.find(key(need));
           there = there && it != ended.end();
           if (it != ended.end()) start = std::max(start, it->second);
@@ -166,7 +163,7 @@ class RandomTable {
 
   // As the ranks could do it one cell at a time, so it never sticks.
   // `odds` of four backwards are whole.
-  ActionTable draw(const spec::StageMap& map, int microbatches, int odds) {
+  ActionTable draw(const StageMap& map, int microbatches, int odds) {
     std::vector<std::vector<Action>> left(static_cast<std::size_t>(map.ranks));
     for (int s = 0; s < map.stages(); ++s) {
       for (int m = 0; m < microbatches; ++m) {
@@ -184,7 +181,7 @@ class RandomTable {
   }
 
  private:
-  ActionTable ordered(const spec::StageMap& map, std::vector<std::vector<Action>> left) {
+  ActionTable ordered(const StageMap& map, std::vector<std::vector<Action>> left) {
     ActionTable table;
     table.rows.resize(left.size());
     std::set<std::array<int, 3>> done;
@@ -192,7 +189,7 @@ class RandomTable {
       return std::array{static_cast<int>(a.kind), a.stage, a.microbatch};
     };
     const auto is_ready = [&](const Action& action) {
-      const auto needs = spec::needs_of(action, map.stages());
+      const auto needs = needs_of(action, map.stages());
       return std::all_of(needs.begin(), needs.end(),
                          [&](const Action& need) { return done.contains(key(need)); });
     };
@@ -210,7 +207,7 @@ class RandomTable {
       const Action action = left[rank][i];
       left[rank].erase(left[rank].begin() + static_cast<std::ptrdiff_t>(i));
       table.rows[rank].push_back({.actions = {action}});
-      done.insert(key(spec::result_of(action)));
+      done.insert(key(result_of(action)));
     } while (!ready.empty());
     return table;
   }
@@ -230,14 +227,14 @@ TEST(MixedBackwards, take_what_the_oracle_and_the_cells_say) {
     const Placement placement = chunks == 1                 ? Placement::chain
                                 : random.between(0, 1) == 0 ? Placement::loop
                                                             : Placement::v;
-    const auto map = spec::place_stages(placement, ranks, ranks * chunks);
+    const auto map = place_stages(placement, ranks, ranks * chunks);
     ASSERT_TRUE(map);
     const ActionTable table = random.draw(*map, microbatches, random.between(0, 4));
     const Costs costs = {{ActionKind::forward, random.between(1, 4)},
                          {ActionKind::backward, random.between(1, 6)},
                          {ActionKind::backward_input, random.between(1, 4)},
                          {ActionKind::backward_weight, random.between(1, 4)}};
-    const std::string text = spec::write_actions(table);
+    const std::string text = write_actions(table);
     const spec::Program program = program_of_text(text, costs);
     const double wall = makespan_of(program);
     ASSERT_EQ(wall, makespan_of_cells(table, map->stages(), costs)) << text;
@@ -247,10 +244,10 @@ TEST(MixedBackwards, take_what_the_oracle_and_the_cells_say) {
     }
     mixed += program.ops.size() == 4 ? 1 : 0;
     if (seed % 5 != 0) continue;
-    ASSERT_EQ(verify(program).outcome, Outcome::proved) << text;
-    const auto exported = spec::export_actions(program, microbatches);
+    ASSERT_EQ(verify::verify(program).outcome, Outcome::proved) << text;
+    const auto exported = export_actions(program, microbatches);
     ASSERT_TRUE(exported.ok()) << exported.errors().front().message;
-    ASSERT_EQ(spec::write_actions(exported.value().table), text);
+    ASSERT_EQ(write_actions(exported.value().table), text);
   }
   EXPECT_GE(against_oracle, 800);
   EXPECT_GE(mixed, 700);
@@ -261,16 +258,16 @@ TEST(MixedBackwards, of_hundreds_of_microbatches_are_as_exact) {
   for (const int microbatches : {63, 64, 65, 130, 300}) {
     SCOPED_TRACE(microbatches);
     RandomTable random(static_cast<std::uint64_t>(microbatches));
-    const auto map = spec::place_stages(Placement::chain, 2, 2);
+    const auto map = place_stages(Placement::chain, 2, 2);
     const ActionTable table = random.draw(*map, microbatches, random.between(1, 3));
-    const std::string text = spec::write_actions(table);
+    const std::string text = write_actions(table);
     const spec::Program program = program_of_text(text);
     EXPECT_EQ(spec::has_long_period(program), microbatches > 64);
     EXPECT_EQ(makespan_of(program), makespan_of_cells(table, 2, kEqual));
-    EXPECT_EQ(verify(program).outcome, Outcome::proved);
-    const auto exported = spec::export_actions(program, microbatches);
+    EXPECT_EQ(verify::verify(program).outcome, Outcome::proved);
+    const auto exported = export_actions(program, microbatches);
     ASSERT_TRUE(exported.ok()) << exported.errors().front().message;
-    EXPECT_EQ(spec::write_actions(exported.value().table), text);
+    EXPECT_EQ(write_actions(exported.value().table), text);
     // A trace's lanes are read as they were.
     const core::OwnedFacts facts = lower::facts_of(program);
     trace::About read;
@@ -300,7 +297,7 @@ TEST(MixedBackwards, of_dualpipe_v_take_what_the_paper_says) {
           program_of_text(testing_support::dualpipe_v(ranks, microbatches));
       EXPECT_EQ(makespan_of(program), 6 * microbatches + 2 * (ranks - 1))
           << ranks << ' ' << microbatches;
-      EXPECT_EQ(verify(program).outcome, Outcome::proved);
+      EXPECT_EQ(verify::verify(program).outcome, Outcome::proved);
     }
   }
   // The cost of the two together is a param.
@@ -335,11 +332,11 @@ TEST(MixedBackwards, of_one_microbatch_are_no_program) {
 TEST(MixedBackwards, that_are_missing_are_refuted) {
   const spec::Program program =
       program_of_text("0F0,0F1,0F2,0I0,0W0,0B1\n1F0,1B0,1F1,1B1,1F2,1B2\n");
-  EXPECT_EQ(verify(program).outcome, Outcome::refuted);
+  EXPECT_EQ(verify::verify(program).outcome, Outcome::refuted);
   const int whole = program.lane_of(1, 0);
   ASSERT_GE(whole, 0);
   EXPECT_EQ(program.tasks_of(whole, 3), 2);
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

@@ -13,7 +13,7 @@
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::pytorch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,8 +42,8 @@ TEST(ScheduleProgram, of_a_right_schedule_is_proved) {
     ASSERT_TRUE(made.ok()) << name << ": " << made.errors().front().message;
     const auto program = compiled(made.value(), name);
     ASSERT_TRUE(program.ok()) << name << ": " << program.errors().front().message;
-    EXPECT_EQ(verify(program.value()).outcome, Outcome::proved) << name;
-    const auto checked = check(spec::read_actions(text));
+    EXPECT_EQ(verify::verify(program.value()).outcome, verify::Outcome::proved) << name;
+    const auto checked = check(read_actions(text));
     ASSERT_TRUE(checked.ok());
     EXPECT_EQ(program.value().ranks, checked.value().shape.map.ranks) << name;
     EXPECT_EQ(program.value().microbatches.min, checked.value().shape.microbatches) << name;
@@ -59,7 +59,7 @@ TEST(ScheduleProgram, lacks_what_the_file_lacks_and_says_so) {
   EXPECT_TRUE(made.value().notes.front().starts_with("0B1 is missing: "));
   const auto program = compiled(made.value(), "lacks.csv");
   ASSERT_TRUE(program.ok());
-  EXPECT_EQ(verify(program.value()).outcome, Outcome::refuted);
+  EXPECT_EQ(verify::verify(program.value()).outcome, verify::Outcome::refuted);
 }
 
 TEST(ScheduleProgram, keeps_a_backward_beside_split_ones_whole) {
@@ -74,7 +74,7 @@ TEST(ScheduleProgram, keeps_a_backward_beside_split_ones_whole) {
   EXPECT_TRUE(apart.value().notes.empty());
   const auto program = compiled(apart.value(), "mixed.csv");
   ASSERT_TRUE(program.ok()) << program.errors().front().message;
-  EXPECT_EQ(verify(program.value()).outcome, Outcome::proved);
+  EXPECT_EQ(verify::verify(program.value()).outcome, verify::Outcome::proved);
 }
 
 TEST(CellBytes, are_those_of_the_cell_without_its_blanks) {
@@ -95,7 +95,7 @@ TEST(CellBytes, are_those_of_the_cell_without_its_blanks) {
         Case{"0F0;0F1\n1F0;(1F1;1B0)OVERLAP_F_B; x", 2, 3, "x"},
         Case{"\xEF\xBB\xBF x,0F1\n", 1, 1, "x"}, Case{"0F0\n", 1, 7, ""}, Case{"0F0\n", 9, 2, ""},
         Case{"", 1, 1, ""}}) {
-    const spec::CellBytes place = spec::bytes_of_cell(c.bytes, c.row, c.column);
+    const CellBytes place = bytes_of_cell(c.bytes, c.row, c.column);
     ASSERT_LE(place.begin, place.end);
     ASSERT_LE(place.end, c.bytes.size());
     EXPECT_EQ(c.bytes.substr(place.begin, place.end - place.begin), c.cell)
@@ -104,4 +104,4 @@ TEST(CellBytes, are_those_of_the_cell_without_its_blanks) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::pytorch

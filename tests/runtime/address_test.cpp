@@ -1,10 +1,10 @@
-#include "runtime/transport/address.h"
+#include "runtime/network/address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/un.h>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using testing::HasSubstr;
@@ -37,4 +37,4 @@ TEST(Address, says_what_was_expected) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

@@ -1,4 +1,4 @@
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "runtime/exit_code.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::watchdog {
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,4 +120,4 @@ TEST(CallGuardDeathTest, the_exit_code_is_that_of_a_time_out) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::watchdog

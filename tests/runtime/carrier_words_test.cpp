@@ -1,11 +1,11 @@
-#include "runtime/carrier_words.h"
+#include "runtime/process/carrier_words.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::StatusCode;
@@ -98,4 +98,4 @@ TEST(CarrierWords, are_refused_beyond_their_limits) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

@@ -1,4 +1,4 @@
-#include "runtime/delay.h"
+#include "runtime/process/delay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/runtime/toy_run.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Status;
@@ -144,7 +144,7 @@ class DelayedRankTest : public DelayPlanTest, private RankObserver {
   }
   static Delivery data(int microbatch, core::EdgeId edge = kEdge, int from = 1) {
     return {.from = from,
-            .envelope = {.step = 0, .message = {edge, microbatch}, .sent = kStart},
+            .envelope = {.signal = signals::Data{{0, {edge, microbatch}}}, .sent = kStart},
             .payload = {},
             .at = kStart};
   }
@@ -183,7 +183,7 @@ class DelayedRankTest : public DelayPlanTest, private RankObserver {
   std::vector<core::Message> seen_;
 
  private:
-  void arrived(const Envelope& envelope, Time) override { seen_.push_back(envelope.message); }
+  void arrived(const signals::Data& data, Time, Time) override { seen_.push_back(data.message); }
   void started(core::Task, Time) override {}
   void finished(core::Task, Time) override {}
   void polled(Time, const core::Executor&, std::span<const core::Command>) override {}
@@ -267,4 +267,4 @@ TEST_F(DelayPlanTest, delays_a_whole_run_that_ends_well) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "runtime/transport/local.h"
-#include "runtime/transport/socket.h"
-#include "runtime/transport/ucx.h"
+#include "runtime/network/local.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/ucx.h"
 
 namespace ripeline::testing_support {
 namespace {
@@ -23,24 +23,25 @@ void prepare(const std::string& name) {
 core::Status connect(const std::string& name, int process, int processes, const std::string& folder,
                      const TransportOptions& options,
                      std::unique_ptr<runtime::Transport>& transport) {
-  runtime::SocketOptions sockets = socket_options(process, processes);
+  runtime::network::SocketOptions sockets = socket_options(process, processes);
   sockets.largest_payload = options.largest_payload;
   sockets.heartbeat = options.heartbeat;
-  runtime::Place* place = process == 0 ? options.place : nullptr;
-  core::Status status = name == "tcp"
-                            ? connect_by_tcp(sockets, folder, transport, place)
-                            : runtime::connect_in_folder(sockets, folder, transport, place);
+  runtime::network::Place* place = process == 0 ? options.place : nullptr;
+  core::Status status =
+      name == "tcp" ? connect_by_tcp(sockets, folder, transport, place)
+                    : runtime::network::connect_in_folder(sockets, folder, transport, place);
   if (!status.ok() || !is_ucx(name)) return status;
-  return runtime::connect_ucx({.largest_payload = options.largest_payload}, transport, place);
+  return runtime::network::connect_ucx({.largest_payload = options.largest_payload}, transport,
+                                       place);
 }
 
 void EachTransport::SetUp() {
-  if (is_ucx(GetParam()) && !runtime::has_ucx()) GTEST_SKIP() << "built without UCX";
+  if (is_ucx(GetParam()) && !runtime::network::has_ucx()) GTEST_SKIP() << "built without UCX";
 }
 
 void EachTransport::make(int processes, const TransportOptions& options) {
   if (GetParam() == "local") {
-    group_ = runtime::make_local_group(processes);
+    group_ = runtime::network::make_local_group(processes);
     return;
   }
   prepare(GetParam());

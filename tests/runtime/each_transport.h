@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
@@ -16,7 +16,7 @@ inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << 
 
 // Settings in which a test departs from the usual.
 struct TransportOptions {
-  runtime::Place* place = nullptr;  // process 0's
+  runtime::network::Place* place = nullptr;  // process 0's
   std::uint64_t largest_payload = std::uint64_t{1} << 32;
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(500);
 };

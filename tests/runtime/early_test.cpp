@@ -51,10 +51,10 @@ class Keeping final : public Work {
 };
 
 // Counts what has come of each step.
-class Counting final : public RankObserver {
+class Counting final : public process::RankObserver {
  public:
-  void arrived(const Envelope& envelope, core::Time) override {
-    ++arrived_of.at(static_cast<std::size_t>(envelope.step));
+  void arrived(const signals::Data& data, core::Time, core::Time) override {
+    ++arrived_of.at(static_cast<std::size_t>(data.step));
   }
   void started(core::Task, core::Time) override {}
   void finished(core::Task, core::Time) override {}
@@ -67,7 +67,7 @@ class EarlyMessages : public testing::Test {
  protected:
   Delivery data(std::int64_t step, int microbatch, int payload) const {
     return {.from = 0,
-            .envelope = {.step = step, .message = {edge_, microbatch}},
+            .envelope = {.signal = signals::Data{{step, {edge_, microbatch}}}},
             .payload = payload_of({static_cast<std::byte>(payload)})};
   }
   // Steps of two microbatches, until one fails.
@@ -79,7 +79,7 @@ class EarlyMessages : public testing::Test {
     Worker worker(arbiter, whole, engine, {.observer = &observer_});
     Status status;
     for (int step = 0; step < steps && status.ok(); ++step) {
-      StepReport report;
+      process::StepReport report;
       status = worker.step(step, 2, report);
       seen_after_.push_back(observer_.arrived_of);
     }
@@ -119,10 +119,10 @@ TEST_F(EarlyMessages, that_do_not_fit_are_refused_when_they_come) {
   expect_refused(data(1, -1, 10), "a message of microbatch -1 has arrived");
   expect_refused(data(-1, 0, 30), "0F0 at 1F0 has arrived for step -1");
   Delivery elsewhere = data(1, 0, 10);
-  elsewhere.envelope.message.edge = 7;
+  elsewhere.envelope.signal = signals::Data{{1, {7, 0}}};
   expect_refused(std::move(elsewhere), "it sent rank 1 a message of edge 7, which there is not");
   Delivery grant = data(1, 0, 10);
-  grant.envelope.signal = Signal::grant;
+  grant.envelope.signal = signals::Grant{{1, {edge_, 0}}};
   expect_refused(std::move(grant),
                  "it sent rank 1 a message of edge 0, which leads from rank 0 to rank 1");
 }

@@ -1,9 +1,9 @@
 // Faults that a process notices, and its reports of them to the others.
-#include "runtime/faults.h"
+#include "runtime/process/faults.h"
 
 #include <gtest/gtest.h>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using namespace std::chrono_literals;
@@ -51,4 +51,4 @@ TEST(Reports, of_a_neighbour_that_is_lost_later_go_to_all) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

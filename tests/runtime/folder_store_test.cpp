@@ -1,4 +1,4 @@
-#include "runtime/folder_store.h"
+#include "runtime/network/folder_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/store_contract.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using core::Status;
@@ -172,4 +172,4 @@ TEST_F(FolderStoreTest, removes_its_folder_when_it_is_empty) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

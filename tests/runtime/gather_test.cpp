@@ -1,5 +1,5 @@
 // Gathers without transports: messages of all processes in any order that the links allow.
-#include "runtime/gather.h"
+#include "runtime/process/gather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Status;
@@ -22,6 +22,11 @@ Blob mine(int process, int gather) {
     blob[i] = static_cast<std::byte>(i + static_cast<std::size_t>(process + gather));
   }
   return blob;
+}
+
+Status give(Gathers& gathers, const Delivery& delivery) {
+  const auto& gather = std::get<signals::Gather>(delivery.envelope.signal);
+  return gathers.take(delivery.from, gather.number, delivery.payload);
 }
 
 // The messages between all processes; those from one to another stay in order.
@@ -49,7 +54,7 @@ class Network {
     const auto way = busy[draw % busy.size()];
     const Delivery delivery = std::move(ways_[way].front());
     ways_[way].pop_front();
-    const Status status = of(way.second).take(delivery);
+    const Status status = give(of(way.second), delivery);
     EXPECT_TRUE(status.ok()) << status.message();
     collect(way.second);
     return true;
@@ -151,11 +156,11 @@ TEST(Gathers, of_other_tags_are_refused_early_and_late) {
     const Delivery theirs = network.take_from(1, 0);
     Status status;
     if (is_early) {
-      EXPECT_TRUE(network.of(0).take(theirs).ok()) << "it may be the next one's";
+      EXPECT_TRUE(give(network.of(0), theirs).ok()) << "it may be the next one's";
       status = network.of(0).begin("mine", {});
     } else {
       EXPECT_TRUE(network.of(0).begin("mine", {}).ok());
-      status = network.of(0).take(theirs);
+      status = give(network.of(0), theirs);
     }
     EXPECT_EQ(status.code(), StatusCode::refused);
     EXPECT_EQ(status.message(), kWanted);
@@ -182,13 +187,13 @@ class GarbageTest : public testing::Test {
   // Expects that the delivery is refused, and that the gather goes on as if it had not come.
   void expect_refused(const Delivery& delivery, const std::string& why) {
     SCOPED_TRACE(why);
-    const Status status = network_.of(1).take(delivery);
+    const Status status = give(network_.of(1), delivery);
     EXPECT_FALSE(status.ok());
     EXPECT_THAT(status.message(), HasSubstr(why));
     EXPECT_EQ(network_.of(1).waits_for(), 3);
   }
   void TearDown() override {
-    const Status status = network_.of(1).take(from_3_);
+    const Status status = give(network_.of(1), from_3_);
     EXPECT_TRUE(status.ok()) << status.message();
     network_.collect(1);
     while (network_.deliver(0)) {
@@ -218,10 +223,9 @@ class GarbageTest : public testing::Test {
       write(blob.size(), 8);
       bytes.insert(bytes.end(), blob.begin(), blob.end());
     }
-    Delivery delivery{.from = from, .envelope = {}, .payload = payload_of(std::move(bytes))};
-    delivery.envelope.step = number;
-    delivery.envelope.signal = Signal::gather;
-    return delivery;
+    return {.from = from,
+            .envelope = {.signal = signals::Gather{number}},
+            .payload = payload_of(std::move(bytes))};
   }
 
   Network network_{5};
@@ -239,7 +243,7 @@ TEST_F(GarbageTest, of_strangers_is_refused) {
 TEST_F(GarbageTest, of_another_gather_is_refused) {
   for (const std::int64_t number : {-1, 0, 3, 1'000'000}) {
     Delivery delivery = from_3_;
-    delivery.envelope.step = number;
+    delivery.envelope.signal = signals::Gather{number};
     expect_refused(delivery, "but 1 is the present one");
   }
 }
@@ -292,9 +296,9 @@ TEST_F(GarbageTest, at_random_never_crashes) {
     Delivery delivery = from_3_;
     delivery.from = static_cast<int>(random() % 2 == 0 ? 2 : 0);
     delivery.payload = payload_of(std::move(bytes));
-    EXPECT_FALSE(network_.of(1).take(delivery).ok());
+    EXPECT_FALSE(give(network_.of(1), delivery).ok());
   }
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "runtime/neighbours.h"
-#include "runtime/place.h"
+#include "runtime/network/place.h"
+#include "runtime/process/neighbours.h"
 #include "runtime/run_trace.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
@@ -74,17 +74,17 @@ class MessageWork final : public Work {
   }
 
  private:
-  HostPlace place_;
+  network::HostPlace place_;
 };
 
 // Runs a rank; returns its growth as text, or the error of a call. Empty: neither.
 std::string run_rank(const testing_support::ProvedText& proved, int rank,
                      const std::string& folder) {
   const core::ProgramFacts& facts = proved.facts();
-  SocketOptions options = testing_support::socket_options(rank, kRanks);
-  options.neighbours = neighbours_of(rank, {.ranks = kRanks}, facts);
+  network::SocketOptions options = testing_support::socket_options(rank, kRanks);
+  options.neighbours = process::neighbours_of(rank, {.ranks = kRanks}, facts);
   std::unique_ptr<Transport> transport;
-  if (core::Status s = connect_in_folder(options, folder + "/run", transport); !s.ok())
+  if (core::Status s = network::connect_in_folder(options, folder + "/run", transport); !s.ok())
     return s.message();
   simulate::InterpretedArbiter arbiter(proved.program(), facts, rank);
   MessageWork work;
@@ -97,7 +97,7 @@ std::string run_rank(const testing_support::ProvedText& proved, int rank,
   std::vector<Use> uses;
   for (int step = 0; step < kWarmUp + kSpans * kSpan; ++step) {
     if (step >= kWarmUp && (step - kWarmUp) % kSpan == 0) uses.push_back(use_of_this_process());
-    StepReport report;
+    process::StepReport report;
     core::Status s = worker.step(step, kMicrobatches, report);
     if (s.ok()) s = trace.step_ended();
     std::vector<Blob> all;

@@ -1,4 +1,4 @@
-#include "runtime/heap.h"
+#include "runtime/training/heap.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::training {
 namespace {
 
 constexpr std::size_t kBuffer = 4 << 20;
@@ -78,4 +78,4 @@ TEST(HeapDeathTest, leaves_it_to_the_environment) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::training

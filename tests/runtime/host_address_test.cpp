@@ -1,9 +1,9 @@
-#include "runtime/host_address.h"
+#include "runtime/network/host_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using core::StatusCode;
@@ -47,4 +47,4 @@ TEST(HostAddress, refuses_the_address_that_only_this_host_has) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

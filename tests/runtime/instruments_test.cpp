@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/network/local.h"
 #include "runtime/run.h"
-#include "runtime/transport/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "trace/read.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::instruments_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,7 +34,7 @@ class Ranks {
   // `spoil`, of the last rank, after its steps.
   std::vector<Status> run(const Instruments& instruments, bool spoil = false) {
     std::vector<Status> statuses(kRanks);
-    auto group = make_local_group(kRanks);
+    auto group = network::make_local_group(kRanks);
     testing_support::in_threads(kRanks, [&](int r) {
       auto& transport = group[static_cast<std::size_t>(r)];
       statuses[static_cast<std::size_t>(r)] = run_rank(r, *transport, instruments, spoil);
@@ -49,7 +49,7 @@ class Ranks {
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
     ToyWork work(model_);
     Run run(transport);
-    RankOptions options;
+    process::RankOptions options;
     BeforeTask before_task;
     if (Status s = install(instruments, arbiter.facts(), run, options, before_task); !s.ok()) {
       return run.fail(std::move(s));
@@ -57,7 +57,7 @@ class Ranks {
     InlineEngine engine(work, before_task);
     Worker worker(arbiter, run, engine, options);
     for (int step = 0; step < kSteps; ++step) {
-      StepReport report;
+      process::StepReport report;
       if (Status s = worker.step(step, 4, report); !s.ok()) return s;
     }
     if (spoil && r == kRanks - 1) return run.fail({StatusCode::failed, "spoilt"});
@@ -138,10 +138,10 @@ TEST(Instruments, that_cannot_be_are_refused_with_what_is_expected) {
 TEST(Instruments, go_beside_no_others) {
   const testing_support::TemporaryFolder folder;
   const ProvedText proved("bf", 1);
-  auto group = make_local_group(1);
+  auto group = network::make_local_group(1);
   runtime::Run run(*group[0]);
   trace::Record own;
-  RankOptions options;
+  process::RankOptions options;
   BeforeTask before_task;
   options.trace = &own;
   const Instruments trace{.trace = folder.path() + "/t.json", .delay = {}};
@@ -168,4 +168,4 @@ TEST(Instruments, go_beside_no_others) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::instruments_test

@@ -1,10 +1,10 @@
-#include "runtime/last_wait.h"
+#include "runtime/watchdog/last_wait.h"
 
 #include <gtest/gtest.h>
 
 #include "runtime/exit_code.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::watchdog {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,4 +26,4 @@ TEST(LastWaitDeathTest, that_takes_too_long_ends_the_process_and_says_what_for) 
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::watchdog

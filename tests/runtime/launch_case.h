@@ -8,7 +8,7 @@
 
 #include "tests/runtime/launched.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::launcher {
 
 class LaunchTest : public testing::Test {
  protected:
@@ -49,4 +49,4 @@ inline std::vector<std::string> shell(int ranks, const std::string& script,
   return options;
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::launcher

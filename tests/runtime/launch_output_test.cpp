@@ -13,12 +13,10 @@
 #include <ostream>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "tests/runtime/launch_case.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::launcher {
 namespace {
 
 using testing::HasSubstr;
@@ -37,29 +35,6 @@ TEST_F(LaunchTest, prefixes_the_lines_of_both_outputs) {
 TEST_F(LaunchTest, writes_no_prefix_if_told_so) {
   EXPECT_EQ(launch(shell(1, "echo bare", {"--no-prefix"})), 0);
   EXPECT_EQ(output(), "bare\n");
-}
-
-// Whether ranks are near enough in time for that is theirs: each is named once, in one line or in
-// several. tests/runtime/launch_lines_test.cpp has the rule.
-TEST_F(LaunchTest, names_every_rank_before_an_error_that_all_print) {
-  launched_.merges = true;
-  EXPECT_EQ(launch(shell(3, "echo here; echo no such schedule >&2; exit 7")), 7);
-  std::vector<int> named(3, 0);
-  for (const auto& [prefix, ranks] :
-       std::vector<std::pair<std::string, std::vector<int>>>{{"[rank 0] ", {0}},
-                                                             {"[rank 1] ", {1}},
-                                                             {"[rank 2] ", {2}},
-                                                             {"[ranks 0..1] ", {0, 1}},
-                                                             {"[ranks 0, 2] ", {0, 2}},
-                                                             {"[ranks 1..2] ", {1, 2}},
-                                                             {"[ranks 0..2] ", {0, 1, 2}}}) {
-    const auto lines = static_cast<int>(count(prefix + "no such schedule"));
-    for (const int rank : ranks) named[static_cast<std::size_t>(rank)] += lines;
-  }
-  EXPECT_THAT(named, testing::Each(1)) << output();
-  EXPECT_EQ(count("] here"), 3) << "standard output is not merged";
-  EXPECT_EQ(count("failed first, with exit code 7"), 1) << output();
-  expect_nothing_left();
 }
 
 TEST_F(LaunchTest, shows_long_lines_and_much_output_whole) {
@@ -185,4 +160,4 @@ TEST_F(LaunchTest, works_without_standard_outputs) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::launcher

@@ -1,6 +1,6 @@
 // `ripeline launch` with shell commands and with toy_rank: what ends when, with which exit code,
 // and that nothing is left behind.
-#include "runtime/launch.h"
+#include "runtime/launcher/launch.h"
 
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "runtime/exit_code.h"
-#include "runtime/transport/ucx.h"
+#include "runtime/network/ucx.h"
 #include "tests/runtime/launch_case.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::launcher {
 namespace {
 
 using testing::AllOf;
@@ -89,14 +89,14 @@ void choose_ucx() {
 }
 
 TEST_F(LaunchTest, runs_over_ucx) {
-  if (!has_ucx()) GTEST_SKIP() << "built without UCX";
+  if (!network::has_ucx()) GTEST_SKIP() << "built without UCX";
   launched_.before = choose_ucx;
   EXPECT_EQ(launch({"-n", "4", "--", RIPELINE_TOY_RANK, "bf", "5", "0"}), 0) << output();
   expect_nothing_left();
 }
 
 TEST_F(LaunchTest, ends_over_ucx_when_one_rank_is_killed) {
-  if (!has_ucx()) GTEST_SKIP() << "built without UCX";
+  if (!network::has_ucx()) GTEST_SKIP() << "built without UCX";
   launched_.before = choose_ucx;
   start_toy(3);
   ASSERT_GT(launched_.pid_of(1), 0);
@@ -214,18 +214,6 @@ TEST_F(LaunchTest, when_killed_leaves_no_children_in_sessions_of_their_own) {
   expect_nothing_left();
 }
 
-// `pkill -KILL -f PROGRAM` finds launcher and ranks by their command lines.
-TEST_F(LaunchTest, leaves_nothing_when_all_that_name_the_program_are_killed) {
-  start(shell(2, std::string(kSessions) + "sleep 1000; true named_program"));
-  wait_for("here", 2);
-  for (const pid_t pid : launched_.processes()) {
-    const std::string line = testing_support::text_of("/proc/" + std::to_string(pid) + "/cmdline");
-    if (line.find("named_program") != line.npos) kill(pid, SIGKILL);
-  }
-  EXPECT_EQ(wait(), -SIGKILL);
-  expect_nothing_left();
-}
-
 TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
   start(shell(2, std::string(kSessions) + "sleep 1000"));
   wait_for("here", 2);
@@ -322,8 +310,8 @@ TEST_F(LaunchTest, refuses_wrong_arguments) {
   EXPECT_NE(launch({"-n", "2"}), 0);
   EXPECT_NE(launch({"--", "true"}), 0);
   int exit_code = 0;
-  EXPECT_EQ(runtime::launch({}, exit_code).code(), core::StatusCode::invalid);
+  EXPECT_EQ(launcher::launch({}, exit_code).code(), core::StatusCode::invalid);
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::launcher

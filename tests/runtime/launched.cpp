@@ -48,7 +48,6 @@ Launched::~Launched() {
 
 void Launched::start(const std::vector<std::string>& words) {
   std::vector<std::string> all = {RIPELINE_PROGRAM, "launch"};
-  if (!merges) all.emplace_back("--no-merge");
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> argv;
   for (std::string& word : all) argv.push_back(word.data());

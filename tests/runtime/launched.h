@@ -31,9 +31,6 @@ class Launched {
 
   // Called in the child before it becomes the launcher; output and environment are set.
   std::function<void()> before;
-  // Whether the launcher writes what several ranks say at once as one line: then how many lines
-  // there are is a matter of time.
-  bool merges = false;
   // The run's folder for temporary files, and others of the test, which go with this.
   [[nodiscard]] const std::string& temporary() const { return temporary_.path(); }
   [[nodiscard]] const std::string& files() const { return files_.path(); }

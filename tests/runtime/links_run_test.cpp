@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "runtime/delay.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
+#include "runtime/process/delay.h"
 #include "spec/elaborate.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
@@ -154,12 +154,12 @@ TEST_P(LinksRun, ends_with_messages_that_overtake) {
   if (sockets) {
     run.connect = [&](int ranks) { return testing_support::connect_group(ranks, folder.path()); };
   }
-  DelayPlan plan;
-  ASSERT_TRUE(DelayPlan::parse("message=0.05,rare=40:1.5", 11, plan).ok());
+  process::DelayPlan plan;
+  ASSERT_TRUE(process::DelayPlan::parse("message=0.05,rare=40:1.5", 11, plan).ok());
   Names names(proved.program());
   for (int r = 0; r < linked.ranks; ++r) {
     run.rank(r).work = &names;
-    run.rank(r).options.due = due_of(plan, proved.facts());
+    run.rank(r).options.due = process::due_of(plan, proved.facts());
   }
   constexpr int kSteps = 3;
   run.run(kSteps, linked.microbatches);
@@ -198,9 +198,9 @@ TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
   for (const std::string& text : {offload, slots}) {
     const ProvedText proved(text, 4);
     ToyRun run(proved, {.stages = 4, .width = 5, .seed = 3});
-    DelayPlan plan;
-    ASSERT_TRUE(DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
-    for (int r = 0; r < 4; ++r) run.rank(r).options.due = due_of(plan, proved.facts());
+    process::DelayPlan plan;
+    ASSERT_TRUE(process::DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
+    for (int r = 0; r < 4; ++r) run.rank(r).options.due = process::due_of(plan, proved.facts());
     run.run(3, 8);
     run.expect_reference(3, 8);
   }
@@ -214,7 +214,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
       kWindow + "  channel inbox per stage { slots 1; }\n");
   const spec::Program program = spec::compile({"test.ripe", text}).value();
   const core::OwnedFacts storage = lower::facts_of(program);
-  auto group = make_local_group(program.ranks);
+  auto group = network::make_local_group(program.ranks);
   std::vector<Status> status(static_cast<std::size_t>(program.ranks));
   // The last rank is slow: forwards fill the inbox of the rank before it.
   testing_support::in_threads(program.ranks, [&](int r) {
@@ -226,7 +226,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
       if (r == program.ranks - 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     });
     Worker worker(arbiter, run, engine);
-    StepReport report;
+    process::StepReport report;
     status[static_cast<std::size_t>(r)] = worker.step(0, 8, report);
   });
   std::string all;

@@ -4,11 +4,11 @@
 #include <random>
 #include <thread>
 
-#include "runtime/ballot_codec.h"
+#include "runtime/process/ballot_codec.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/toy_run.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Status;
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(By, Members, testing::Values("intersection", "vote", "l
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

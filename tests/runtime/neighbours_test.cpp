@@ -1,5 +1,5 @@
 // Ranks that are connected with their neighbours only, and still hear of all.
-#include "runtime/neighbours.h"
+#include "runtime/process/neighbours.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "lower/facts.h"
-#include "runtime/folder_store.h"
+#include "runtime/network/folder_store.h"
 #include "runtime/run.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Status;
@@ -66,8 +66,8 @@ TEST(Neighbours, are_so_of_each_other) {
 }
 
 // Each rank is connected with the one before and after it, and in the tree.
-SocketOptions in_chain(int rank, int ranks) {
-  SocketOptions options = testing_support::socket_options(rank, ranks);
+network::SocketOptions in_chain(int rank, int ranks) {
+  network::SocketOptions options = testing_support::socket_options(rank, ranks);
   if (rank > 0) options.neighbours.push_back(rank - 1);
   if (rank + 1 < ranks) options.neighbours.push_back(rank + 1);
   return options;
@@ -78,7 +78,8 @@ TEST(Chain, gathers_of_all_and_refuses_to_send_to_others) {
   const TemporaryFolder folder;
   testing_support::in_threads(kRanks, [&](int rank) {
     std::unique_ptr<Transport> transport;
-    const Status status = connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
+    const Status status =
+        network::connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_LE(transport->neighbours().size(), 5U);
     for (int to = 0; to < kRanks; ++to) {
@@ -106,7 +107,8 @@ TEST(Chain, tells_all_who_has_failed) {
   std::array<Status, kRanks> said;
   testing_support::in_threads(kRanks, [&](int rank) {
     std::unique_ptr<Transport> transport;
-    const Status status = connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
+    const Status status =
+        network::connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
     ASSERT_TRUE(status.ok()) << status.message();
     runtime::Run run(*transport, {.limits = {.answers = 60s}});
     std::vector<Blob> all;
@@ -125,7 +127,8 @@ TEST(Chain, tells_all_who_is_lost) {
   std::array<Status, kRanks> said;
   testing_support::in_threads(kRanks, [&](int rank) {
     std::unique_ptr<Transport> transport;
-    const Status status = connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
+    const Status status =
+        network::connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
     ASSERT_TRUE(status.ok()) << status.message();
     if (rank == 5) return;  // without a word
     runtime::Run run(*transport, {.limits = {.answers = 60s}});
@@ -142,10 +145,10 @@ TEST(Chain, tells_all_who_did_not_come) {
   constexpr int kRanks = 7;
   const TemporaryFolder folder;
   testing_support::in_threads(kRanks - 1, [&](int rank) {
-    SocketOptions options = in_chain(rank, kRanks);
+    network::SocketOptions options = in_chain(rank, kRanks);
     options.connect_limit = 300ms;
     std::unique_ptr<Transport> transport;
-    const Status status = connect_in_folder(options, folder.path(), transport);
+    const Status status = network::connect_in_folder(options, folder.path(), transport);
     EXPECT_EQ(status.code(), StatusCode::timeout);
     EXPECT_THAT(status.message(), StartsWith("rank 6 did not come to "));
   });
@@ -156,10 +159,10 @@ TEST(Chain, does_not_miss_a_rank_that_has_finished) {
   const TemporaryFolder folder;
   std::atomic<bool> last_may_finish = false;
   testing_support::in_threads(3, [&](int rank) {
-    SocketOptions options = testing_support::socket_options(rank, 3);
+    network::SocketOptions options = testing_support::socket_options(rank, 3);
     options.neighbours = rank == 0 ? std::vector{1, 2} : std::vector{0};
     std::unique_ptr<Transport> transport;
-    const Status status = connect_in_folder(options, folder.path(), transport);
+    const Status status = network::connect_in_folder(options, folder.path(), transport);
     ASSERT_TRUE(status.ok()) << status.message();
     while (rank == 2 && !last_may_finish) std::this_thread::sleep_for(1ms);
     if (rank != 0) {
@@ -179,12 +182,12 @@ TEST(Tcp, says_what_the_network_said) {
   const TemporaryFolder folder;
   std::array<Status, 2> said;
   testing_support::in_threads(2, [&](int rank) {
-    SocketOptions options = testing_support::socket_options(rank, 2);
+    network::SocketOptions options = testing_support::socket_options(rank, 2);
     options.connect_limit = rank == 0 ? 60s : 1s;
     std::unique_ptr<Transport> transport;
     if (rank == 1) {  // rank 0 says that it listens where nobody does
-      std::unique_ptr<FolderStore> store;
-      ASSERT_TRUE(FolderStore::open(folder.path(), store).ok());
+      std::unique_ptr<network::FolderStore> store;
+      ASSERT_TRUE(network::FolderStore::open(folder.path(), store).ok());
       std::optional<Blob> there;
       while (!there) ASSERT_TRUE(store->get("address-0", there).ok());
       ASSERT_TRUE(store->set("address-0", testing_support::bytes("tcp:127.0.0.1:1")).ok());
@@ -202,4 +205,4 @@ TEST(Tcp, says_what_the_network_said) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

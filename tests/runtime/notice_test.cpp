@@ -9,13 +9,13 @@
 #include <limits>
 #include <thread>
 
-#include "runtime/notice_codec.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
+#include "runtime/process/notice_codec.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Notice;
@@ -38,29 +38,26 @@ TEST(NoticeCodec, gives_back_what_was_said) {
        .count = std::numeric_limits<std::int32_t>::min()},
   };
   for (const Notice& said : kSaid) {
-    Delivery delivery;
-    delivery.envelope.message = said.message;
-    delivery.payload = encode_notice(said);
-    EXPECT_EQ(delivery.payload.size(), 16U);
+    const Payload payload = encode_notice(said);
+    EXPECT_EQ(payload.size(), 16U);
     Notice heard;
-    EXPECT_EQ(decode_notice(delivery, heard).message(), "");
+    EXPECT_EQ(decode_notice(said.message, payload, heard).message(), "");
     EXPECT_EQ(heard, said);
   }
 }
 
 TEST(NoticeCodec, refuses_what_is_none) {
-  Delivery delivery;
-  delivery.payload = encode_notice({});
-  delivery.payload.head.pop_back();
+  Payload payload = encode_notice({});
+  payload.head.pop_back();
   Notice heard;
-  EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("a notice of 15 bytes"));
-  delivery.payload = encode_notice({});
-  delivery.payload.head[0] = std::byte{3};
-  EXPECT_THAT(decode_notice(delivery, heard).message(), HasSubstr("kind 3, which there is not"));
+  EXPECT_THAT(decode_notice({}, payload, heard).message(), HasSubstr("a notice of 15 bytes"));
+  payload = encode_notice({});
+  payload.head[0] = std::byte{3};
+  EXPECT_THAT(decode_notice({}, payload, heard).message(), HasSubstr("kind 3, which there is not"));
   Blob bytes = encode_notice({}).head;
-  delivery.payload = {};
-  delivery.payload.parts.push_back({.data = bytes.data(), .size = bytes.size()});
-  EXPECT_FALSE(decode_notice(delivery, heard).ok()) << "it is all head";
+  payload = {};
+  payload.parts.push_back({.data = bytes.data(), .size = bytes.size()});
+  EXPECT_FALSE(decode_notice({}, payload, heard).ok()) << "it is all head";
 }
 
 // An arbiter that keeps what it is told.
@@ -164,7 +161,8 @@ TEST(WorkerNotices, go_to_whom_they_concern) {
     two.arbiters[0]->to_say = {expected};
     two.arbiters[1]->to_say = {taken};
     const Time before = RankClock::host();
-    two.run(sockets ? testing_support::connect_group(2, folder.path()) : make_local_group(2));
+    two.run(sockets ? testing_support::connect_group(2, folder.path())
+                    : network::make_local_group(2));
     ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
     EXPECT_EQ(two.arbiters[1]->heard[0].notice, expected);
     EXPECT_GE(two.arbiters[1]->heard[0].now, before);
@@ -179,8 +177,9 @@ class Sent {
  public:
   explicit Sent(core::Message message) : message_(message) {}
   void told(const Envelope& envelope) {
-    if (envelope.signal == Signal::notice) notice_ = true;
-    if (envelope.signal == Signal::data && envelope.message == message_) data_ = true;
+    if (envelope.is<signals::Notice>()) notice_ = true;
+    const auto* const data = std::get_if<signals::Data>(&envelope.signal);
+    if (data != nullptr && data->message == message_) data_ = true;
     if (notice_ && data_ && !told_.exchange(true)) both_.set_value();
   }
   // Waits until both have left.
@@ -219,7 +218,8 @@ TEST(WorkerNotices, count_from_when_they_came) {
         std::this_thread::sleep_for(20ms);
       }
     };
-    two.run(sockets ? testing_support::connect_group(2, folder.path()) : make_local_group(2));
+    two.run(sockets ? testing_support::connect_group(2, folder.path())
+                    : network::make_local_group(2));
     ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
     EXPECT_LE(two.arbiters[1]->heard[0].now, came);
     // The message of 0F1, too: a hint that learns is told how late it was.
@@ -248,7 +248,7 @@ TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
   measured.before_task = [&](const TaskInfo& info) {
     std::this_thread::sleep_for(info.op == "B" ? 2 * kTask : kTask);
   };
-  measured.run(make_local_group(2), 2);
+  measured.run(network::make_local_group(2), 2);
   for (int r = 0; r < 2; ++r) {
     const Listening& arbiter = *measured.arbiters[static_cast<std::size_t>(r)];
     ASSERT_EQ(arbiter.expected.size(), 1U) << "nothing is known before the first step";
@@ -271,7 +271,7 @@ TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
   TwoRanks given;
   given.options.costs.emplace();
   given.options.costs->tasks = std::vector<Time>(given.proved.facts().lanes.size(), Time{17});
-  given.run(make_local_group(2), 2);
+  given.run(network::make_local_group(2), 2);
   for (const auto& arbiter : given.arbiters) {
     ASSERT_EQ(arbiter->expected.size(), 2U);
     for (const core::Costs& costs : arbiter->expected) EXPECT_EQ(costs.tasks[0], Time{17});
@@ -279,4 +279,4 @@ TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

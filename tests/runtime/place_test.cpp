@@ -1,4 +1,4 @@
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 TEST(HostPlace, gives_room_that_is_aligned_and_as_long_as_asked) {
@@ -151,4 +151,4 @@ TEST(HostPlace, takes_back_what_ends_in_other_threads) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

@@ -1,5 +1,5 @@
 // A rank without I/O: what it believes of its peers, and what its tasks are given.
-#include "runtime/rank.h"
+#include "runtime/process/rank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::process {
 namespace {
 
 using core::Status;
@@ -34,12 +34,11 @@ class RankTest : public testing::Test {
     }
     EXPECT_TRUE(rank_.begin_step(0, 4, kStart).ok());
   }
-  Delivery message(int from, std::pair<int, int> way, Signal signal, int microbatch = 0) {
-    Delivery delivery{.from = from, .envelope = {}, .payload = {}, .at = kStart};
-    delivery.envelope.message = {edges_.at(way), microbatch};
-    delivery.envelope.sent = kStart;
-    delivery.envelope.signal = signal;
-    return delivery;
+  // The signal with a message of step 0 that goes that way.
+  Delivery message(int from, std::pair<int, int> way, Signal signal) {
+    message_of(signal)->message = {edges_.at(way), 0};
+    return {
+        .from = from, .envelope = {.signal = signal, .sent = kStart}, .payload = {}, .at = kStart};
   }
 
   ProvedText proved_{"bf", 3};
@@ -71,7 +70,7 @@ TEST_F(RankTest, of_a_group_needs_a_process_for_each_member) {
 }
 
 TEST_F(RankTest, believes_a_message_of_the_rank_at_the_other_end_of_its_edge_alone) {
-  for (const Signal signal : {Signal::data, Signal::announce}) {
+  for (const Signal& signal : {Signal(signals::Data{}), Signal(signals::Announce{})}) {
     for (const int from : {-1, 1, 2, 3}) {
       const Status status = rank_.delivered(message(from, {0, 1}, signal), kStart);
       EXPECT_EQ(status.code(), StatusCode::invalid);
@@ -80,43 +79,42 @@ TEST_F(RankTest, believes_a_message_of_the_rank_at_the_other_end_of_its_edge_alo
                                       ", which leads from rank 0 to rank 1");
     }
   }
-  EXPECT_TRUE(rank_.delivered(message(0, {0, 1}, Signal::data), kStart).ok())
+  EXPECT_TRUE(rank_.delivered(message(0, {0, 1}, signals::Data{}), kStart).ok())
       << "what was refused has changed nothing";
 }
 
 TEST_F(RankTest, believes_a_grant_of_the_consumer_and_a_notice_of_either) {
   for (const int from : {-1, 0, 1}) {
-    EXPECT_FALSE(rank_.delivered(message(from, {1, 2}, Signal::grant), kStart).ok()) << from;
+    EXPECT_FALSE(rank_.delivered(message(from, {1, 2}, signals::Grant{}), kStart).ok()) << from;
   }
-  EXPECT_TRUE(rank_.delivered(message(2, {0, 1}, Signal::notice), kStart).ok())
+  EXPECT_TRUE(rank_.delivered(message(2, {0, 1}, signals::Notice{}), kStart).ok())
       << "it may be of a program whose turn is over: it is dropped";
   for (const auto& [from, way] : {std::pair{0, std::pair{0, 1}}, {0, std::pair{1, 0}}}) {
-    Delivery notice = message(from, way, Signal::notice);
-    notice.envelope.step = 7;  // useless, but harmless
+    Delivery notice = message(from, way, signals::Notice{});
+    message_of(notice.envelope.signal)->step = 7;  // useless, but harmless
     EXPECT_TRUE(rank_.delivered(std::move(notice), kStart).ok());
   }
 }
 
 TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
-  const auto begun = [](int from, std::int64_t step, int microbatches) {
-    Delivery delivery{.from = from, .envelope = {}, .payload = {}, .at = kStart};
-    delivery.envelope.step = step;
-    delivery.envelope.message = {-1, microbatches};
-    delivery.envelope.signal = Signal::begun;
-    return delivery;
+  const auto delivery = [](int from, std::int64_t step, int microbatches) {
+    const signals::Begun begun{.step = step, .microbatches = microbatches};
+    return Delivery{.from = from, .envelope = {.signal = begun}, .payload = {}, .at = kStart};
   };
   Actions actions;
   ASSERT_TRUE(rank_.poll(kStart, actions).ok());
   ASSERT_EQ(actions.sends.size(), 2U) << "it tells both of its own";
-  for (const Outgoing& out : actions.sends) EXPECT_EQ(out.envelope.message.microbatch, 4);
-  EXPECT_TRUE(rank_.delivered(begun(0, 0, 4), kStart).ok());
-  const Status present = rank_.delivered(begun(2, 0, 5), kStart);
+  for (const Outgoing& out : actions.sends) {
+    EXPECT_EQ(std::get<signals::Begun>(out.envelope.signal).microbatches, 4);
+  }
+  EXPECT_TRUE(rank_.delivered(delivery(0, 0, 4), kStart).ok());
+  const Status present = rank_.delivered(delivery(2, 0, 5), kStart);
   EXPECT_EQ(present.code(), StatusCode::refused);
   EXPECT_EQ(present.message(),
             "the ranks have different numbers of microbatches in step 0: rank 2 has 5, rank 1 has "
             "4");
   // The number for a later step is compared when that step begins here.
-  EXPECT_TRUE(rank_.delivered(begun(0, 1, 3), kStart).ok());
+  EXPECT_TRUE(rank_.delivered(delivery(0, 1, 3), kStart).ok());
   EXPECT_TRUE(rank_.begin_step(1, 4, kStart).ok());
   EXPECT_EQ(rank_.poll(kStart, actions).message(),
             "the ranks have different numbers of microbatches in step 1: rank 0 has 3, rank 1 has "
@@ -124,12 +122,13 @@ TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
 }
 
 TEST_F(RankTest, refuses_edges_that_there_are_not) {
-  for (const Signal signal : {Signal::data, Signal::announce, Signal::grant}) {
+  for (const Signal& signal :
+       {Signal(signals::Data{}), Signal(signals::Announce{}), Signal(signals::Grant{})}) {
     for (const core::EdgeId edge :
          {-1, static_cast<core::EdgeId>(proved_.facts().edges.size()),
           std::numeric_limits<core::EdgeId>::max(), std::numeric_limits<core::EdgeId>::min()}) {
       Delivery wrong = message(0, {0, 1}, signal);
-      wrong.envelope.message.edge = edge;
+      message_of(wrong.envelope.signal)->message.edge = edge;
       const Status status = rank_.delivered(std::move(wrong), kStart);
       EXPECT_EQ(status.code(), StatusCode::invalid);
       EXPECT_EQ(status.message(),
@@ -140,13 +139,13 @@ TEST_F(RankTest, refuses_edges_that_there_are_not) {
 
 // Each edge has an output of its own; what came is given once.
 TEST_F(RankTest, gives_a_task_its_inputs_and_sends_what_it_gives) {
-  Delivery input = message(0, {0, 1}, Signal::data);
+  Delivery input = message(0, {0, 1}, signals::Data{});
   input.payload = payload_of(bytes("from 0F0"));
   ASSERT_TRUE(rank_.delivered(std::move(input), kStart).ok());
   Actions actions;
   ASSERT_TRUE(rank_.poll(kStart, actions).ok());
   ASSERT_EQ(actions.starts.size(), 1U);
-  for (const Outgoing& out : actions.sends) EXPECT_EQ(out.envelope.signal, Signal::begun);
+  for (const Outgoing& out : actions.sends) EXPECT_TRUE(out.envelope.is<signals::Begun>());
   Call call = std::move(actions.starts[0].call);
   EXPECT_EQ(call.task.op, "F");
   EXPECT_EQ(call.task.stage, 1);
@@ -171,7 +170,7 @@ TEST_F(RankTest, gives_a_task_its_inputs_and_sends_what_it_gives) {
   rank_.poll_sends(kStart, actions);
   ASSERT_EQ(actions.sends.size(), 1U);
   EXPECT_EQ(actions.sends[0].to, 2);
-  EXPECT_EQ(actions.sends[0].envelope.message, (core::Message{edges_.at({1, 2}), 0}));
+  EXPECT_EQ(actions.sends[0].envelope.signal, Signal(signals::Data{{0, {edges_.at({1, 2}), 0}}}));
   EXPECT_EQ(actions.sends[0].payload.head, bytes("from 1F0"));
   actions = {};
   ASSERT_TRUE(rank_.poll(kStart, actions).ok());
@@ -181,7 +180,7 @@ TEST_F(RankTest, gives_a_task_its_inputs_and_sends_what_it_gives) {
 }
 
 TEST_F(RankTest, names_a_task_that_failed) {
-  ASSERT_TRUE(rank_.delivered(message(0, {0, 1}, Signal::data), kStart).ok());
+  ASSERT_TRUE(rank_.delivered(message(0, {0, 1}, signals::Data{}), kStart).ok());
   Actions actions;
   ASSERT_TRUE(rank_.poll(kStart, actions).ok());
   Ended ended{.call = std::move(actions.starts.at(0).call),
@@ -192,4 +191,4 @@ TEST_F(RankTest, names_a_task_that_failed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::process

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/folder_store.h"
+#include "runtime/network/folder_store.h"
 
 namespace ripeline::testing_support {
 
@@ -30,8 +30,8 @@ void in_threads(int ranks, const std::function<void(int rank)>& run) {
   for (std::thread& thread : threads) thread.join();
 }
 
-runtime::SocketOptions socket_options(int rank, int ranks) {
-  runtime::SocketOptions options;
+runtime::network::SocketOptions socket_options(int rank, int ranks) {
+  runtime::network::SocketOptions options;
   options.rank = rank;
   options.ranks = ranks;
   options.program_hash = 0xabcd;
@@ -49,21 +49,22 @@ std::uint64_t token_in(const std::string& folder) {
   return token;
 }
 
-core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
-                            std::unique_ptr<runtime::Transport>& transport, runtime::Place* place) {
-  std::unique_ptr<runtime::FolderStore> store;
-  if (core::Status s = runtime::FolderStore::open(folder, store); !s.ok()) return s;
+core::Status connect_by_tcp(runtime::network::SocketOptions options, const std::string& folder,
+                            std::unique_ptr<runtime::Transport>& transport,
+                            runtime::network::Place* place) {
+  std::unique_ptr<runtime::network::FolderStore> store;
+  if (core::Status s = runtime::network::FolderStore::open(folder, store); !s.ok()) return s;
   options.address = "tcp:127.0.0.1:0";
-  return runtime::connect_sockets(std::move(options), std::move(store), transport, place);
+  return runtime::network::connect_sockets(std::move(options), std::move(store), transport, place);
 }
 
 std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks, const std::string& folder,
                                                                Sockets sockets) {
   std::vector<std::unique_ptr<runtime::Transport>> group(static_cast<std::size_t>(ranks));
-  const auto connect = [&](runtime::SocketOptions options,
+  const auto connect = [&](runtime::network::SocketOptions options,
                            std::unique_ptr<runtime::Transport>& to) {
     if (sockets == Sockets::tcp) return connect_by_tcp(std::move(options), folder, to);
-    return runtime::connect_in_folder(std::move(options), folder, to);
+    return runtime::network::connect_in_folder(std::move(options), folder, to);
   };
   in_threads(ranks, [&](int rank) {
     const core::Status status =

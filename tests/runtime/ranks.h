@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport/socket.h"
-#include "runtime/transport/transport.h"
+#include "runtime/network/socket.h"
+#include "runtime/transport.h"
 
 namespace ripeline::testing_support {
 
@@ -37,13 +37,13 @@ enum class Sockets : std::uint8_t { of_host, tcp };
     int ranks, const std::string& folder, Sockets sockets = Sockets::of_host);
 
 // Over TCP of the own host, met in `folder`.
-core::Status connect_by_tcp(runtime::SocketOptions options, const std::string& folder,
+core::Status connect_by_tcp(runtime::network::SocketOptions options, const std::string& folder,
                             std::unique_ptr<runtime::Transport>& transport,
-                            runtime::Place* place = nullptr);
+                            runtime::network::Place* place = nullptr);
 
 // The token of the run whose rank 0 has joined there.
 [[nodiscard]] std::uint64_t token_in(const std::string& folder);
 
-[[nodiscard]] runtime::SocketOptions socket_options(int rank, int ranks);
+[[nodiscard]] runtime::network::SocketOptions socket_options(int rank, int ranks);
 
 }  // namespace ripeline::testing_support

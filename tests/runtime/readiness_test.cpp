@@ -1,4 +1,4 @@
-#include "runtime/transport/readiness.h"
+#include "runtime/network/readiness.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(Readiness, is_nobodys_before_all_are_connected) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

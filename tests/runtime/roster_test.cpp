@@ -1,11 +1,11 @@
 // A rank's answer to a store that says something unusual.
-#include "runtime/transport/roster.h"
+#include "runtime/network/roster.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using core::Status;
@@ -42,4 +42,4 @@ TEST(Roster, fails_with_its_own_reason_when_the_first_of_all_is_removed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

@@ -1,4 +1,4 @@
-#include "runtime/transport/run_clock.h"
+#include "runtime/network/run_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using core::Time;
@@ -119,4 +119,4 @@ TEST(RunClock, ignores_what_cannot_be) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

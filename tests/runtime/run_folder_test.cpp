@@ -1,5 +1,5 @@
 // The folders of runs: whose are removed by the next run, and whose are not.
-#include "runtime/launch/run_folder.h"
+#include "runtime/launcher/run_folder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,4 +44,4 @@ TEST(RunFolder, goes_with_the_next_run_if_nobody_holds_it) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::launcher

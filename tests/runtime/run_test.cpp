@@ -121,8 +121,7 @@ TEST_P(RunTest, refuses_words_for_a_device_that_is_not_there) {
   make(2);
   in_threads(2, [this](int self) {
     {
-      Envelope envelope;
-      envelope.signal = Signal::carrier;
+      const Envelope envelope{.signal = signals::Carrier{}};
       if (self == 1) expect_ok(of(1).send(0, envelope, payload_of(bytes("a word"))));
       runtime::Run run(of(self));
       std::vector<Blob> all;
@@ -206,7 +205,7 @@ TEST_P(RunTest, gathers_while_messages_of_the_program_come) {
   run(2, [&](runtime::Run& run) {
     if (run.self() == 1) {
       for (int m = 0; m < 10; ++m) {
-        expect_ok(of(1).send(0, {.step = 0, .message = {0, m}}, payload_of(bytes("early"))));
+        expect_ok(of(1).send(0, {signals::Data{{0, {0, m}}}}, payload_of(bytes("early"))));
       }
     }
     std::vector<Blob> all;

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "runtime/exit_code.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
@@ -133,7 +133,7 @@ TEST_F(RunTraceTest, of_a_run_that_is_killed_has_its_finished_steps) {
 
 TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
   const ProvedText proved("bf", 1);
-  const auto transports = make_local_group(1);
+  const auto transports = network::make_local_group(1);
   runtime::Run run(*transports[0]);
   {
     RunTrace trace(trace_, kLimit);
@@ -173,7 +173,7 @@ TEST_F(RunTraceTest, of_a_rank_stays_in_order_whatever_its_clock_turns_out_to_sh
 
 TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
   const ProvedText proved("bf", 1);
-  const auto transports = make_local_group(1);
+  const auto transports = network::make_local_group(1);
   runtime::Run run(*transports[0]);
   RunTrace trace(trace_, kLimit);  // by their number alone
   ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
@@ -195,7 +195,7 @@ TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
 
 TEST_F(RunTraceTest, that_cannot_be_written_says_so_once_and_fails_at_the_end) {
   const ProvedText proved("bf", 1);
-  const auto transports = make_local_group(1);
+  const auto transports = network::make_local_group(1);
   runtime::Run run(*transports[0]);
   RunTrace trace(trace_, core::Time{0});
   ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
@@ -223,7 +223,7 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
   fs::create_directory(folder_);
   std::ofstream(trace::part_path(folder_, 7)) << "of a run with more ranks";
   const ProvedText proved("bf", 2);
-  const auto transports = make_local_group(2);
+  const auto transports = network::make_local_group(2);
   testing_support::in_threads(2, [&](int rank) {
     RunTrace trace(trace_);
     runtime::Run run(*transports[static_cast<std::size_t>(rank)]);
@@ -239,7 +239,7 @@ TEST_F(RunTraceTest, is_opened_by_all_ranks_at_once) {
   constexpr int kMany = 4;
   const ProvedText proved("bf", kMany);
   for (int i = 0; i < 200; ++i) {
-    const auto transports = make_local_group(kMany);
+    const auto transports = network::make_local_group(kMany);
     testing_support::in_threads(kMany, [&](int rank) {
       RunTrace trace(trace_);
       runtime::Run run(*transports[static_cast<std::size_t>(rank)]);
@@ -252,7 +252,7 @@ TEST_F(RunTraceTest, is_opened_by_all_ranks_at_once) {
 
 TEST_F(RunTraceTest, in_a_place_that_is_none_fails_at_once) {
   const ProvedText proved("bf", 1);
-  const auto transports = make_local_group(1);
+  const auto transports = network::make_local_group(1);
   runtime::Run run(*transports[0]);
   RunTrace trace("/dev/null/run.json");
   EXPECT_EQ(trace.open(proved.facts(), {.microbatches = 2}, run).message(),

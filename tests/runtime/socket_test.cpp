@@ -1,5 +1,5 @@
 // A run over sockets: who may join, who is turned away, and what breaks a connection.
-#include "runtime/transport/socket.h"
+#include "runtime/network/socket.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 #include <thread>
 
 #include "runtime/duration.h"
-#include "runtime/transport/connection.h"
-#include "runtime/transport/frame.h"
+#include "runtime/network/connection.h"
+#include "runtime/network/frame.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network {
 namespace {
 
 using core::Status;
@@ -77,13 +77,10 @@ class Stranger {
 };
 
 Frame hello(std::uint64_t token, int rank, int ranks, Channel channel = Channel::data) {
-  Frame frame;
-  frame.kind = FrameKind::hello;
-  frame.token = token;
-  frame.program_hash = 0xabcd;
-  frame.envelope.message = {rank, ranks};
-  frame.envelope.ordinal = static_cast<std::int32_t>(channel);
-  return frame;
+  return {.token = token,
+          .program_hash = 0xabcd,
+          .content =
+              Hello{.rank = rank, .ranks = ranks, .channel = static_cast<std::int32_t>(channel)}};
 }
 
 Status connect_alone(const SocketOptions& options, const std::string& folder) {
@@ -238,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
         Disturbance{"data_before_hello",
                     [](const Stranger& s, std::uint64_t token) {
                       Frame frame = hello(token, 1, 2);
-                      frame.kind = FrameKind::data;
+                      frame.content = Envelope{signals::Data{}};
                       s.write(frame);
                     }},
         Disturbance{"a_rank_out_of_range",
@@ -276,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(
         Disturbance{"a_negative_channel",
                     [](const Stranger& s, std::uint64_t token) {
                       Frame frame = hello(token, 1, 2);
-                      frame.envelope.ordinal = -1;
+                      frame.content = Hello{.rank = 1, .ranks = 2, .channel = -1};
                       s.write(frame);
                     }}),
     [](const auto& test) { return std::string(test.param.name); });
@@ -325,7 +322,7 @@ class SocketPeerTest : public testing::Test {
         token_ = token_in(folder_.path());
         on(channel).write(hello(token_, 1, 2, channel));
       }
-      on(Channel::control).write(frame(FrameKind::ready));
+      on(Channel::control).write(frame(Ready{}));
     });
     SocketOptions options = socket_options(0, 2);
     options.largest_payload = 1000;
@@ -334,15 +331,13 @@ class SocketPeerTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.message();
   }
   const Stranger& on(Channel channel) const { return *peer_[static_cast<int>(channel)]; }
-  Frame frame(FrameKind kind) const {
-    Frame frame = hello(token_, 0, 0);
-    frame.kind = kind;
-    return frame;
+  Frame frame(FrameContent content) const {
+    return {.token = token_, .program_hash = 0xabcd, .content = content};
   }
   // Expects rank 1 to be lost because of `why`; returns the deliveries before that.
   std::vector<Delivery> expect_loss(const std::string& why) {
     std::vector<Delivery> got;
-    const auto is_lost = [&] { return !got.empty() && got.back().envelope.signal == Signal::lost; };
+    const auto is_lost = [&] { return !got.empty() && got.back().envelope.is<signals::Lost>(); };
     for (int i = 0; i < 600 && !is_lost(); ++i) EXPECT_TRUE(rank_0_->poll(100ms, got).ok());
     if (!is_lost()) {
       ADD_FAILURE() << "rank 1 is not lost";
@@ -362,7 +357,7 @@ class SocketPeerTest : public testing::Test {
 };
 
 TEST_F(SocketPeerTest, is_lost_when_it_announces_too_much) {
-  Frame long_one = frame(FrameKind::data);
+  Frame long_one = frame(Envelope{signals::Data{}});
   long_one.payload.parts.resize(2);
   on(Channel::data).write(long_one);
   const std::uint64_t sizes[] = {1000, 1};
@@ -383,7 +378,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
-  Frame other = frame(FrameKind::data);
+  Frame other = frame(Envelope{signals::Data{}});
   other.token = 1;
   on(Channel::data).write(other);
   expect_loss("a frame of another run");
@@ -395,7 +390,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_says_hello_twice) {
 }
 
 TEST_F(SocketPeerTest, is_lost_in_the_middle_of_a_frame) {
-  Frame half = frame(FrameKind::data);
+  Frame half = frame(Envelope{signals::Data{}});
   half.payload.parts.resize(1);
   on(Channel::data).write(half);
   const std::uint64_t size = 100;
@@ -412,8 +407,8 @@ TEST_F(SocketPeerTest, is_lost_after_what_it_said_on_either_connection) {
       rank_0_.reset();
       SetUp();
     }
-    on(Channel::data).write(frame(FrameKind::data));
-    on(Channel::control).write(frame(FrameKind::grant));
+    on(Channel::data).write(frame(Envelope{signals::Data{}}));
+    on(Channel::control).write(frame(Envelope{signals::Grant{}}));
     peer_[static_cast<int>(first)].reset();
     for (auto& peer : peer_) peer.reset();
     EXPECT_EQ(expect_loss("connection closed").size(), 2U);
@@ -429,7 +424,8 @@ TEST_F(SocketPeerTest, is_lost_with_one_of_its_connections) {
     }
     peer_[static_cast<int>(ended)].reset();
     const Channel other = ended == Channel::data ? Channel::control : Channel::data;
-    on(other).write(frame(other == Channel::data ? FrameKind::data : FrameKind::grant));
+    const Signal last = other == Channel::data ? Signal(signals::Data{}) : signals::Grant{};
+    on(other).write(frame(Envelope{last}));
     EXPECT_EQ(expect_loss("connection closed").size(), 1U);
   }
 }
@@ -438,7 +434,7 @@ TEST_F(SocketPeerTest, is_lost_with_one_of_its_connections) {
 TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
   const core::Time before = rank_0_->heard(1);
   std::this_thread::sleep_for(1ms);
-  on(Channel::data).write(encode_header(frame(FrameKind::data)).data(), 20);
+  on(Channel::data).write(encode_header(frame(Envelope{signals::Data{}})).data(), 20);
   std::vector<Delivery> got;
   const Clock::time_point limit = Clock::now() + 60s;
   while (rank_0_->heard(1) == before && Clock::now() < limit) {
@@ -449,4 +445,4 @@ TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network

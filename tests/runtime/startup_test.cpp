@@ -22,12 +22,12 @@
 #include <thread>
 
 #include "runtime/blob_io.h"
-#include "runtime/folder_store.h"
+#include "runtime/network/folder_store.h"
+#include "runtime/network/socket.h"
 #include "runtime/termination.h"
-#include "runtime/transport/socket.h"
 #include "tests/runtime/ranks.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network::startup_test {
 namespace {
 
 using core::Status;
@@ -509,4 +509,4 @@ TEST_F(StartUpTest, finds_the_ranks_that_the_same_process_has_started) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network::startup_test

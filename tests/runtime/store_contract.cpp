@@ -16,8 +16,8 @@ namespace ripeline::testing_support {
 
 using core::StatusCode;
 using runtime::Blob;
-using runtime::Claim;
-using runtime::Store;
+using runtime::network::Claim;
+using runtime::network::Store;
 using namespace std::chrono_literals;
 
 Blob blob(const std::string& text) {

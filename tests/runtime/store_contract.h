@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/store.h"
+#include "runtime/network/store.h"
 
 namespace ripeline::testing_support {
 
@@ -16,7 +16,7 @@ class StoreWorld {
  public:
   virtual ~StoreWorld() = default;
   // As one of them; the first of a process after a fork may come before any other.
-  virtual std::unique_ptr<runtime::Store> open() = 0;
+  virtual std::unique_ptr<runtime::network::Store> open() = 0;
 };
 
 using MakeStoreWorld = std::unique_ptr<StoreWorld> (*)();
@@ -24,9 +24,9 @@ class StoreContract : public testing::TestWithParam<MakeStoreWorld> {};
 
 [[nodiscard]] runtime::Blob blob(const std::string& text);
 // Nothing where the key is not set.
-[[nodiscard]] std::string text_in(runtime::Store& store, const std::string& key);
+[[nodiscard]] std::string text_in(runtime::network::Store& store, const std::string& key);
 // Asks until it is one of the two.
-[[nodiscard]] bool becomes(runtime::Store& store, const std::string& key, runtime::Claim one,
-                           runtime::Claim other);
+[[nodiscard]] bool becomes(runtime::network::Store& store, const std::string& key,
+                           runtime::network::Claim one, runtime::network::Claim other);
 
 }  // namespace ripeline::testing_support

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "runtime/exit_code.h"
+#include "runtime/network/local.h"
+#include "runtime/network/ucx.h"
 #include "runtime/run.h"
-#include "runtime/transport/local.h"
-#include "runtime/transport/ucx.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/launched.h"
 #include "tests/runtime/ranks.h"
@@ -118,7 +118,7 @@ TEST(Termination, has_an_exit_code_of_its_own) {
 int gather_until_told(const std::function<void(Run&, const Termination&)>& other, Status& first,
                       Status& second) {
   Termination termination;
-  auto transports = make_local_group(2);
+  auto transports = network::make_local_group(2);
   testing_support::in_threads(2, [&](int rank) {
     Run run(*transports[static_cast<std::size_t>(rank)],
             {.termination = rank == 1 ? &termination : nullptr});
@@ -162,7 +162,7 @@ TEST(Termination, does_not_hide_what_failed_before) {
 }
 
 std::vector<std::unique_ptr<Transport>> two_of(const std::string& name, const std::string& folder) {
-  if (name == "local") return make_local_group(2);
+  if (name == "local") return network::make_local_group(2);
   testing_support::prepare(name);
   std::vector<std::unique_ptr<Transport>> two(2);
   testing_support::in_threads(2, [&](int rank) {
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(each, TerminationTest, testing_support::each_transport(
 
 // All but the others' goodbyes is there already.
 TEST_P(TerminationTest, ends_the_wait_for_the_others_at_the_end) {
-  if (GetParam().starts_with("ucx") && !has_ucx()) GTEST_SKIP() << "built without UCX";
+  if (GetParam().starts_with("ucx") && !network::has_ucx()) GTEST_SKIP() << "built without UCX";
   EXPECT_EQ(in_process([] {
               const testing_support::TemporaryFolder folder;
               Termination termination;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
 #include "tests/runtime/ranks.h"
@@ -31,7 +31,7 @@ ToyRun::ToyRun(const ProvedText& proved, runtime::ToyModel model) : proved_(prov
 void ToyRun::run(int steps, int microbatches) {
   const int ranks = static_cast<int>(ranks_.size());
   for (const auto& rank : ranks_) rank->record.clear();
-  auto group = connect ? connect(ranks) : runtime::make_local_group(ranks);
+  auto group = connect ? connect(ranks) : runtime::network::make_local_group(ranks);
   in_threads(ranks, [&](int r) {
     auto& transport = group[static_cast<std::size_t>(r)];
     run_one(r, *transport, steps, microbatches);
@@ -69,11 +69,11 @@ void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int micro
   } else {
     engine = std::make_unique<runtime::InlineEngine>(*self.work, self.before_task);
   }
-  runtime::RankOptions options = self.options;
+  runtime::process::RankOptions options = self.options;
   if (options.trace == nullptr) options.trace = &self.record;
   runtime::Worker worker(arbiter, run, *engine, options);
   for (int step = 0; step < steps; ++step) {
-    runtime::StepReport report;
+    runtime::process::StepReport report;
     self.status = worker.step(step, microbatches, report);
     self.started = worker.rank().started();
     if (!self.status.ok()) return;

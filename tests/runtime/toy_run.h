@@ -32,13 +32,13 @@ class ProvedText {
 struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
-  runtime::Work* work;           // the toy, or what the test puts before it
-  runtime::RankOptions options;  // without a trace: `record`
+  runtime::Work* work;                    // the toy, or what the test puts before it
+  runtime::process::RankOptions options;  // without a trace: `record`
   trace::Record record;
   runtime::BeforeTask before_task;
   std::chrono::nanoseconds silence = std::chrono::seconds(20);
   core::Status status;
-  std::vector<runtime::StepReport> reports;
+  std::vector<runtime::process::StepReport> reports;
   std::vector<std::map<int, std::vector<double>>> gradients;  // per step, by stage
   std::vector<double> losses;
   std::vector<core::Task> started;  // in the last step
@@ -59,7 +59,7 @@ class ToyRun {
     if (wrap) return run_rank(r, *wrap(transport), steps, microbatches);
     run_rank(r, transport, steps, microbatches);
   }
-  // Makes the transports, by rank; transport/local if it is not set.
+  // Makes the transports, by rank; network/local if it is not set.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
   // Puts a transport between those and the run. Null: none.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;

@@ -1,5 +1,5 @@
-// The contract of runtime/transport/transport.h, over each of the transports.
-#include "runtime/transport/transport.h"
+// The contract of runtime/transport.h, over each of the transports.
+#include "runtime/transport.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/transports.h"
 
@@ -38,12 +38,10 @@ constexpr auto kLimit = 60s;
 core::Time now() { return Clock::now().time_since_epoch(); }
 
 Envelope envelope(int edge, int microbatch, std::int64_t step = 0) {
-  return {.step = step, .message = {edge, microbatch}, .sent = now()};
+  return {.signal = signals::Data{{step, {edge, microbatch}}}, .sent = now()};
 }
-Envelope signal(Signal what) {
-  Envelope result = envelope(0, 0);
-  result.signal = what;
-  return result;
+signals::Data data_of(const Delivery& delivery) {
+  return std::get<signals::Data>(delivery.envelope.signal);
 }
 
 // Bytes that differ at every place that matters.
@@ -72,7 +70,7 @@ void expect_parts(const Payload& payload, const std::vector<std::size_t>& sizes,
   }
 }
 
-bool is_loss(const Delivery& delivery) { return delivery.envelope.signal == Signal::lost; }
+bool is_loss(const Delivery& delivery) { return delivery.envelope.is<signals::Lost>(); }
 std::string text_of(const Delivery& delivery) {
   const Blob text = blob_of(delivery.payload);
   return {reinterpret_cast<const char*>(text.data()), text.size()};
@@ -137,9 +135,9 @@ TEST_P(TransportTest, knows_its_process_and_refuses_a_wrong_one) {
   make(2);
   EXPECT_EQ(of(1).self(), 1);
   EXPECT_EQ(of(1).processes(), 2);
-  for (const Signal what : {Signal::data, Signal::grant}) {
+  for (const Signal& what : {Signal(signals::Data{}), Signal(signals::Grant{})}) {
     for (const int to : {-1, 1, 2}) {
-      EXPECT_EQ(of(1).send(to, signal(what), {}).code(), StatusCode::invalid);
+      EXPECT_EQ(of(1).send(to, {what, now()}, {}).code(), StatusCode::invalid);
     }
   }
   expect_ok(of(1).send(0, envelope(0, 0), {}));
@@ -158,11 +156,11 @@ TEST_P(TransportTest, carries_each_small_message_once_and_whole) {
   for (const int self : {0, 1}) {
     std::vector<int> times(kMessages);
     for (const Delivery& delivery : receive(self, kMessages)) {
-      const int m = delivery.envelope.message.microbatch;
+      const int m = data_of(delivery).message.microbatch;
       ++times.at(static_cast<std::size_t>(m));
       EXPECT_EQ(delivery.from, 1 - self);
-      EXPECT_EQ(delivery.envelope.step, 3);
-      EXPECT_EQ(delivery.envelope.message.edge, 7);
+      EXPECT_EQ(data_of(delivery).step, 3);
+      EXPECT_EQ(data_of(delivery).message.edge, 7);
       EXPECT_EQ(delivery.payload.head, bytes(text(m)));
       EXPECT_TRUE(delivery.payload.parts.empty());
       EXPECT_GE(delivery.envelope.sent, start - 1s) << "by its own clock";
@@ -177,18 +175,19 @@ TEST_P(TransportTest, carries_each_small_message_once_and_whole) {
 
 TEST_P(TransportTest, carries_every_signal_with_what_it_says) {
   make(2);
-  const Signal kSignals[] = {Signal::data,   Signal::announce, Signal::grant, Signal::notice,
-                             Signal::gather, Signal::report,   Signal::begun};
-  for (const Signal what : kSignals) {
-    Envelope sent = envelope(3, 5, -7);
-    sent.signal = what;
-    sent.ordinal = 11;
-    expect_ok(of(0).send(1, sent, payload_of(bytes("what"))));
+  const signals::OfMessage of_message{.step = -7, .message = {3, 5}};
+  const Signal kSignals[] = {signals::Data{of_message, 11},
+                             signals::Announce{of_message, 11},
+                             signals::Grant{of_message},
+                             signals::Notice{of_message},
+                             signals::Begun{.step = -7, .microbatches = 5},
+                             signals::Ballot{-7},
+                             signals::Gather{-7},
+                             signals::Report{}};
+  for (const Signal& what : kSignals) {
+    expect_ok(of(0).send(1, {what, now()}, payload_of(bytes("what"))));
     const Delivery delivery = receive_one(1);
     EXPECT_EQ(delivery.envelope.signal, what);
-    EXPECT_EQ(delivery.envelope.step, -7);
-    EXPECT_EQ(delivery.envelope.message, (core::Message{3, 5}));
-    EXPECT_EQ(delivery.envelope.ordinal, 11);
     EXPECT_EQ(delivery.payload.head, bytes("what"));
   }
 }
@@ -215,7 +214,7 @@ TEST_P(TransportTest, carries_payloads_of_all_sizes_and_several_parts) {
   }
   std::vector<int> times(messages.size());
   for (const Delivery& delivery : receive(1, messages.size())) {
-    const auto m = static_cast<std::size_t>(delivery.envelope.message.microbatch);
+    const auto m = static_cast<std::size_t>(data_of(delivery).message.microbatch);
     ++times.at(m);
     EXPECT_EQ(delivery.payload.head, pattern(kHeads[m % 3], m));
     expect_parts(delivery.payload, messages[m], m);
@@ -398,14 +397,14 @@ TEST_P(TransportTest, finishes_when_all_that_was_sent_has_left) {
 
 TEST_P(TransportTest, does_not_finish_when_something_comes_until_it_tries_again) {
   make(2);
-  for (const Signal what : {Signal::data, Signal::report}) {
+  for (const Signal& what : {Signal(signals::Data{}), Signal(signals::Report{})}) {
     const Clock::time_point start = Clock::now();
     in_threads(2, [&](int self) {
       if (self == 0) {
         EXPECT_EQ(of(0).finish(100s).code(), StatusCode::timeout);
       } else {
         std::this_thread::sleep_for(20ms);
-        expect_ok(of(1).send(0, signal(what), payload_of(bytes("wait"))));
+        expect_ok(of(1).send(0, {what, now()}, payload_of(bytes("wait"))));
       }
     });
     EXPECT_LT(Clock::now() - start, kLimit);
@@ -459,7 +458,7 @@ TEST_P(TransportTest, forgets_messages_to_a_lost_process) {
   EXPECT_EQ(of(0).queued(1), 0U);
   look_until([&] { return ended == 1; });
   send();
-  expect_ok(of(0).send(1, signal(Signal::grant), {}));
+  expect_ok(of(0).send(1, {signals::Grant{}, now()}, {}));
   EXPECT_EQ(of(0).queued(1), 0U);
   expect_nothing(0);
   look_until([&] { return ended == 2; });
@@ -471,7 +470,7 @@ TEST_P(TransportTest, delivers_all_that_a_lost_process_sent_before) {
     SCOPED_TRACE(size);
     make(2);
     expect_ok(of(1).send(0, envelope(0, 4), parts_of({size}, 3)));
-    expect_ok(of(1).send(0, signal(Signal::grant), {}));
+    expect_ok(of(1).send(0, {signals::Grant{}, now()}, {}));
     std::thread sender([this] {
       const Clock::time_point limit = Clock::now() + kLimit;
       std::vector<Delivery> none;
@@ -484,9 +483,9 @@ TEST_P(TransportTest, delivers_all_that_a_lost_process_sent_before) {
     while (!is_lost() && Clock::now() < limit) expect_ok(of(0).poll(100ms, all));
     sender.join();
     ASSERT_EQ(all.size(), 3U);
-    if (all[0].envelope.signal == Signal::grant) std::swap(all[0], all[1]);
+    if (all[0].envelope.is<signals::Grant>()) std::swap(all[0], all[1]);
     expect_parts(all[0].payload, {size}, 3);
-    EXPECT_EQ(all[1].envelope.signal, Signal::grant);
+    EXPECT_TRUE(all[1].envelope.is<signals::Grant>());
     drop(0);
   }
 }
@@ -606,14 +605,14 @@ TEST_P(TransportBetweenProcessesTest, says_what_waits_and_lets_what_is_short_pas
   EXPECT_EQ(of(0).queued(1), 0U);
   expect_ok(of(0).send(1, envelope(0, 0), parts_of({kBytes}, 0)));
   EXPECT_GT(of(0).queued(1), kBytes / 4);
-  expect_ok(of(0).send(1, signal(Signal::grant), {}));
+  expect_ok(of(0).send(1, {signals::Grant{}, now()}, {}));
   of(0).flush(kLimit);  // waits for short messages only
   EXPECT_GT(of(0).queued(1), kBytes / 4);
   std::vector<Delivery> first;
   const Clock::time_point limit = Clock::now() + kLimit;
   while (first.empty() && Clock::now() < limit) expect_ok(of(1).poll(100ms, first));
   ASSERT_EQ(first.size(), 1U);
-  EXPECT_EQ(first[0].envelope.signal, Signal::grant);
+  EXPECT_TRUE(first[0].envelope.is<signals::Grant>());
   expect_parts(receive_one(1).payload, {kBytes}, 0);
   look_until([&] { return of(0).queued(1) == 0; });
   finish_all();
@@ -625,7 +624,7 @@ TEST_P(TransportBetweenProcessesTest, limits_the_wait_for_what_is_short) {
   Payload words;
   words.head = pattern(kLargestHead, 0);
   for (int i = 0; i < 100'000 && of(0).queued(1) == 0; ++i) {
-    expect_ok(of(0).send(1, signal(Signal::report), words));
+    expect_ok(of(0).send(1, {signals::Report{}, now()}, words));
   }
   EXPECT_GT(of(0).queued(1), 0U);
   const Clock::time_point start = Clock::now();
@@ -640,7 +639,7 @@ TEST_P(TransportBetweenProcessesTest, limits_the_wait_for_what_is_short) {
 }
 
 TEST_P(TransportBetweenProcessesTest, puts_parts_where_the_place_says) {
-  HostPlace place;
+  network::HostPlace place;
   make(2, {.place = &place});
   for (const std::size_t size : {std::size_t{100}, std::size_t{200'000}}) {
     const std::byte* where = nullptr;
@@ -662,7 +661,7 @@ TEST_P(TransportBetweenProcessesTest, puts_parts_where_the_place_says) {
 }
 
 // Has room for nothing.
-class NoPlace final : public Place {
+class NoPlace final : public network::Place {
  public:
   Bytes take(core::EdgeId, std::size_t) override { return {}; }
 };

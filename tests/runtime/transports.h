@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/transport/transport.h"
+#include "runtime/transport.h"
 
 namespace ripeline::testing_support {
 

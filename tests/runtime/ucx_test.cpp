@@ -1,5 +1,5 @@
 // UCX's own rules: who is not connected, and what breaks a connection.
-#include "runtime/transport/ucx.h"
+#include "runtime/network/ucx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/transport/ucx_worker.h"
+#include "runtime/network/ucx_worker.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::network::ucx_test {
 namespace {
 
 using core::Status;
@@ -180,7 +180,7 @@ TEST(Ucx, may_end_in_the_middle_of_a_fetch) {
       auto& self = two[static_cast<std::size_t>(process)];
       expect_ok(connect_ucx({}, self, process == 1 ? &place : nullptr));
       for (int i = 0; i < 1 + process; ++i) {
-        expect_ok(self->send(1 - process, {.message = {0, 0}}, payload_of(Blob(4 << 20))));
+        expect_ok(self->send(1 - process, {signals::Data{{0, {0, 0}}}}, payload_of(Blob(4 << 20))));
       }
       std::vector<Delivery> some;
       const Clock::time_point limit = Clock::now() + kLimit;
@@ -210,7 +210,7 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     ASSERT_GT(address.size(), sizeof token_);
     std::memcpy(&token_, address.data(), sizeof token_);
     worker_->connect(0, std::span(address).subspan(sizeof token_));
-    send(header(FrameKind::hello));
+    send(header(Hello{}));
     say(1, {});
     std::ignore = hear();
     other.join();
@@ -223,9 +223,7 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
   }
 
   void say(int word, const Blob& text) {
-    Envelope envelope;
-    envelope.message = {-1, 0};
-    envelope.ordinal = word;
+    const Envelope envelope{.signal = signals::Connect{.word = word}};
     expect_ok(inner_->send(0, envelope, payload_of(text)));
   }
   Blob hear() {
@@ -238,9 +236,9 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     return one.empty() ? Blob{} : blob_of(one[0].payload);
   }
   // Token, frame header, sizes.
-  std::vector<std::byte> header(FrameKind kind, const std::vector<std::uint64_t>& sizes = {}) {
-    Frame frame;
-    frame.kind = kind;
+  std::vector<std::byte> header(FrameContent content,
+                                const std::vector<std::uint64_t>& sizes = {}) {
+    Frame frame{.content = content};
     for (const std::uint64_t size : sizes) frame.payload.parts.push_back({.size = size});
     std::vector<std::byte> all(sizeof token_);
     std::memcpy(all.data(), &token_, sizeof token_);
@@ -268,9 +266,9 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
   }
   void expect_loss(const std::string& why) {
     const Delivery loss = receive();
-    EXPECT_EQ(loss.envelope.signal, Signal::lost);
+    EXPECT_TRUE(loss.envelope.is<signals::Lost>());
     EXPECT_EQ(blob_of(loss.payload), bytes(why));
-    send(header(FrameKind::data, {5}), 5);
+    send(header(Envelope{signals::Data{}}, {5}), 5);
     std::vector<Delivery> none;
     for (int i = 0; i < 5; ++i) {
       worker_->progress();
@@ -299,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(each, UcxPeerTest, testing::Values("ucx_memory", "ucx_t
                          testing_support::transport_name);
 
 TEST_P(UcxPeerTest, is_understood) {
-  send(header(FrameKind::data, {3, 0, 2}), 5);
+  send(header(Envelope{signals::Data{}}, {3, 0, 2}), 5);
   const Delivery delivery = receive();
   EXPECT_EQ(delivery.from, 1);
   ASSERT_EQ(delivery.payload.parts.size(), 3U);
@@ -308,28 +306,28 @@ TEST_P(UcxPeerTest, is_understood) {
 
 TEST_P(UcxPeerTest, is_ignored_without_its_token) {
   send(std::vector<std::byte>(10));
-  std::vector<std::byte> other = header(FrameKind::data, {5});
+  std::vector<std::byte> other = header(Envelope{signals::Data{}}, {5});
   other[0] ^= std::byte{1};
   send(other, 5);
   send(other, 100'000);
-  send(header(FrameKind::data, {4}), 4);
+  send(header(Envelope{signals::Data{}}, {4}), 4);
   EXPECT_EQ(receive().payload.size(), 4U);
 }
 
 TEST_P(UcxPeerTest, is_lost_when_it_speaks_another_format) {
-  std::vector<std::byte> other = header(FrameKind::data);
+  std::vector<std::byte> other = header(Envelope{signals::Data{}});
   other[sizeof(std::uint64_t)] = std::byte{'X'};
   send(other);
   expect_loss("a frame that is not Ripeline's");
 }
 
 TEST_P(UcxPeerTest, is_lost_when_it_says_here_what_it_may_say_elsewhere) {
-  send(header(FrameKind::grant));
+  send(header(Envelope{signals::Grant{}}));
   expect_loss("a frame that is no message's");
 }
 
 TEST_P(UcxPeerTest, is_lost_when_its_header_is_cut_off) {
-  std::vector<std::byte> half = header(FrameKind::data, {1, 2});
+  std::vector<std::byte> half = header(Envelope{signals::Data{}}, {1, 2});
   half.erase(half.end() - 8, half.end());
   send(half, 3);
   expect_loss("a frame that is no message's");
@@ -339,14 +337,14 @@ TEST_P(UcxPeerTest, is_lost_when_its_parts_are_not_what_comes) {
   for (const std::vector<std::uint64_t>& sizes :
        std::vector<std::vector<std::uint64_t>>{{4}, {6}, {~std::uint64_t{0}, 6}, {}}) {
     if (process_0_ == nullptr) SetUp();
-    send(header(FrameKind::data, sizes), 5);
+    send(header(Envelope{signals::Data{}}, sizes), 5);
     expect_loss("a frame whose parts are not what came");
     TearDown();
   }
 }
 
 TEST_P(UcxPeerTest, is_lost_when_it_sends_too_much) {
-  send(header(FrameKind::data, {100'000}), 100'000);
+  send(header(Envelope{signals::Data{}}, {100'000}), 100'000);
   expect_loss("a frame whose parts take more than the limit of 1000 bytes");
 }
 
@@ -364,11 +362,11 @@ TEST_P(UcxTcpTest, is_lost_when_only_its_sockets_are_left) {
     expect_ok(process_0_->poll(10ms, loss));
   }
   ASSERT_EQ(loss.size(), 1U);
-  EXPECT_EQ(loss[0].envelope.signal, Signal::lost);
+  EXPECT_TRUE(loss[0].envelope.is<signals::Lost>());
   const Blob how = blob_of(loss[0].payload);
   EXPECT_THAT(std::string(reinterpret_cast<const char*>(how.data()), how.size()),
               HasSubstr("UCX: "));
 }
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::network::ucx_test

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "core/print.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
@@ -71,7 +71,7 @@ TEST(Worker, of_ranks_with_different_numbers_of_microbatches_fails_at_once_on_al
   const ProvedText proved("bf", 3);
   for (const auto& [others, last] : {std::pair{4, 5}, {5, 4}}) {
     ToyRun run(proved, {.stages = 3, .width = 2, .seed = 7});
-    auto group = make_local_group(3);
+    auto group = network::make_local_group(3);
     const auto begin = std::chrono::steady_clock::now();
     testing_support::in_threads(3, [&](int r) {
       run.run_one(r, *group[static_cast<std::size_t>(r)], 2, r == 2 ? last : others);
@@ -400,11 +400,11 @@ INSTANTIATE_TEST_SUITE_P(each, WorkerFailureTest, testing::Bool(), [](const auto
 });
 
 // Knows when its rank has ended the n-th task of that name.
-class Awaiting final : public RankObserver {
+class Awaiting final : public process::RankObserver {
  public:
   Awaiting(const core::ProgramFacts& facts, std::string task, int times)
       : facts_(facts), task_(std::move(task)), times_(times) {}
-  void arrived(const Envelope&, core::Time) override {}
+  void arrived(const signals::Data&, core::Time, core::Time) override {}
   void started(core::Task, core::Time) override {}
   void finished(core::Task task, core::Time) override {
     if (core::task_name(facts_, task) == task_ && --times_ == 0) ended_.set_value();
@@ -516,7 +516,7 @@ TEST_P(WorkerFailureTest, of_silence_names_who_waits_for_whom) {
   std::once_flag once;
   run_.wrap = [&](Transport& inner) {
     return std::make_unique<TellingTransport>(inner, [&](int, const Envelope& envelope) {
-      if (envelope.signal == Signal::report) std::call_once(once, [&] { first.set_value(); });
+      if (envelope.is<signals::Report>()) std::call_once(once, [&] { first.set_value(); });
     });
   };
   run(

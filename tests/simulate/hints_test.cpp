@@ -53,21 +53,21 @@ TEST(Hints, are_not_slower_with_several_stages_on_a_rank) {
   simulate::TimingOptions times;
   times.latency = kLatency;
   const Size size{.chunks = 4};
-  simulate::Contestant fixed(bench::library_program("interleaved_1f1b", size), size.microbatches);
+  optimise::Contestant fixed(bench::library_program("interleaved_1f1b", size), size.microbatches);
   spec::Program program =
       bench::library_program("interleaved_1f1b", size, "ready by rn keeping interleaved");
   bench::hold_to(fixed.run(times, 1).peaks, true, program);
   for (const char* jitter : {"uniform=0.3", "J1"}) {
     ASSERT_TRUE(simulate::Jitter::parse(jitter, times.jitter).ok());
-    simulate::Contestant hint(program, size.microbatches);
+    optimise::Contestant hint(program, size.microbatches);
     std::vector<double> logs;
     for (std::uint64_t seed = 101; seed <= 110; ++seed) {
-      const simulate::Outcome a = fixed.run(times, seed);
-      const simulate::Outcome b = hint.run(times, seed);
+      const optimise::Outcome a = fixed.run(times, seed);
+      const optimise::Outcome b = hint.run(times, seed);
       ASSERT_EQ(a.failure + b.failure, "");
       logs.push_back(std::log(a.makespan / b.makespan));
     }
-    EXPECT_GE(simulate::gain_of(logs).ratio, 0.999) << jitter;
+    EXPECT_GE(optimise::gain_of(logs).ratio, 0.999) << jitter;
   }
 }
 
@@ -101,7 +101,7 @@ TEST(Hints, wait_alike_in_both_arbiters) {
   for (const Racer& racer : kRacers) {
     SCOPED_TRACE(racer.name);
     const Size size{.ranks = 3, .microbatches = 6};
-    Contestant table(bench::racing_program(racer, size), size.microbatches);
+    optimise::Contestant table(bench::racing_program(racer, size), size.microbatches);
     const core::OwnedFacts storage = lower::facts_of(table.program());
     Simulator interpreted(storage.facts(), [&](int rank) {
       return std::make_unique<InterpretedArbiter>(table.program(), storage.facts(), rank);
@@ -112,7 +112,7 @@ TEST(Hints, wait_alike_in_both_arbiters) {
       ASSERT_TRUE(Jitter::parse(jitter, options.jitter).ok());
       Timing timing;
       ASSERT_TRUE(Timing::make(table.program(), size.microbatches, options, timing).ok());
-      const Outcome a = table.run(options, 1);
+      const optimise::Outcome a = table.run(options, 1);
       const RunReport b = interpreted.run(size.microbatches, timing, {});
       EXPECT_TRUE(b.status.ok()) << b.status.message();
       EXPECT_EQ(a.failure, "");
@@ -275,14 +275,14 @@ TEST(Hints, a_run_sticks_though_its_ranks_go_on_talking) {
 
 TEST(Hints, the_same_run_twice_is_the_same) {
   for (const Racer& racer : kRacers) {
-    Contestant contestant(bench::racing_program(racer, Size{}), 32);
+    optimise::Contestant contestant(bench::racing_program(racer, Size{}), 32);
     TimingOptions options;
     options.latency = kLatency;
     ASSERT_TRUE(Jitter::parse("lognormal=1", options.jitter).ok());
-    const Outcome a = contestant.run(options, 7);
+    const optimise::Outcome a = contestant.run(options, 7);
     // Another contestant, since what one has learned stays.
-    Contestant again(bench::racing_program(racer, Size{}), 32);
-    const Outcome b = again.run(options, 7);
+    optimise::Contestant again(bench::racing_program(racer, Size{}), 32);
+    const optimise::Outcome b = again.run(options, 7);
     EXPECT_EQ(a.failure, "");
     EXPECT_EQ(a.makespan, b.makespan);
     EXPECT_EQ(a.notices, b.notices);

@@ -15,7 +15,7 @@ namespace ripeline::simulate {
 namespace {
 
 using core::Time;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 std::vector<trace::IdleEvent> sorted(std::vector<trace::IdleEvent> idle) {
@@ -37,7 +37,7 @@ TimingOptions late_messages() {
 TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
   for (const char* name : {"bf", "b_first", "bfw"}) {
     SCOPED_TRACE(name);
-    const spec::Program program = compiled(name);
+    const spec::Program program = compiled_schedule(name);
     TableRun run(program);
     trace::File file;
     ASSERT_TRUE(run.run(9, late_messages(), &file.record, true).status.ok());
@@ -51,7 +51,8 @@ TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
 
 // The program has an order: a task that waits while another might run is put first.
 TEST(NoteIdle, of_an_order_tells_what_is_put_first_from_what_is_not_there) {
-  const spec::Program program = compiled("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
+  const spec::Program program =
+      compiled_schedule("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
   TableRun run(program);
   trace::File file;
   ASSERT_TRUE(run.run(6, late_messages(), &file.record, true).status.ok());
@@ -71,7 +72,8 @@ TEST(NoteIdle, of_an_order_tells_what_is_put_first_from_what_is_not_there) {
 
 // From when a task might have started, it was kept by the host.
 TEST(NoteIdle, counts_a_late_start_as_the_hosts) {
-  const spec::Program program = compiled("bf", {.defines = {{"ranks", 1}}, .dispatch = {}});
+  const spec::Program program =
+      compiled_schedule("bf", {.defines = {{"ranks", 1}}, .dispatch = {}});
   TableRun run(program);
   trace::File file;
   ASSERT_TRUE(run.run(3, {}, &file.record, false).status.ok());
@@ -91,7 +93,8 @@ TEST(NoteIdle, counts_a_late_start_as_the_hosts) {
 }
 
 TEST(NoteIdle, leaves_alone_what_says_it_and_steps_that_are_not_whole) {
-  const spec::Program program = compiled("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
+  const spec::Program program =
+      compiled_schedule("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
   TableRun run(program);
   trace::File file;
   ASSERT_TRUE(run.run(3, {}, &file.record, true).status.ok());

@@ -18,7 +18,7 @@ namespace {
 using core::Time;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 // F takes 2, 3, 4 at stages 0, 1, 2, and B 5; messages only go up and down.
@@ -35,7 +35,7 @@ pipeline uneven {
 
 // A file of a run of it.
 trace::File run_of(const char* text, int microbatches, const TimingOptions& options) {
-  const spec::Program program = compiled(text);
+  const spec::Program program = compiled_schedule(text);
   TableRun run(program);
   trace::File file{.about = trace::About(run.storage.facts(), {.microbatches = microbatches}),
                    .record = {}};

@@ -14,7 +14,7 @@
 namespace ripeline::simulate {
 namespace {
 
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 constexpr double kUnit = 1e6;  // nanoseconds
@@ -55,11 +55,11 @@ DrawnCost drawn_cost(std::mt19937_64& random) {
 }
 
 TEST(MicrobatchCosts, are_those_of_the_text) {
-  EXPECT_EQ(wall_of(compiled(one_rank("(m == 0 ? 4 : 1)")), 4), 15);
-  EXPECT_EQ(wall_of(compiled(one_rank("1 + m / 2")), 4), 4 + 3 + 8);
+  EXPECT_EQ(wall_of(compiled_schedule(one_rank("(m == 0 ? 4 : 1)")), 4), 15);
+  EXPECT_EQ(wall_of(compiled_schedule(one_rank("1 + m / 2")), 4), 4 + 3 + 8);
   spec::ElaborateOptions four;
   four.microbatches = {.first = 4, .last = 4};
-  EXPECT_EQ(wall_of(compiled(one_rank("microbatches - m"), four), 4), 4 + 3 + 2 + 1 + 8);
+  EXPECT_EQ(wall_of(compiled_schedule(one_rank("microbatches - m"), four), 4), 4 + 3 + 2 + 1 + 8);
 }
 
 TEST(MicrobatchCosts, of_one_rank_add_up) {
@@ -69,7 +69,8 @@ TEST(MicrobatchCosts, of_one_rank_add_up) {
     const int microbatches = 1 + static_cast<int>(random() % 12);
     std::int64_t sum = 2 * microbatches;
     for (int m = 0; m < microbatches; ++m) sum += cost.of(m, 0);
-    EXPECT_EQ(wall_of(compiled(one_rank(cost.text)), microbatches), static_cast<double>(sum))
+    EXPECT_EQ(wall_of(compiled_schedule(one_rank(cost.text)), microbatches),
+              static_cast<double>(sum))
         << cost.text << ", " << microbatches;
   }
 }
@@ -83,7 +84,7 @@ TEST(MicrobatchCosts, of_a_fixed_order_are_those_of_the_longest_path) {
     const DrawnCost b = drawn_cost(random);
     const auto ranks = static_cast<std::size_t>(1 + random() % 4);
     const auto microbatches = static_cast<std::size_t>(1 + random() % 7);
-    const spec::Program program = compiled(fmt::format(
+    const spec::Program program = compiled_schedule(fmt::format(
         "\npipeline p {{ microbatches any;  stages {};  place s on s; op F forward {{ cost {};  "
         "needs F at prev;  acquires a; }} op B backward {{ cost {};  needs F at here, B at next;  "
         "releases a; }} resource a per stage {{ }} order o on r {{ F * microbatches;  B * "
@@ -112,14 +113,14 @@ TEST(MicrobatchCosts, of_a_fixed_order_are_those_of_the_longest_path) {
 }
 
 TEST(MicrobatchCosts, are_of_the_microbatches_that_an_op_has) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       "\npipeline p { microbatches any;  stages 1;  place s on 0; op F forward on m where m % 2 == "
       "1 { cost 6 / m; } dispatch ready; }");
   EXPECT_EQ(wall_of(program, 4), 6 + 2);  // microbatches 1 and 3; 0 has no value
 }
 
 TEST(MicrobatchCosts, go_with_their_inputs) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       one_rank("m == 2 ? 9 : 1").insert(std::string("\npipeline p { ").size(), "inputs pyramid; "));
   const RunReport run = TableRun(program).run(3);
   EXPECT_EQ(run.makespan.count(), 17 * kUnit);
@@ -130,7 +131,7 @@ TEST(MicrobatchCosts, go_with_their_inputs) {
 }
 
 TEST(MicrobatchCosts, give_way_to_what_was_measured) {
-  const spec::Program program = compiled(one_rank("m == 0 ? 4 : 1"));
+  const spec::Program program = compiled_schedule(one_rank("m == 0 ? 4 : 1"));
   TimingOptions options;
   options.profile.emplace();
   options.profile->unit = plain_unit();
@@ -143,10 +144,10 @@ TEST(MicrobatchCosts, give_way_to_what_was_measured) {
 }
 
 TEST(MicrobatchCosts, without_a_value_are_refused) {
-  const RunReport negative = TableRun(compiled(one_rank("100 - m"))).run(102);
+  const RunReport negative = TableRun(compiled_schedule(one_rank("100 - m"))).run(102);
   EXPECT_EQ(negative.status.message(),
             "the cost of 0F has no value for microbatch 101: the cost 100 - m is negative");
-  const RunReport fine = TableRun(compiled(one_rank("100 - m"))).run(101);
+  const RunReport fine = TableRun(compiled_schedule(one_rank("100 - m"))).run(101);
   EXPECT_EQ(fine.status.message(), "");
 }
 
@@ -156,11 +157,12 @@ TEST(MicrobatchCosts, of_inputs_scale_what_a_microbatch_has) {
   options.profile.emplace();
   options.profile->unit = plain_unit();
   options.profile->inputs = {3, 1};
-  EXPECT_EQ(wall_of(compiled(one_rank("2 * input")), 2, options), 3 * (2 + 2) + 2 + 2);
-  EXPECT_EQ(wall_of(compiled(one_rank("2 * input")), 2), 8);
-  EXPECT_EQ(wall_of(compiled(one_rank("1", "op G once { cost 5;  needs B at here of all; }")), 2,
-                    options),
-            3 * (1 + 2) + 1 + 2 + 5);
+  EXPECT_EQ(wall_of(compiled_schedule(one_rank("2 * input")), 2, options), 3 * (2 + 2) + 2 + 2);
+  EXPECT_EQ(wall_of(compiled_schedule(one_rank("2 * input")), 2), 8);
+  EXPECT_EQ(
+      wall_of(compiled_schedule(one_rank("1", "op G once { cost 5;  needs B at here of all; }")), 2,
+              options),
+      3 * (1 + 2) + 1 + 2 + 5);
 }
 
 }  // namespace

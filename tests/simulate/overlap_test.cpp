@@ -15,7 +15,7 @@ namespace ripeline::simulate {
 namespace {
 
 using core::Time;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 Time units(double n) { return Time{std::llround(n * 1'000'000)}; }
@@ -26,7 +26,7 @@ struct Ran {
 };
 
 Ran run(const std::string& ops, int microbatches, const TimingOptions& options = {}) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       "\npipeline p { microbatches any; stages 1; place s on s;\n" + ops + "\ndispatch ready; }");
   TableRun table(program);
   trace::Record record;
@@ -93,7 +93,7 @@ TEST(Overlap, is_of_two_tasks_and_of_no_third) {
 }
 
 TEST(Overlap, that_the_clock_cannot_count_is_refused) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       "\npipeline p { microbatches any; stages 1; place s on s; op F { cost 1 / 1000000; } op B { "
       "cost "
       "1000000000000; } pair F, B; dispatch ready; }");

@@ -13,11 +13,11 @@
 #include "spec/library.h"
 #include "tests/simulate/runs.h"
 
-namespace ripeline::simulate {
+namespace ripeline::simulate::rank_costs_test {
 namespace {
 
 using spec::Rational;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 RankCosts costs(const std::string& text) {
@@ -128,13 +128,14 @@ TEST(RankCosts, of_k_stages_each_has_a_kth) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(std::string(c.schedule) + " " + c.lane);
-    EXPECT_EQ(cost_of(compiled(c.schedule, c.options), c.lane, costs("F=1,B=2"), 8), c.cost);
+    EXPECT_EQ(cost_of(compiled_schedule(c.schedule, c.options), c.lane, costs("F=1,B=2"), 8),
+              c.cost);
   }
 }
 
 // Rank 0 has a fused backward at one stage and a split one at the other; both do as much.
 TEST(RankCosts, stages_may_split_their_backward_or_not) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       "\npipeline mixed { microbatches any; stages 2; place s on 0;\n"
       "  op F forward { cost 7; needs F at prev; }\n"
       "  op B backward when s == 0 { cost 7; needs F at here, I at next; }\n"
@@ -152,7 +153,7 @@ TEST(RankCosts, stages_may_split_their_backward_or_not) {
 TEST(RankCosts, every_schedule_of_the_library_does_the_same_work) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
-    const spec::Program program = compiled(std::string(entry.name));
+    const spec::Program program = compiled_schedule(std::string(entry.name));
     TableRun run(program);
     const RunReport report = run.run(8, with("F=1.5,B=2"));
     ASSERT_TRUE(report.status.ok()) << report.status.message();
@@ -164,7 +165,7 @@ TEST(RankCosts, every_schedule_of_the_library_does_the_same_work) {
 TEST(RankCosts, more_stages_have_a_smaller_bubble) {
   constexpr int kRanks = 4;
   const auto bubble = [](const std::string& schedule, const spec::ElaborateOptions& options) {
-    const spec::Program program = compiled(schedule, options);
+    const spec::Program program = compiled_schedule(schedule, options);
     TableRun run(program);
     const RunReport report = run.run(16, with("F=1.2,B=2.4"));
     EXPECT_EQ(report.work, units(16 * 3.6));
@@ -197,7 +198,7 @@ TEST(RankCosts, v_placements_have_the_bubbles_of_the_library_page) {
     };
     for (const Case& c : cases) {
       SCOPED_TRACE(c.schedule + std::string(" on ") + std::to_string(p));
-      const spec::Program program = compiled(c.schedule, defines({{"ranks", p}}));
+      const spec::Program program = compiled_schedule(c.schedule, defines({{"ranks", p}}));
       TableRun run(program);
       const RunReport report = run.run(3 * p, with("F=1,B=2"));
       EXPECT_EQ(report.work, units(9.0 * p));
@@ -208,8 +209,8 @@ TEST(RankCosts, v_placements_have_the_bubbles_of_the_library_page) {
 }
 
 TEST(RankCosts, a_split_backward_takes_as_much_as_a_fused_one) {
-  const spec::Program fused = compiled("1f1b");
-  const spec::Program split = compiled("zb_h1");
+  const spec::Program fused = compiled_schedule("1f1b");
+  const spec::Program split = compiled_schedule("zb_h1");
   TableRun of_fused(fused);
   TableRun of_split(split);
   for (const char* text : {"F=1,B=2", "F=1,B=3", "F=2,I=3,W=1"}) {
@@ -224,7 +225,7 @@ TEST(RankCosts, a_split_backward_takes_as_much_as_a_fused_one) {
 // Tasks that run beside each other save the same part of their time.
 TEST(RankCosts, a_pair_is_as_much_faster_as_its_own_costs_say) {
   const spec::Program program =
-      compiled("dualpipe_v", defines({{"f", 2}, {"i", 2}, {"w", 2}, {"together", 3}}));
+      compiled_schedule("dualpipe_v", defines({{"f", 2}, {"i", 2}, {"w", 2}, {"together", 3}}));
   TableRun run(program);
   const core::Time own = run.run(8).makespan;
   EXPECT_EQ(run.run(8, with("F=4,I=4,W=4")).makespan, own);
@@ -232,7 +233,7 @@ TEST(RankCosts, a_pair_is_as_much_faster_as_its_own_costs_say) {
 }
 
 TEST(RankCosts, and_a_profile_exclude_each_other_only_where_both_cost_tasks) {
-  const spec::Program program = compiled("1f1b");
+  const spec::Program program = compiled_schedule("1f1b");
   TimingOptions options = with("F=1,B=2");
   Profile links;
   ASSERT_TRUE(Profile::parse(R"({"schema": "ripeline.profile/1", "unit": "ms", "tasks": [],
@@ -250,4 +251,4 @@ TEST(RankCosts, and_a_profile_exclude_each_other_only_where_both_cost_tasks) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::simulate::rank_costs_test

@@ -21,7 +21,7 @@
 #include "verify/verify.h"
 #include "waits.h"
 
-namespace ripeline::simulate {
+namespace ripeline::simulate::replay_test {
 namespace {
 
 struct Refuted {
@@ -180,4 +180,4 @@ pipeline two {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::simulate::replay_test

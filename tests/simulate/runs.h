@@ -13,7 +13,8 @@
 namespace ripeline::testing_support {
 
 // A library schedule, or text that begins with a line's end.
-inline spec::Program compiled(const std::string& what, const spec::ElaborateOptions& options = {}) {
+inline spec::Program compiled_schedule(const std::string& what,
+                                       const spec::ElaborateOptions& options = {}) {
   const std::string text = what.front() == '\n' ? what : std::string(*spec::library_text(what));
   return spec::compile({what, text}, options).value();
 }

@@ -9,12 +9,12 @@
 #include "tests/simulate/runs.h"
 #include "trace/write.h"
 
-namespace ripeline::simulate {
+namespace ripeline::simulate::simulator_test {
 namespace {
 
 using core::Time;
 using testing::HasSubstr;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 constexpr std::int64_t kUnit = 1'000'000;  // nanoseconds
@@ -25,7 +25,7 @@ RunReport run_of(const std::string& what, const std::map<std::string, std::int64
                  const TimingOptions& options = {}) {
   spec::ElaborateOptions elaborate;
   elaborate.defines = defines;
-  const spec::Program program = compiled(what, elaborate);
+  const spec::Program program = compiled_schedule(what, elaborate);
   return TableRun(program).run(m, options);
 }
 
@@ -44,7 +44,7 @@ TimingOptions with_jitter(const std::string& spec, std::uint64_t seed = 1) {
 }
 
 TEST(Timing, that_the_clock_cannot_count_is_refused) {
-  const spec::Program program = compiled("1f1b");
+  const spec::Program program = compiled_schedule("1f1b");
   for (const double latency : {1e13, 1e300, std::numeric_limits<double>::infinity(),
                                std::numeric_limits<double>::quiet_NaN(), -1.0}) {
     Timing timing;
@@ -144,7 +144,7 @@ TEST(ClosedForm, is_the_published_rate) {
 
 TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
   const auto text = [](std::uint64_t seed) {
-    const spec::Program program = compiled("bf");
+    const spec::Program program = compiled_schedule("bf");
     trace::Record record;
     TableRun run(program);
     EXPECT_TRUE(
@@ -159,7 +159,7 @@ TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
 // Task and message durations by name, so that lanes of other programs compare.
 std::map<std::string, Time> durations(const std::string& what, const TimingOptions& options) {
   spec::ElaborateOptions elaborate;
-  const spec::Program program = compiled(what, elaborate);
+  const spec::Program program = compiled_schedule(what, elaborate);
   Timing timing;
   EXPECT_TRUE(Timing::make(program, 6, options, timing).ok());
   std::map<std::string, Time> found;
@@ -206,7 +206,7 @@ pipeline other {
 // Each has the mean that it should: within four deviations of the mean of many.
 TEST(Jitter, has_the_mean_that_it_says) {
   constexpr int kMany = 4000;
-  const spec::Program program = compiled("1f1b");
+  const spec::Program program = compiled_schedule("1f1b");
   const auto mean_of = [&](const std::string& spec, bool message) {
     TimingOptions options = with_jitter(spec, 3);
     options.latency = 0;
@@ -242,7 +242,7 @@ TEST(Jitter, says_what_it_expects) {
 }
 
 TEST(Links, that_are_fifo_keep_the_order_of_messages) {
-  const spec::Program program = compiled("bf");
+  const spec::Program program = compiled_schedule("bf");
   const auto overtakes = [&](const std::string& spec) {
     trace::Record record;
     EXPECT_TRUE(TableRun(program).run(64, with_jitter(spec, 2), &record).status.ok());
@@ -332,7 +332,7 @@ TEST(Causes, are_true) {
 }
 
 TEST(Causes, of_a_slow_consumer_is_a_slot) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline a { microbatches 3; stages 3; place s on s;
   op F { cost s == 1 ? 4 : 1; needs F at prev via slots 1; }  dispatch ready; })");
   TimingOptions options;
@@ -350,7 +350,7 @@ pipeline a { microbatches 3; stages 3; place s on s;
 // With a grant that takes 4: 1F0 starts at 1, so that 0F1, ended at 2, leaves at 5; 1F1 starts
 // then, and 0F2 leaves at 9. Meanwhile rank 1 has nothing to do.
 TEST(Causes, of_a_message_that_waits_for_a_slot_is_the_slot) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline a { microbatches 3; stages 2; place s on s;
   op F { cost 1; needs F at prev via slots 1; }  dispatch ready; })");
   TimingOptions options;
@@ -370,7 +370,7 @@ pipeline a { microbatches 3; stages 2; place s on s;
 }
 
 TEST(Run, that_sticks_says_who_waits_for_what) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline stuck { microbatches 2; stages 2; place s on s;
   op F { needs F at prev; acquires a; }  op B { needs F at here of all, B at next; releases a; }
   resource a per stage { capacity 1; }  dispatch ready; })");
@@ -383,13 +383,13 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
 }
 
 TEST(Run, refuses_a_count_outside_the_range) {
-  const spec::Program program = compiled(
+  const spec::Program program = compiled_schedule(
       "\npipeline a { microbatches 2 .. 3; stages 1; place s on s; op F { } dispatch ready; }");
   EXPECT_THAT(TableRun(program).run(4).status.message(), HasSubstr("4 microbatches are outside"));
 }
 
 TEST(Bandwidth, keeps_a_way_busy_and_adds_to_latency) {
-  const spec::Program program = compiled(R"(
+  const spec::Program program = compiled_schedule(R"(
 pipeline a { microbatches 3; stages 2; place s on s; op F { needs F at prev; } dispatch ready; })");
   TimingOptions options = with_latency(0.25);
   options.bytes_per_second = 1000;  // a unit is a millisecond: 1 byte in 1 unit
@@ -414,7 +414,7 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
   Profile again;
   ASSERT_EQ(Profile::parse(profile.to_json(), again).message(), "");
   EXPECT_EQ(again.to_json(), profile.to_json());
-  const spec::Program program = compiled("1f1b");
+  const spec::Program program = compiled_schedule("1f1b");
   TimingOptions options;
   options.profile = profile;
   Timing timing;
@@ -437,7 +437,7 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
 
 // The clock counts nanoseconds in 64 bits.
 TEST(Profile, of_what_takes_too_long_is_refused) {
-  const spec::Program program = compiled("1f1b");
+  const spec::Program program = compiled_schedule("1f1b");
   const auto refusal = [&](const Profile& profile) {
     TimingOptions options;
     options.profile = profile;
@@ -490,4 +490,4 @@ TEST(Profile, what_does_not_fit_is_said_with_its_place) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::simulate::simulator_test

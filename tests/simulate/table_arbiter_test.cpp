@@ -14,7 +14,7 @@
 #include "tests/support/random_program.h"
 #include "tests/support/state_walk.h"
 
-namespace ripeline::simulate {
+namespace ripeline::simulate::table_arbiter_test {
 namespace {
 
 using testing_support::WalkedStates;
@@ -45,7 +45,7 @@ std::int64_t walk_both(const spec::Program& program, std::uint64_t seed) {
 TEST(TableArbiter, agrees_with_the_machine_on_the_library) {
   std::int64_t states = 0;
   for (const spec::LibraryEntry& entry : spec::library()) {
-    states += walk_both(testing_support::compiled(std::string(entry.name)), 1);
+    states += walk_both(testing_support::compiled_schedule(std::string(entry.name)), 1);
   }
   EXPECT_GT(states, 1'000);
 }
@@ -79,7 +79,7 @@ WalkedStates walk_every_state(const spec::Program& program) {
 // Every rule of a dispatch, and one microbatch at least of each.
 TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
   for (const spec::LibraryEntry& entry : spec::library()) {
-    const spec::Program program = testing_support::compiled(std::string(entry.name));
+    const spec::Program program = testing_support::compiled_schedule(std::string(entry.name));
     const WalkedStates walked = walk_every_state(program);
     EXPECT_EQ(walked.difference, "") << entry.name;
     EXPECT_GE(walked.states, 50) << entry.name;
@@ -108,8 +108,8 @@ TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
 
 // The walk notices an arbiter that takes forwards first, whatever the round.
 TEST(StateWalk, notices_another_choice_and_says_what_it_leaves_out) {
-  const spec::Program program = testing_support::compiled("bf");
-  const spec::Program other = testing_support::compiled("1f1b_hint");
+  const spec::Program program = testing_support::compiled_schedule("bf");
+  const spec::Program other = testing_support::compiled_schedule("1f1b_hint");
   const core::OwnedFacts storage = lower::facts_of(other);
   const WalkedStates walked = testing_support::walk_states(program, [&](int rank) {
     return std::make_unique<TableArbiter>(other, storage.facts(), rank);
@@ -124,4 +124,4 @@ TEST(StateWalk, notices_another_choice_and_says_what_it_leaves_out) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::simulate::table_arbiter_test

@@ -11,7 +11,7 @@
 namespace ripeline::testing_support {
 namespace {
 
-verify::Reply ask_one(const std::string& text) {
+certificates::Reply ask_one(const std::string& text) {
   std::string path = (std::filesystem::temp_directory_path() / "ripeline-question-XXXXXX").string();
   close(mkstemp(path.data()));
   std::ofstream(path, std::ios::binary) << text;
@@ -28,8 +28,8 @@ verify::Reply ask_one(const std::string& text) {
 
 }  // namespace
 
-std::vector<verify::Reply> ask_cvc5(const std::vector<std::string>& texts) {
-  std::vector<verify::Reply> replies;
+std::vector<certificates::Reply> ask_cvc5(const std::vector<std::string>& texts) {
+  std::vector<certificates::Reply> replies;
   for (const std::string& text : texts) replies.push_back(ask_one(text));
   return replies;
 }

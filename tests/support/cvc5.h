@@ -9,6 +9,6 @@
 namespace ripeline::testing_support {
 
 // Asks the program cvc5 (Debian package cvc5) each text. Blocks.
-[[nodiscard]] std::vector<verify::Reply> ask_cvc5(const std::vector<std::string>& texts);
+[[nodiscard]] std::vector<certificates::Reply> ask_cvc5(const std::vector<std::string>& texts);
 
 }  // namespace ripeline::testing_support

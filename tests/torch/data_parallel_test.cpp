@@ -1,6 +1,7 @@
 // Data parallelism: replicas of a pipeline against the sums of what one process computes for each.
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
 
 #include <map>
 #include <mutex>

@@ -1,7 +1,7 @@
 // join_run: what it sets, and what it leaves to the user.
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 #include <memory>

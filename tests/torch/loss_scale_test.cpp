@@ -2,7 +2,7 @@
 #include "runtime/torch/loss_scale.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/optim/sgd.h>
 
 #include <limits>
 #include <vector>

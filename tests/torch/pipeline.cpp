@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lower/facts.h"
-#include "runtime/transport/local.h"
+#include "runtime/network/local.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 
@@ -46,7 +46,7 @@ std::unique_ptr<core::Arbiter> Pipeline::make_arbiter(int rank) const {
 std::vector<core::Status> Pipeline::run(const Body& body, const Prepare& prepare) const {
   const core::Layout layout = core::layout_of(facts());
   const auto processes = static_cast<std::size_t>(layout.processes());
-  auto transports = runtime::make_local_group(layout.processes());
+  auto transports = runtime::network::make_local_group(layout.processes());
   std::vector<core::Status> statuses(processes);
   std::vector<std::thread> threads;
   for (std::size_t process = 0; process < processes; ++process) {

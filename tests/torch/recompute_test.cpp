@@ -1,6 +1,6 @@
 // Stages that keep their inputs alone and run their forward again: the same numbers, less memory.
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include <memory>
 #include <vector>

@@ -1,7 +1,13 @@
 #include "tests/torch/side_by_side.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/adam.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <chrono>

@@ -67,7 +67,7 @@ std::unique_ptr<TcpStore> open(const TcpStoreOptions& options) {
 
 class TcpWorld final : public testing_support::StoreWorld {
  public:
-  std::unique_ptr<Store> open() override {
+  std::unique_ptr<network::Store> open() override {
     if (server_ == nullptr && getpid() == owner_) server_ = runtime::open(options_of(port_, true));
     return runtime::open(options_of(port_));
   }
@@ -113,14 +113,14 @@ class TcpStoreTest : public testing::Test {
 TEST_F(TcpStoreTest, finds_a_stopped_process_silent_and_later_alive_again) {
   fork_claimer();
   const auto store = open(options_of(port_, true));
-  ASSERT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+  ASSERT_TRUE(becomes(*store, "a", network::Claim::held, network::Claim::held));
   const Clock::time_point before = Clock::now();
   kill(child_, SIGSTOP);
-  EXPECT_TRUE(becomes(*store, "a", Claim::silent, Claim::abandoned));
+  EXPECT_TRUE(becomes(*store, "a", network::Claim::silent, network::Claim::abandoned));
   EXPECT_GE(Clock::now() - before, TcpStore::kSilence - 1s);
-  EXPECT_EQ(store->claim_of("a"), Claim::silent);
+  EXPECT_EQ(store->claim_of("a"), network::Claim::silent);
   kill(child_, SIGCONT);
-  EXPECT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+  EXPECT_TRUE(becomes(*store, "a", network::Claim::held, network::Claim::held));
 }
 
 // A pause of the store is none of those whose signs of life it keeps.
@@ -141,8 +141,9 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
   std::vector<std::unique_ptr<TcpStore>> stores;
   for (int i = 0; i < kObservers; ++i) stores.push_back(open(options_of(port_)));
   testing_support::in_threads(kObservers, [&](int i) {
-    Store& store = *stores[static_cast<std::size_t>(i)];
-    for (const std::string& key : keys) EXPECT_TRUE(becomes(store, key, Claim::held, Claim::held));
+    network::Store& store = *stores[static_cast<std::size_t>(i)];
+    for (const std::string& key : keys)
+      EXPECT_TRUE(becomes(store, key, network::Claim::held, network::Claim::held));
   });
   testing_support::in_threads(kObservers + 1, [&](int i) {
     if (i == kObservers) {
@@ -156,7 +157,8 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
     bool is_held = true;
     while (Clock::now() < limit) {
       for (const std::string& key : keys) {
-        is_held = is_held && stores[static_cast<std::size_t>(i)]->claim_of(key) == Claim::held;
+        is_held =
+            is_held && stores[static_cast<std::size_t>(i)]->claim_of(key) == network::Claim::held;
       }
     }
     EXPECT_TRUE(is_held);
@@ -198,7 +200,7 @@ TEST_F(TcpStoreTest, ends_its_waits_when_the_process_is_told_to_end) {
   fork_claimer();
   {
     const auto store = open(options_of(port_));
-    ASSERT_TRUE(becomes(*store, "a", Claim::held, Claim::held));
+    ASSERT_TRUE(becomes(*store, "a", network::Claim::held, network::Claim::held));
   }
   kill(child_, SIGKILL);
   const auto claim_told = [&](const TcpStoreOptions& options) {
@@ -222,7 +224,7 @@ TEST_F(TcpStoreTest, ends_its_waits_when_the_process_is_told_to_end) {
 TEST_F(TcpStoreTest, refuses_a_second_process_with_what_the_first_said) {
   fork_claimer();
   const auto store = open(options_of(port_, true));
-  ASSERT_TRUE(becomes(*store, "a", Claim::unseen, Claim::held));
+  ASSERT_TRUE(becomes(*store, "a", network::Claim::unseen, network::Claim::held));
   Blob there;
   const Status status = store->claim("a", blob("mine"), there);
   EXPECT_EQ(status.code(), StatusCode::refused);
@@ -233,12 +235,12 @@ TEST_F(TcpStoreTest, refuses_a_second_process_with_what_the_first_said) {
 TEST_F(TcpStoreTest, never_takes_what_is_left_of_a_killed_process_for_alive) {
   fork_claimer();
   const auto server = open(options_of(port_, true));
-  ASSERT_TRUE(becomes(*server, "a", Claim::held, Claim::held));
+  ASSERT_TRUE(becomes(*server, "a", network::Claim::held, network::Claim::held));
   kill(child_, SIGKILL);
   waitpid(child_, nullptr, 0);
   const auto later = open(options_of(port_));
-  while (later->claim_of("a") != Claim::silent) {
-    ASSERT_EQ(later->claim_of("a"), Claim::unseen);
+  while (later->claim_of("a") != network::Claim::silent) {
+    ASSERT_EQ(later->claim_of("a"), network::Claim::unseen);
     std::this_thread::sleep_for(50ms);
   }
 }
@@ -256,7 +258,7 @@ TEST_F(TcpStoreTest, says_that_rank_0_was_lost_with_its_store) {
                 StartsWith("rank 0 was lost, which serves the store at localhost:" +
                            std::to_string(port_) + ": "));
   }
-  EXPECT_EQ(store->claim_of("a"), Claim::unseen);
+  EXPECT_EQ(store->claim_of("a"), network::Claim::unseen);
 }
 
 TEST_F(TcpStoreTest, does_not_wait_for_ever_for_a_server_that_is_stopped) {

@@ -2,7 +2,11 @@
 #include "runtime/torch/tensor_parallel.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/optim/adamw.h>
+#include <torch/utils.h>
 
 #include <random>
 #include <thread>

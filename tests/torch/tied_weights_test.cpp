@@ -1,7 +1,9 @@
 // Tied weights: a matrix with which the first stage begins and the last one ends, against one
 // process that has it once.
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
 
 #include <map>
 #include <mutex>

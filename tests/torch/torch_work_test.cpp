@@ -2,7 +2,7 @@
 #include "runtime/torch/torch_work.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // Training in mixed precision, in several passes to a step, and what its trace says of deferred
 // gradients: the numbers are those of one process.
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/normalization.h>
 
 #include <optional>
 #include <set>

@@ -2,13 +2,13 @@
 #include "runtime/torch/value_codec.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
-#include "runtime/value_head.h"
+#include "runtime/torch/value_head.h"
 
 namespace ripeline::runtime {
 namespace {

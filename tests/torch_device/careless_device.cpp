@@ -122,8 +122,8 @@ class Careless final : public TorchDevice {
   [[nodiscard]] std::optional<c10::Stream> stream(core::Engine engine) const override {
     return device_->stream(engine);
   }
-  runtime::Place* place() override { return device_->place(); }
-  runtime::Place* arena() override { return device_->arena(); }
+  runtime::network::Place* place() override { return device_->place(); }
+  runtime::network::Place* arena() override { return device_->arena(); }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     return device_->copy(direction, onto, from, size, engine);
@@ -132,7 +132,8 @@ class Careless final : public TorchDevice {
                const runtime::Termination* termination) override {
     return device_->carry(transport, limit, termination);
   }
-  Status find_nccl(const runtime::NcclLibrary*& library, std::int32_t& version) const override {
+  Status find_nccl(const runtime::cuda::NcclLibrary*& library,
+                   std::int32_t& version) const override {
     return device_->find_nccl(library, version);
   }
   Status identify(std::string& identity) const override { return device_->identify(identity); }

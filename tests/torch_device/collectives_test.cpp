@@ -1,8 +1,9 @@
 // Sums of members and replicas over NCCL, with LibTorch's fake device and the fake of NCCL: ranks
 // are threads, with a device each.
+#include <ATen/Parallel.h>
 #include <c10/core/StreamGuard.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,12 +15,12 @@
 #include <vector>
 
 #include "core/layout.h"
+#include "runtime/network/local.h"
 #include "runtime/torch/collectives_choice.h"
 #include "runtime/torch/groups.h"
 #include "runtime/torch/tensor_parallel.h"
 #include "runtime/torch/torch_device.h"
 #include "runtime/torch/train.h"
-#include "runtime/transport/local.h"
 #include "tests/fake_gpu/fake_gpu.h"
 #include "tests/fake_gpu/fake_nccl.h"
 #include "tests/torch/pipeline.h"
@@ -51,7 +52,7 @@ using Body = std::function<Status(const Here&)>;
 std::vector<Status> run_on_devices(const Pipeline& pipeline, const Body& body) {
   const core::Layout layout = core::layout_of(pipeline.facts());
   const auto processes = static_cast<std::size_t>(layout.processes());
-  auto transports = make_local_group(layout.processes());
+  auto transports = network::make_local_group(layout.processes());
   std::vector<Status> statuses(processes);
   std::vector<std::thread> threads;
   for (std::size_t process = 0; process < processes; ++process) {
@@ -311,7 +312,7 @@ TEST(NcclGroupsThatDoNotConnect, name_what_is_missing_within_the_limit) {
           {.connect_limit = std::chrono::milliseconds(300), .device = &here.device});
     }
     CollectivesOffer offer{.device = "another"};
-    const NcclLibrary* library = nullptr;
+    const cuda::NcclLibrary* library = nullptr;
     std::vector<Blob> all;
     Status status = here.device.find_nccl(library, offer.nccl_version);
     if (status.ok()) status = here.run.gather("the collectives", encode(offer), all);

@@ -47,13 +47,15 @@
 namespace {
 
 using at::Tensor;
-using ripeline::runtime::Event;
-using ripeline::runtime::Stream;
+using ripeline::runtime::cuda::Event;
+using ripeline::runtime::cuda::Stream;
 
 constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
 
 void check(const ripeline::core::Status& status) { TORCH_CHECK(status.ok(), status.message()); }
-void check(cudaError_t error) { check(ripeline::runtime::status_of(error, "use the fake device")); }
+void check(cudaError_t error) {
+  check(ripeline::runtime::cuda::status_of(error, "use the fake device"));
+}
 
 thread_local bool is_in_operator = false;
 thread_local bool is_staging = false;  // its events are not the program's

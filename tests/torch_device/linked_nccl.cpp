@@ -6,14 +6,14 @@
 #include "tests/fake_gpu/fake_nccl.h"
 #include "tests/nccl/fake_library.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 core::Status load_nccl(const NcclLibrary*& library) {
   library = &testing_support::fake_nccl();
   return {};
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda
 
 namespace {
 

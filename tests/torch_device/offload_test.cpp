@@ -2,7 +2,7 @@
 // copies happen at any moment: the same gradients to the bit, and no more on it than is proved. A
 // device that reports the end of a copy, or of what uses it, too early is noticed.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -35,7 +35,7 @@ File file_of(const spec::Program& program, const std::vector<int>& counts) {
 
 TEST(Steps, are_whole_if_every_task_of_their_microbatches_ran) {
   const spec::Program program =
-      testing_support::compiled("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
+      testing_support::compiled_schedule("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
   File file = file_of(program, {4, 3, 4});
   EXPECT_THAT(steps_of(file), ElementsAre(Step{0, true}, Step{1, true}, Step{2, true}));
   std::erase_if(file.record.tasks, [](const TaskEvent& e) {
@@ -48,7 +48,7 @@ TEST(Steps, are_whole_if_every_task_of_their_microbatches_ran) {
 
 TEST(Steps, are_kept_with_all_their_events) {
   const spec::Program program =
-      testing_support::compiled("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
+      testing_support::compiled_schedule("bf", {.defines = {{"ranks", 2}}, .dispatch = {}});
   File file = file_of(program, {2, 3, 4, 5});
   Record& part = file.record;
   keep_steps(part, {1, 2});

@@ -18,7 +18,7 @@
 #include "tests/runtime/ranks.h"
 #include "trace/read.h"
 
-namespace ripeline::trace {
+namespace ripeline::trace::torch_trace_test {
 namespace {
 
 using testing::ElementsAre;
@@ -248,4 +248,4 @@ TEST_F(TorchTraceTest, is_told_from_one_of_ripeline_by_its_content) {
 }
 
 }  // namespace
-}  // namespace ripeline::trace
+}  // namespace ripeline::trace::torch_trace_test

@@ -19,7 +19,7 @@
 #include "trace/read.h"
 #include "trace/write.h"
 
-namespace ripeline::trace {
+namespace ripeline::trace::trace_test {
 namespace {
 
 using core::Time;
@@ -237,7 +237,7 @@ TEST(TraceFile, of_many_blocks_is_whole) {
 TEST(TraceFile, has_an_arrow_for_each_message) {
   for (const char* text : {"bf", "zb_v", kJoins}) {
     SCOPED_TRACE(text);
-    const spec::Program program = testing_support::compiled(text);
+    const spec::Program program = testing_support::compiled_schedule(text);
     testing_support::TableRun run(program);
     Record record;
     ASSERT_TRUE(run.run(5, {}, &record).status.ok());
@@ -368,4 +368,4 @@ TEST(TraceFile, has_microseconds_of_any_form_and_they_are_read_as_nanoseconds) {
 }
 
 }  // namespace
-}  // namespace ripeline::trace
+}  // namespace ripeline::trace::trace_test

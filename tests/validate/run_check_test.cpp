@@ -17,7 +17,7 @@ namespace {
 
 using core::Time;
 using testing::HasSubstr;
-using testing_support::compiled;
+using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
 constexpr int kMicrobatches = 4;
@@ -29,7 +29,7 @@ class Recorded {
  public:
   explicit Recorded(const std::string& text, const spec::ElaborateOptions& elaborate = {},
                     const simulate::TimingOptions& timing = {})
-      : program(compiled(text, elaborate)), run_(program) {
+      : program(compiled_schedule(text, elaborate)), run_(program) {
     const simulate::RunReport report = run_.run(kMicrobatches, timing, &record);
     EXPECT_EQ(report.status.message(), "");
   }
@@ -369,12 +369,13 @@ TEST(RunCheck, refuses_the_trace_of_another_program) {
   const Recorded run = chain();
   const trace::About about(run.facts(), {.microbatches = kMicrobatches});
   EXPECT_EQ(why_not_of(run.program, about), std::nullopt);
-  EXPECT_THAT(*why_not_of(compiled("bf", ranks(4)), about),
+  EXPECT_THAT(*why_not_of(compiled_schedule("bf", ranks(4)), about),
               HasSubstr("the trace is of bf of 3 ranks and 3 stages, hash"));
-  EXPECT_THAT(*why_not_of(compiled("1f1b", ranks(3)), about), HasSubstr("give the one that ran"));
+  EXPECT_THAT(*why_not_of(compiled_schedule("1f1b", ranks(3)), about),
+              HasSubstr("give the one that ran"));
   spec::ElaborateOptions other = ranks(3);
   other.dispatch = "ready";
-  EXPECT_THAT(*why_not_of(compiled("bf", other), about), HasSubstr("another dispatch"));
+  EXPECT_THAT(*why_not_of(compiled_schedule("bf", other), about), HasSubstr("another dispatch"));
   trace::About part(run.facts(), {.microbatches = kMicrobatches});
   part.part = {.rank = 1, .run = 7};
   EXPECT_THAT(*why_not_of(run.program, part), HasSubstr("this is the part of rank 1 alone"));

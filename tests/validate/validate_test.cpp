@@ -17,10 +17,9 @@
 #include "tests/codegen/goldens/valued.h"
 #include "validate/probe/probe.h"
 
-namespace ripeline::simulate {
+namespace ripeline::validate {
 namespace {
 
-using core::Formula;
 using testing::HasSubstr;
 
 spec::Program program_of(const std::string& name) {
@@ -29,7 +28,7 @@ spec::Program program_of(const std::string& name) {
   return spec::compile({name, text.str()}).value();
 }
 
-core::Probe bf_probe() { return core::probe_of<bf::Rules>(bf::make_arbiter); }
+Probe bf_probe() { return probe_of<bf::Rules>(bf::make_arbiter); }
 
 core::ProgramFacts other_capacity() {
   static constexpr core::PoolFacts kPools[] = {{"activation", "", 0, 0, 4, 5},
@@ -41,10 +40,10 @@ core::ProgramFacts other_capacity() {
   return facts;
 }
 
-Validation validated(const std::string& name, const core::Probe& probe) {
+Validation validated(const std::string& name, const Probe& probe) {
   const spec::Program program = program_of(name);
   const Validator validator(program);
-  return validator.judge(core::answers(probe, validator.questions()));
+  return validator.judge(answers(probe, validator.questions()));
 }
 
 TEST(Validate, accepts_what_was_generated) {
@@ -56,11 +55,10 @@ TEST(Validate, accepts_what_was_generated) {
 
 TEST(Validate, asks_for_orders_and_priorities) {
   const Validation ordered =
-      validated("one_f_one_b", core::probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter));
+      validated("one_f_one_b", probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter));
   EXPECT_THAT(ordered.differences, testing::IsEmpty());
   EXPECT_THAT(summary(ordered), HasSubstr("; the order the same with "));
-  const Validation valued =
-      validated("valued", core::probe_of<valued::Rules>(valued::make_arbiter));
+  const Validation valued = validated("valued", probe_of<valued::Rules>(valued::make_arbiter));
   EXPECT_THAT(valued.differences, testing::IsEmpty());
   EXPECT_GT(valued.questions.values, 100);
   EXPECT_TRUE(valued.questions.complete);
@@ -76,12 +74,12 @@ TEST(Validate, notices_each_kind_of_mistake) {
   struct Mistake {
     std::string name;
     std::string program;
-    core::Probe probe;
+    Probe probe;
     std::string expected;
   };
   const core::ProgramFacts facts = other_capacity();
   std::vector<Mistake> mistakes;
-  const auto add = [&](const char* name, const char* expected) -> core::Probe& {
+  const auto add = [&](const char* name, const char* expected) -> Probe& {
     mistakes.push_back({name, "bf", bf_probe(), expected});
     return mistakes.back().probe;
   };
@@ -112,27 +110,27 @@ TEST(Validate, notices_each_kind_of_mistake) {
   add("nothing released", "0B: what it releases of activation of stage 0: emitted h0").release =
       [](core::LaneId, Formula*) {};
   add("one engine", "emitted 'kOneEngine is not the facts''").one_engine = false;
-  mistakes.push_back({"another class", "bf", core::probe_of<bf::Rules>(broken_bf::make_arbiter),
+  mistakes.push_back({"another class", "bf", probe_of<bf::Rules>(broken_bf::make_arbiter),
                       "emitted 'make_arbiter makes something else'"});
   mistakes.push_back({"one rank", "bf",
-                      core::probe_of<bf::Rules>([](int /*rank*/) { return bf::make_arbiter(0); }),
+                      probe_of<bf::Rules>([](int /*rank*/) { return bf::make_arbiter(0); }),
                       "emitted 'make_arbiter makes something else'"});
-  mistakes.push_back({"the places", "bf", core::probe_of<prefer_bf::Rules>(prefer_bf::make_arbiter),
+  mistakes.push_back({"the places", "bf", probe_of<prefer_bf::Rules>(prefer_bf::make_arbiter),
                       "specified 'dispatch 0 0 0 2', emitted 'dispatch 0 0 0 1'"});
   mistakes.push_back({"the order", "one_f_one_b",
-                      core::probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter),
+                      probe_of<one_f_one_b::Rules>(one_f_one_b::make_arbiter),
                       "specified 'order 0 1 = 0/0 1/0', emitted 'order 0 1 = 0/0'"});
   mistakes.back().probe.write_order = [](int, int, core::OrderWriter& order) {
     order.add(0, 0);
     return core::Status();
   };
-  mistakes.push_back({"the value", "valued", core::probe_of<valued::Rules>(valued::make_arbiter),
+  mistakes.push_back({"the value", "valued", probe_of<valued::Rules>(valued::make_arbiter),
                       "emitted 'value 1 0 2 0:0 = 7'"});
   mistakes.back().probe.value = [](core::Task, const std::int64_t*, int) {
     return std::int64_t{7};
   };
-  mistakes.push_back({"another pool's", "valued",
-                      core::probe_of<valued::Rules>(valued::make_arbiter), "specified 'value "});
+  mistakes.push_back({"another pool's", "valued", probe_of<valued::Rules>(valued::make_arbiter),
+                      "specified 'value "});
   mistakes.back().probe.value = [](core::Task task, const std::int64_t* held, int microbatches) {
     const core::LaneFacts& lane = valued::facts.lanes[static_cast<std::size_t>(task.lane)];
     return valued::Rules::priority(task, held, microbatches) + held[1 - lane.rank];
@@ -146,7 +144,7 @@ TEST(Validate, notices_each_kind_of_mistake) {
 TEST(Validate, notices_another_program_and_answers_that_are_none) {
   const spec::Program zbv = program_of("zbv");
   const Validator validator(zbv);
-  EXPECT_FALSE(validator.judge(core::answers(bf_probe(), "")).differences.empty());
+  EXPECT_FALSE(validator.judge(answers(bf_probe(), "")).differences.empty());
   for (const char* answers : {"", "nonsense\n", "guard 0 (<= h0\n", "guard 999999999999 h0\n"}) {
     EXPECT_FALSE(validator.judge(answers).differences.empty()) << answers;
   }
@@ -155,7 +153,7 @@ TEST(Validate, notices_another_program_and_answers_that_are_none) {
 TEST(Probe, says_which_question_it_does_not_understand) {
   for (const char* question : {"order 0", "order 9 1", "order -1 1", "value 0", "value 99 0 1",
                                "value 0 0 1 9:1", "value 0 0 1 0", "which", "order x 1"}) {
-    EXPECT_THAT(core::answers(bf_probe(), question),
+    EXPECT_THAT(answers(bf_probe(), question),
                 HasSubstr(std::string("not understood: ") + question + "\n"));
   }
 }
@@ -186,4 +184,4 @@ TEST(Breach, of_a_corrupted_header_stops_the_rank_with_its_state) {
 }
 
 }  // namespace
-}  // namespace ripeline::simulate
+}  // namespace ripeline::validate

@@ -44,7 +44,7 @@ TEST(Comparison, random_programs_notice_mistakes_of_the_judge) {
   struct Planted {
     std::string name;
     Mistake mistake;
-    std::uint64_t from = 1;  // a seed shortly before one that shows a rare mistake, for the time it takes
+    std::uint64_t from = 1;  // a seed shortly before one that shows a rare mistake
   };
   const std::vector<Planted> all = {
       {"a missing release", mistakes::missing_release(), 195},

@@ -14,7 +14,7 @@
 #include "verify/depth/order_depth.h"
 #include "verify/depth/ready_depth.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::depth_random_test {
 namespace {
 
 using testing_support::find;
@@ -115,4 +115,4 @@ TEST_P(EveryDepthRandom, what_is_proved_is_proved_of_each_small_depth) {
 INSTANTIATE_TEST_SUITE_P(Shards, EveryDepthRandom, testing::Range(std::uint64_t{0}, kShards));
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::depth_random_test

@@ -16,7 +16,7 @@
 #include "verify/depth/order_depth.h"
 #include "verify/depth/ready_depth.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::depth_test {
 namespace {
 
 using testing::HasSubstr;
@@ -392,4 +392,4 @@ TEST(EveryDepth, a_reading_that_means_something_else_is_noticed) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::depth_test

@@ -11,7 +11,7 @@
 #include "spec/elaborate.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::engines_test {
 namespace {
 
 // A loaded machine takes this long for a program that a quiet one proves in 0.1 s.
@@ -298,4 +298,4 @@ TEST(CopyEngines, a_circle_through_the_host_is_named) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::engines_test

@@ -20,7 +20,7 @@
 #include "verify/report.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::group_test {
 namespace {
 
 using spec::Agree;
@@ -487,4 +487,4 @@ TEST(Group, verdicts_of_random_programs_hold) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::group_test

@@ -167,7 +167,7 @@ TEST(Pairs, of_an_order_with_a_copy_engine_have_peaks) {
 }
 
 TEST(Pairs, need_no_more_than_one_task_at_a_time) {
-  const LeastCapacity least = least_capacity(
+  const optimise::LeastCapacity least = optimise::least_capacity(
       compiled(chain("pair F, B; dispatch in order one_f_one_b;", "any", "capacity 1;")), "a", {});
   EXPECT_EQ(least.outcome, Outcome::proved);
   EXPECT_THAT(least.each, ElementsAre(3, 2, 1));

@@ -25,7 +25,7 @@
 #include "verify/ready/ready_judge.h"
 #include "verify/verify.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::replicas_test {
 namespace {
 
 using spec::Agree;
@@ -506,4 +506,4 @@ TEST(Replicas, of_random_groups_are_not_proved_where_they_stick) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::replicas_test

@@ -146,11 +146,11 @@ TEST(Shares, in_a_certificate) {
   EXPECT_EQ(find(verdict, "deadlock").outcome, Outcome::refuted);
   const auto nothing_to_ask = [](const std::vector<std::string>& texts) {
     EXPECT_TRUE(texts.empty());
-    return std::vector<Reply>(texts.size());
+    return std::vector<certificates::Reply>(texts.size());
   };
-  const RecheckReport report =
-      recheck(certificate_of(source, {}, program, verdict, "0"), nothing_to_ask, {});
-  EXPECT_EQ(report.result, RecheckResult::accepted);
+  const certificates::RecheckReport report = certificates::recheck(
+      certificates::certificate_of(source, {}, program, verdict, "0"), nothing_to_ask, {});
+  EXPECT_EQ(report.result, certificates::RecheckResult::accepted);
 }
 
 // Where the copies' forwards take all the room. The run has the microbatches' own numbers, and

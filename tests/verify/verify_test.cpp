@@ -15,7 +15,7 @@
 #include "tests/support/verdicts.h"
 #include "verify/report.h"
 
-namespace ripeline::verify {
+namespace ripeline::verify::verify_test {
 namespace {
 
 using spec::Machine;
@@ -376,4 +376,4 @@ TEST(Report, json_has_what_programs_rely_on_and_its_run_reads_back) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::verify::verify_test

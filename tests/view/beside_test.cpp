@@ -16,7 +16,7 @@
 #include "view/explain.h"
 #include "view/terminal.h"
 
-namespace ripeline::view {
+namespace ripeline::view::beside_test {
 namespace {
 
 using core::Time;
@@ -36,7 +36,7 @@ struct Ran {
 // One rank, on which F and B are a pair, F and W, and D with F and with B.
 struct Made {
   explicit Made(const std::vector<Ran>& tasks)
-      : program(testing_support::compiled(
+      : program(testing_support::compiled_schedule(
             "\npipeline p { microbatches any; stages 1; place s on s;\n"
             "  op F forward { } op B backward { needs F at here; } op W { } op D { }\n"
             "  pair F, B; pair F, W; pair D, F; pair B, D; dispatch ready; }\n")),
@@ -259,8 +259,9 @@ TEST(Compare, work_is_not_counted_twice) {
 TEST(Debugger, shows_both_tasks_of_an_engine) {
   const Drawn run(kPairs, 8);
   std::string asked;
-  Debugger debugger(run.timeline,
-                    [&](int, core::Engine, const std::vector<SeenEvent>&) { return "advice"; });
+  Debugger debugger(run.timeline, [&](int, core::Engine, const std::vector<core::SeenEvent>&) {
+    return "advice";
+  });
   // 1F4 starts at 14, and 1B2 beside it.
   const std::string one = debugger.run("to 1B2");
   EXPECT_THAT(one, HasSubstr("rank 1 runs 1F4 since 14; ready: 1B2\n    advice\n"));
@@ -271,4 +272,4 @@ TEST(Debugger, shows_both_tasks_of_an_engine) {
 }
 
 }  // namespace
-}  // namespace ripeline::view
+}  // namespace ripeline::view::beside_test

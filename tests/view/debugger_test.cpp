@@ -55,14 +55,15 @@ TEST(Debugger, back_is_where_forward_came_from) {
 
 TEST(Debugger, asks_the_adviser_with_what_the_rank_has_seen) {
   const Drawn run("1f1b", 2);
-  std::vector<SeenEvent> last;
-  Debugger debugger(run.timeline, [&](int rank, core::Engine, const std::vector<SeenEvent>& seen) {
-    if (rank == 1) last = seen;
-    return "advice for rank " + std::to_string(rank);
-  });
+  std::vector<core::SeenEvent> last;
+  Debugger debugger(run.timeline,
+                    [&](int rank, core::Engine, const std::vector<core::SeenEvent>& seen) {
+                      if (rank == 1) last = seen;
+                      return "advice for rank " + std::to_string(rank);
+                    });
   EXPECT_THAT(debugger.run("to 1F0"), HasSubstr("advice for rank 1"));
   ASSERT_EQ(last.size(), 1U);
-  EXPECT_EQ(static_cast<int>(last[0].what), static_cast<int>(SeenEvent::What::arrived));
+  EXPECT_EQ(static_cast<int>(last[0].what), static_cast<int>(core::SeenEvent::What::arrived));
 }
 
 TEST(Debugger, says_what_is_wrong_with_a_command) {

@@ -14,7 +14,7 @@
 #include "tests/view/timelines.h"
 #include "view/svg.h"
 
-namespace ripeline::view {
+namespace ripeline::view::picture_test {
 namespace {
 
 using testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST(Axis, steps_are_round) {
 }
 
 }  // namespace
-}  // namespace ripeline::view
+}  // namespace ripeline::view::picture_test

@@ -11,7 +11,7 @@
 #include "tests/view/timelines.h"
 #include "view/explain.h"
 
-namespace ripeline::view {
+namespace ripeline::view::reasons_test {
 namespace {
 
 using core::Time;
@@ -230,4 +230,4 @@ TEST(Reasons, of_a_run_say_where_the_time_of_each_rank_went) {
 }
 
 }  // namespace
-}  // namespace ripeline::view
+}  // namespace ripeline::view::reasons_test

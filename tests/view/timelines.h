@@ -29,10 +29,10 @@ inline constexpr const char* kPairs =
     "  pair F, B { cost 2.5; } dispatch in order one_f_one_b; }\n";
 
 struct Drawn {
-  // `what` is a library schedule or a text, as for compiled().
+  // `what` is a library schedule or a text, as for compiled_schedule().
   Drawn(const std::string& what, int microbatches, const simulate::TimingOptions& options = {},
         const spec::ElaborateOptions& elaborate = {})
-      : program(compiled(what, elaborate)) {
+      : program(compiled_schedule(what, elaborate)) {
     TableRun run(program);
     simulate::Timing timing;
     trace::File file;

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 using Kind = WireAction::Kind;
 
@@ -80,4 +80,4 @@ void RandomWire::decorate(std::vector<WireAction>& rank) {
   }
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -8,7 +8,7 @@
 
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 class RandomWire {
  public:
@@ -29,4 +29,4 @@ class RandomWire {
   std::mt19937_64 random_;
 };
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 using Kind = WireAction::Kind;
@@ -237,4 +237,4 @@ void WirePlay::run(std::mt19937_64& random) {
   }
 }
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

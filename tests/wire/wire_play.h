@@ -10,7 +10,7 @@
 
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 
 // One line per rank, words in order of issue:
 //   F0        compute            s1:7  send of payload 7 to rank 1     r1:7  receive from rank 1
@@ -54,4 +54,4 @@ class WirePlay {
   std::vector<std::vector<bool>> ended_;
 };
 
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

@@ -5,7 +5,7 @@
 #include "tests/wire/wire_play.h"
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire {
 namespace {
 
 TEST(WireRandom, the_judge_agrees_with_playing) {
@@ -46,4 +46,4 @@ TEST(WireRandom, the_judge_agrees_with_playing) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire

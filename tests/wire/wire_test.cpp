@@ -11,7 +11,7 @@
 #include "wire/least_sends.h"
 #include "wire/wire.h"
 
-namespace ripeline::verify {
+namespace ripeline::wire::wire_test {
 namespace {
 
 using Kind = WireVerdict::Kind;
@@ -220,7 +220,7 @@ TEST(Layouts, what_cannot_be_judged_says_why) {
   ASSERT_TRUE(sticks.problem.has_value());
   EXPECT_NE(sticks.problem->find("the order deadlocks even where no send waits"), std::string::npos)
       << *sticks.problem;
-  EXPECT_EQ(least_sends(ready.value()).outcome, Outcome::unknown);
+  EXPECT_EQ(least_sends(ready.value()).outcome, verify::Outcome::unknown);
   // The lowering does not look at links: it claims nothing of programs that bound them.
   std::string bounded = testing_support::chain_text(3, "in order one_f_one_b");
   const std::string need = "needs F at prev";
@@ -233,7 +233,7 @@ TEST(LeastSends, of_one_f_one_b_is_one_less_than_its_ranks) {
   for (const int ranks : {2, 3, 4, 8}) {
     const spec::Program program = chain(ranks, "one_f_one_b");
     const LeastSends least = least_sends(program);
-    ASSERT_EQ(least.outcome, Outcome::proved) << least.reason;
+    ASSERT_EQ(least.outcome, verify::Outcome::proved) << least.reason;
     EXPECT_EQ(least.sum, ranks - 1);
     EXPECT_EQ(least.uniform, 1);
     std::int64_t sum = 0;
@@ -256,7 +256,7 @@ TEST(LeastSends, agrees_with_trying_all) {
   for (const char* name : {"1f1b", "eager_1f1b", "gpipe"}) {
     const spec::Program program = schedule(name);
     const LeastSends least = least_sends(program);
-    ASSERT_EQ(least.outcome, Outcome::proved) << least.reason;
+    ASSERT_EQ(least.outcome, verify::Outcome::proved) << least.reason;
     EXPECT_TRUE(least.counts.all);
     const WireProgram wire = wire_program(program, 5, WireStreams::one);
     std::int64_t fewest = 100;
@@ -274,4 +274,4 @@ TEST(LeastSends, agrees_with_trying_all) {
 }
 
 }  // namespace
-}  // namespace ripeline::verify
+}  // namespace ripeline::wire::wire_test

@@ -10,8 +10,10 @@
 
 #include "core/vocabulary/index.h"
 
-namespace ripeline::core {
+namespace ripeline::validate {
 namespace {
+
+using core::LaneId;
 
 template <class... Numbers>
 std::string line(const char* what, Numbers... numbers) {
@@ -62,13 +64,13 @@ std::optional<std::string> order(const Probe& probe, std::string_view text) {
   int microbatches = 0;
   if (!number(text, rank) || !number(text, microbatches)) return std::nullopt;
   if (rank < 0 || rank >= probe.facts.ranks) return std::nullopt;
-  OrderWriter writer(probe.facts, rank, microbatches);
-  const Status status = probe.write_order(rank, microbatches, writer);
+  core::OrderWriter writer(probe.facts, rank, microbatches);
+  const core::Status status = probe.write_order(rank, microbatches, writer);
   return order_text(status, writer);
 }
 
 std::optional<std::string> value(const Probe& probe, std::string_view text) {
-  Task task;
+  core::Task task;
   int microbatches = 0;
   if (!number(text, task.lane) || !number(text, task.microbatch)) return std::nullopt;
   if (!number(text, microbatches) || task.lane < 0) return std::nullopt;
@@ -96,9 +98,9 @@ std::string answer(const Probe& probe, std::string_view question) {
 }
 
 // Places of a hint, or of what it fills with.
-std::string places_text(const char* what, std::span<const PlaceFacts> places) {
+std::string places_text(const char* what, std::span<const core::PlaceFacts> places) {
   std::string text;
-  for (const PlaceFacts& place : places) {
+  for (const core::PlaceFacts& place : places) {
     text += std::string(what) + " " + std::to_string(place.op);
     for (const int chunk : place.chunk) text += " @" + std::to_string(chunk);
     text += line("", place.by_microbatch);
@@ -106,7 +108,7 @@ std::string places_text(const char* what, std::span<const PlaceFacts> places) {
   return text;
 }
 
-std::string dispatch_text(const DispatchFacts& dispatch) {
+std::string dispatch_text(const core::DispatchFacts& dispatch) {
   std::string text = "dispatch" + line("", dispatch.in_order, dispatch.keeps_room, dispatch.binds,
                                        static_cast<int>(dispatch.rule));
   text += places_text("place", dispatch.places) + places_text("fill", dispatch.fill);
@@ -119,34 +121,34 @@ std::string dispatch_text(const DispatchFacts& dispatch) {
 
 }  // namespace
 
-std::string facts_text(const ProgramFacts& facts) {
+std::string facts_text(const core::ProgramFacts& facts) {
   std::string text = "program " + std::string(facts.name) + line(" hash", facts.hash);
   text += line("size", facts.ranks, facts.stages, facts.min_microbatches, facts.max_microbatches);
-  if (facts.inputs == InputOrder::pyramid) text += "inputs pyramid\n";
-  for (const OpFacts& o : facts.ops) {
+  if (facts.inputs == core::InputOrder::pyramid) text += "inputs pyramid\n";
+  for (const core::OpFacts& o : facts.ops) {
     text += "op " + std::string(o.name) + line("", static_cast<int>(o.kind), o.sequential);
   }
-  for (const LaneFacts& l : facts.lanes) {
+  for (const core::LaneFacts& l : facts.lanes) {
     text += line("lane", l.op, l.stage, l.rank, l.chunk, static_cast<int>(l.engine), l.once,
                  l.share.period, l.share.remainders);
     for (int i = 0; l.share.is_long() && i < l.share.word_count(); ++i) {
       text += line("share", l.share.words[i].bits, l.share.words[i].before);
     }
   }
-  for (const EdgeFacts& e : facts.edges) {
+  for (const core::EdgeFacts& e : facts.edges) {
     text += line("edge", e.producer, e.consumer, static_cast<int>(e.of), e.inbox, e.fifo,
                  e.rendezvous, e.crosses_shares);
   }
-  for (const InboxFacts& i : facts.inboxes) {
+  for (const core::InboxFacts& i : facts.inboxes) {
     text += "inbox '" + std::string(i.channel) + "'" + line("", i.rank, i.stage, i.slots);
   }
-  for (const PoolFacts& p : facts.pools) {
+  for (const core::PoolFacts& p : facts.pools) {
     text += "pool " + std::string(p.resource) + " '" + std::string(p.unit) + "'" +
             line("", p.rank, p.stage, p.capacity);
   }
-  for (const UseFacts& u : facts.uses)
+  for (const core::UseFacts& u : facts.uses)
     text += line("use", u.lane, u.pool, u.acquires, u.releases, u.leaving);
-  for (const PairFacts& p : facts.pairs) text += line("pair", p.first, p.second);
+  for (const core::PairFacts& p : facts.pairs) text += line("pair", p.first, p.second);
   if (facts.members > 1) text += line("members", facts.members, static_cast<int>(facts.agree));
   for (const LaneId lane : facts.collectives) text += line("collectives", lane);
   if (facts.replicas > 1) text += line("replicas", facts.replicas);
@@ -155,9 +157,9 @@ std::string facts_text(const ProgramFacts& facts) {
   return text + dispatch_text(facts.dispatch);
 }
 
-std::vector<int> counted_pools(const ProgramFacts& facts) {
+std::vector<int> counted_pools(const core::ProgramFacts& facts) {
   std::vector<int> pools;
-  for (const UseFacts& use : facts.uses) {
+  for (const core::UseFacts& use : facts.uses) {
     if (facts.room(use)) pools.push_back(use.pool);
   }
   std::sort(pools.begin(), pools.end());
@@ -165,16 +167,16 @@ std::vector<int> counted_pools(const ProgramFacts& facts) {
   return pools;
 }
 
-std::vector<std::int64_t> each_differently(const ProgramFacts& facts) {
+std::vector<std::int64_t> each_differently(const core::ProgramFacts& facts) {
   std::vector<std::int64_t> held(facts.pools.size(), 0);
   for (const int pool : counted_pools(facts)) held[index(pool)] = pool + 1;
   return held;
 }
 
-std::string order_text(const Status& status, const OrderWriter& order) {
+std::string order_text(const core::Status& status, const core::OrderWriter& order) {
   if (!status.ok()) return "refused";
   std::string text;
-  for (const Task& task : order.tasks()) {
+  for (const core::Task& task : order.tasks()) {
     text += (text.empty() ? "" : " ") + std::to_string(task.lane) + "/" +
             std::to_string(task.microbatch);
   }
@@ -193,4 +195,4 @@ std::string answers(const Probe& probe, std::string_view questions) {
   return text;
 }
 
-}  // namespace ripeline::core
+}  // namespace ripeline::validate

@@ -23,7 +23,7 @@
 
 #include "core/rule_arbiter.h"
 
-namespace ripeline::core {
+namespace ripeline::validate {
 
 // A number or a truth value that is known only as text, in prefix form: (<= (+ h0 1) 4).
 class Formula {
@@ -61,23 +61,23 @@ class Formula {
 
 // The functions and tables that a generated header offers.
 struct Probe {
-  const ProgramFacts& facts;
+  const core::ProgramFacts& facts;
   bool makes_arbiters = false;  // make_arbiter() makes RuleArbiter<Rules> of every rank
   bool one_engine = false;      // Rules::kOneEngine
-  Formula (*has_room)(LaneId lane, const Formula* held) = nullptr;
-  void (*acquire)(LaneId lane, Formula* held) = nullptr;
-  void (*release)(LaneId lane, Formula* held) = nullptr;
-  Status (*write_order)(int rank, int microbatches, OrderWriter& order) = nullptr;
-  std::int64_t (*value)(Task task, const std::int64_t* held, int microbatches) = nullptr;
+  Formula (*has_room)(core::LaneId lane, const Formula* held) = nullptr;
+  void (*acquire)(core::LaneId lane, Formula* held) = nullptr;
+  void (*release)(core::LaneId lane, Formula* held) = nullptr;
+  core::Status (*write_order)(int rank, int microbatches, core::OrderWriter& order) = nullptr;
+  std::int64_t (*value)(core::Task task, const std::int64_t* held, int microbatches) = nullptr;
 };
 template <class Rules>
-[[nodiscard]] Probe probe_of(std::unique_ptr<Arbiter> (*make_arbiter)(int rank)) {
+[[nodiscard]] Probe probe_of(std::unique_ptr<core::Arbiter> (*make_arbiter)(int rank)) {
   bool makes = true;
   for (int rank = 0; rank < Rules::facts().ranks; ++rank) {
-    const std::unique_ptr<Arbiter> made = make_arbiter(rank);
-    const Arbiter& arbiter = *made;
-    makes = makes && typeid(arbiter) == typeid(RuleArbiter<Rules>) && arbiter.rank() == rank &&
-            &arbiter.facts() == &Rules::facts();
+    const std::unique_ptr<core::Arbiter> made = make_arbiter(rank);
+    const core::Arbiter& arbiter = *made;
+    makes = makes && typeid(arbiter) == typeid(core::RuleArbiter<Rules>) &&
+            arbiter.rank() == rank && &arbiter.facts() == &Rules::facts();
   }
   return {.facts = Rules::facts(),
           .makes_arbiters = makes,
@@ -86,7 +86,7 @@ template <class Rules>
           .acquire = Rules::template acquire<Formula>,
           .release = Rules::template release<Formula>,
           .write_order = Rules::write_order,
-          .value = [](Task task, const std::int64_t* held, int microbatches) {
+          .value = [](core::Task task, const std::int64_t* held, int microbatches) {
             return Rules::priority(task, held, microbatches);
           }};
 }
@@ -96,12 +96,12 @@ template <class Rules>
 [[nodiscard]] std::string answers(const Probe& probe, std::string_view questions);
 
 // The facts but for what a proof added (proved, bounds): one line each, nothing left out.
-[[nodiscard]] std::string facts_text(const ProgramFacts& facts);
+[[nodiscard]] std::string facts_text(const core::ProgramFacts& facts);
 // The pools with a capacity from which some task acquires, in order: those that an arbiter counts.
-[[nodiscard]] std::vector<int> counted_pools(const ProgramFacts& facts);
+[[nodiscard]] std::vector<int> counted_pools(const core::ProgramFacts& facts);
 // By pool: each of these holds one more than its number, the others nothing.
-[[nodiscard]] std::vector<std::int64_t> each_differently(const ProgramFacts& facts);
+[[nodiscard]] std::vector<std::int64_t> each_differently(const core::ProgramFacts& facts);
 // The answer to `order`.
-[[nodiscard]] std::string order_text(const Status& status, const OrderWriter& order);
+[[nodiscard]] std::string order_text(const core::Status& status, const core::OrderWriter& order);
 
-}  // namespace ripeline::core
+}  // namespace ripeline::validate

@@ -22,7 +22,7 @@ class Comparison {
   Comparison(const Shape& shape, const Program& program, const SolverUse& use)
       : shape_(shape), program_(program), terms_(shape, use), solver_(terms_.solver()) {}
 
-  // Names the first part that may differ; nothing: none does.
+  // The name of the first part that may differ; nothing if none may.
   std::optional<std::string> run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
     if (program_.stages.size() != static_cast<std::size_t>(shape_.chunks * program_.ranks)) {
@@ -77,7 +77,7 @@ class Comparison {
     if (known != program_.lanes.size()) what_ = "the lanes";
   }
 
-  // By resource: acquires and releases come one to a pool.
+  // Compares by resource: acquires and releases come one to a pool.
   void compare_uses(const spec::Lane& lane, const OpAtChunk& here) {
     const auto same = [&](const auto& uses, const std::vector<Use>& read) {
       if (uses.size() != read.size()) return false;
@@ -95,12 +95,12 @@ class Comparison {
   Term term(const Linear& linear) {
     std::vector<Term> parts = {number(linear.constant)};
     for (const auto& [share, factor] : linear.microbatches) {
-      if (!share.is_all()) differ(solver_.all_of({}));  // no shape has one
+      if (!share.is_all()) differ(solver_.all_of({}));  // a shape has no shares
       parts.push_back(factor * terms_.microbatches());
     }
     for (const auto& [lane, factor] : linear.lanes) {
       if (lane < 0 || lane >= size_of(done_)) {
-        differ(solver_.all_of({}));  // it counts something else
+        differ(solver_.all_of({}));  // the linear form counts something else
         continue;
       }
       parts.push_back(factor * at(done_, lane));
@@ -115,7 +115,7 @@ class Comparison {
 
   void compare_guards() {
     const Counters counters = count(program_);
-    const bool exact = !shape_.in_order && !inexact_reason(shape_);  // it is claimed to be
+    const bool exact = !shape_.in_order && !inexact_reason(shape_);  // the shape claims exactness
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const int rank = at(program_.lanes, lane).rank;
       const Term may = terms_.may_start(at(family_, lane), number(rank));
@@ -154,7 +154,7 @@ class Comparison {
                   number(*program_.microbatches.max));
   }
 
-  // The lists of a few counts, task by task.
+  // Compares the orders' lists for a few counts, task by task.
   std::optional<std::string> compare_orders() {
     constexpr int kCounts = 4;
     const spec::Order& order = at(program_.orders, program_.dispatch.order);

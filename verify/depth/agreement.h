@@ -1,5 +1,5 @@
-// Checks of the reading of a tree against what the elaborator makes of it: at each depth by a
-// question, and at small depths by comparing the two.
+// Checks that the reading of a tree agrees with what the elaborator makes of the tree: by a
+// question for every depth, and by comparison at small depths.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ripeline::verify::depth {
 
-// The checks that the elaborator makes at one depth, for all depths: lanes that are needed exist,
-// amounts fit. A sentence about what could not be shown, or nothing.
+// The checks that the elaborator makes at one depth, for all depths: lanes that are needed exist
+// and amounts fit. Returns a sentence about what could not be shown, or nothing.
 [[nodiscard]] std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use);
 
-// The terms of the shape mean, with the ranks of this program, what verify/ready/counters.h makes
-// of the program; and so do its range, its order and its assertions. A sentence that says what does
-// not.
+// Whether, with the ranks of this program, the terms of the shape mean what verify/ready/counters.h
+// makes of the program, and the shape's range, order and assertions are the program's. Returns a
+// sentence that names what may differ, or nothing.
 [[nodiscard]] std::optional<std::string> disagreement(const Shape& shape,
                                                       const spec::Program& program,
                                                       const SolverUse& use);

@@ -1,5 +1,5 @@
-// Expressions whose number of ranks is open: terms over r, ranks and microbatches, and what is
-// provable of them for all values in range.
+// Expressions whose number of ranks is open: terms over r, ranks and microbatches, and whether a
+// statement about such terms holds for all values in range.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace ripeline::verify::depth {
 
-// Names to what they stand for; these values have no other names than r, ranks, microbatches.
+// Maps a name to its expression; the expressions use no other names than r, ranks, microbatches.
 using Meaning = std::map<std::string, spec::Expr, std::less<>>;
 
 class Algebra {
  public:
-  // `least_ranks` <= ranks, 0 <= r < ranks, 1 <= microbatches.
+  // The range: `least_ranks` <= ranks, 0 <= r < ranks, 1 <= microbatches.
   Algebra(int least_ranks, const SolverUse& use);
 
-  // With every name replaced, what is constant computed, and `%` and `div` by what is no number
-  // resolved: a % ranks is a - k * ranks where k is the same for all values in range. What cannot
-  // be resolved stays.
+  // The expression with names replaced, constants computed, and `%` and `div` by an expression
+  // resolved: a % ranks becomes a - k * ranks if one k fits all values in range. A division that
+  // cannot be resolved stays.
   [[nodiscard]] spec::Expr normal(const spec::Expr& expr, const Meaning& meaning);
 
-  // Nothing: it is not linear, or no integer.
+  // The expression as a term; nothing if it is not linear or not an integer.
   [[nodiscard]] std::optional<Term> term(const spec::Expr& expr);
-  // For all values in range; false also when the solver gave up.
+  // True if the statement holds for all values in range; false also when the solver gave up.
   [[nodiscard]] bool always(Term truth);
   [[nodiscard]] bool always_equal(const spec::Expr& a, const spec::Expr& b);
   [[nodiscard]] bool always_at_least(const spec::Expr& a, std::int64_t least);
-  // The one value that it always has.
+  // The expression's value, if it is the same for all values in range.
   [[nodiscard]] std::optional<std::int64_t> constant(const spec::Expr& expr);
-  // Why term() has none for it.
+  // Why term() returns nothing for this expression.
   [[nodiscard]] std::string problem(const spec::Expr& expr);
 
   [[nodiscard]] Solver& solver() { return solver_; }

@@ -1,4 +1,4 @@
-// Every depth, top to bottom.
+// The judge of every depth, from the fewest ranks with which the tree is a program.
 #include "verify/depth/depth.h"
 
 #include <algorithm>
@@ -23,23 +23,23 @@ using spec::Program;
 
 namespace {
 
-// The fewest ranks are looked for among these.
+// The fewest ranks with which the tree is a program are looked for from 1 to this number.
 constexpr int kMostLeast = 4;
-// So many depths are compared with what the elaborator makes of them.
+// The number of depths at which the Shape is compared with what the elaborator makes of the tree.
 constexpr int kCompared = 5;
-// So many are judged by themselves.
+// The number of depths that are also judged by verify(), each by itself.
 constexpr std::size_t kJudged = 3;
 
 constexpr const char* kOneDepth = " `-D ranks=N` asks of N ranks alone.";
 
-// A hash of what several depths mean: it stays the same when none of them changes.
+// A hash of several depths' programs: it stays the same when none of them changes.
 std::uint64_t hash_of_all(const std::vector<Program>& samples) {
   std::uint64_t hash = spec::kHashOfNothing;
   for (const Program& sample : samples) hash = spec::hash_of(spec::hash_text(sample.hash), hash);
   return hash;
 }
 
-// A judge of every depth, made and asked only where none of a few depths is refuted.
+// A judge of every depth that is made and asked only if none of a few small depths is refuted.
 class AfterSamples final : public Judge {
  public:
   AfterSamples(std::function<std::unique_ptr<Judge>()> make,
@@ -88,7 +88,7 @@ class EveryDepth {
     if (problem_) return left_open(*problem_);
     AfterSamples judge([this] { return judge_of_all(); },
                        [this](ObligationKind kind) { return refuted_depth(kind); });
-    // The last of these has the most constructs.
+    // The last of these depths has the most constructs.
     return finished(judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
   }
 
@@ -98,7 +98,7 @@ class EveryDepth {
   }
 
  private:
-  // Assumes nothing, since nothing is said.
+  // The assumptions are cleared, since nothing is claimed.
   DepthVerdict left_open(const depth::Problem& problem) {
     NoJudge none(problem.reason + kOneDepth, problem.span);
     Verdict verdict = judged_by(none, samples_.front());
@@ -110,7 +110,7 @@ class EveryDepth {
     DepthVerdict found{std::move(verdict), samples_.front()};
     found.verdict.every_rank_from = samples_.front().ranks;
     found.sample.hash = hash_of_all(samples_);
-    std::erase_if(found.sample.params, [&](const auto& param) {  // those that vary with the depth
+    std::erase_if(found.sample.params, [&](const auto& param) {  // drops what varies with the depth
       return std::any_of(samples_.begin(), samples_.end(), [&](const Program& other) {
         return std::find(other.params.begin(), other.params.end(), param) == other.params.end();
       });
@@ -131,7 +131,7 @@ class EveryDepth {
     });
   }
 
-  // The fewest ranks with which it is a program, and the next few.
+  // Elaborates the fewest ranks with which the tree is a program, and the next few.
   std::optional<spec::Diagnostics> sample_depths() {
     if (!declares_ranks()) {
       return spec::Diagnostics{{"define-unknown-param",
@@ -164,7 +164,7 @@ class EveryDepth {
     return std::nullopt;
   }
 
-  // By name, as verify() does at one depth.
+  // Names what verify() does not support, as verify() does at one depth.
   void check_constructs() {
     std::vector<spec::Unsupported> constructs;
     for (const Program& sample : samples_) {
@@ -195,7 +195,7 @@ class EveryDepth {
     return std::make_unique<depth::ReadyDepth>(shape_, use_);
   }
 
-  // A few depths by themselves: what is refuted of one is not asked of all.
+  // Judges a few depths by themselves: an obligation refuted at one of them is not asked of all.
   std::optional<std::string> refuted_depth(ObligationKind kind) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return std::nullopt;
@@ -232,7 +232,7 @@ spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    // Nothing is known then: there is a mistake in here.
+    // Nothing is known then: the exception shows a mistake in the verifier.
     return judge.failed(error.what());
   }
 }

@@ -59,7 +59,7 @@ Term DepthTerms::exists(const Family& lane, Term rank) {
   return solver_.all_of({in_range(rank), !(value(*when, rank) == solver_.number(0))});
 }
 
-// One step on along the stages, or back: within the run of the chunk, or to the next run's end.
+// Adds the next or previous stage of the lane's: within the chunk's run, or at another run's end.
 void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank,
                                 std::vector<Input>& found) {
   const Term one = solver_.number(1);
@@ -71,7 +71,7 @@ void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank
       {rises ? rank < last : first < rank, {op, lane.chunk}, rises ? rank + one : rank - one});
   const int other = lane.chunk + (next ? 1 : -1);
   if (other < 0 || other >= shape_.chunks) return;
-  // The next run begins at its first stage, the one before ends at its last.
+  // The next run begins at its first stage; the run before ends at its last stage.
   const bool at_first_rank = is_up(other) == next;
   found.push_back({rank == (rises ? last : first), {op, other}, at_first_rank ? first : last});
 }
@@ -111,7 +111,7 @@ Term DepthTerms::held(int resource, int chunk, Term rank) {
   return solver_.sum(parts);
 }
 
-// The rule of room, whose numbers are terms here: the capacity may depend on the rank.
+// The rule of room over terms, since the capacity may depend on the rank.
 Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   const ShapeResource& resource = at(shape_.resources, use.resource);
   const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
@@ -122,8 +122,8 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
-// The guards, which verify/ready/counters.h has as sums: less than all have ended, each producer
-// that is there is ahead, and there is room.
+// The guards, which verify/ready/counters.h has as sums: not all tasks have ended, each producer
+// that exists is ahead, and there is room.
 Term DepthTerms::may_start(const Family& lane, Term rank) {
   const Term done = count(lane, rank);
   std::vector<Term> guards = {done < microbatches_};
@@ -140,7 +140,7 @@ Term DepthTerms::blocked(const Family& lane, Term rank) {
   return implies(exists(lane, rank), !may_start(lane, rank));
 }
 
-// The facts hold where the lane exists; elsewhere its count says nothing and nobody reads it.
+// The facts hold where the lane exists; elsewhere its count is unconstrained and never read.
 std::vector<Term> DepthTerms::order_facts(const Family& lane, Term rank) {
   const Term here = exists(lane, rank);
   const Term done = count(lane, rank);
@@ -167,7 +167,7 @@ std::vector<Term> DepthTerms::facts(Term rank) {
   return found;
 }
 
-// The least that lanes which acquire there leave; 0 where that depends on the rank.
+// The least `leaving` of the lanes that acquire there; 0 where that depends on the rank.
 std::int64_t DepthTerms::least_leaving(int resource, int chunk) const {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   bool acquired = false;
@@ -183,8 +183,8 @@ std::int64_t DepthTerms::least_leaving(int resource, int chunk) const {
   return acquired ? least : 0;
 }
 
-// At most the capacity in all; and what chunks hold all of whose lanes leave n is at most n less:
-// the reserved room of verify/ready/invariant.h.
+// All chunks together hold at most the capacity, and the chunks whose lanes all leave n or more
+// hold at most n less: the reserved room of verify/ready/invariant.h.
 void DepthTerms::add_pool_facts(int resource, int chunk, Term rank, std::vector<Term>& found) {
   const ShapeResource& r = at(shape_.resources, resource);
   const Term capacity = value(*at(r.capacity, chunk), rank);

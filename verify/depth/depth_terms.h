@@ -1,11 +1,11 @@
 // DepthTerms: the counters of verify/ready/counters.h when the number of ranks is open.
 //
-// For each op and chunk a function says how many tasks have ended at each rank; the guards and the
-// invariant are those of verify/ready/counters.h, written for the lane at one rank, which may be
-// any term. Nothing is quantified: whoever asks says at which ranks. A need at the stage before is
-// the count at the rank before in a chunk that goes up the ranks, at the rank behind in one that
-// goes down, and at an end of the run the last stage of another chunk: inputs() lists these cases,
-// each with the condition under which it is the one.
+// For each op and chunk a function gives the number of tasks that have ended at each rank. Guards
+// and invariant are those of verify/ready/counters.h, written for the lane at one rank, which may
+// be any term. No quantifier is used: the caller chooses the ranks. A need at the previous stage is
+// a count at the rank before in a chunk that goes up the ranks, at the rank behind in one that goes
+// down, and at an end of the run at the last stage of another chunk: inputs() lists these cases,
+// each with the condition under which it applies.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Family {
   bool operator==(const Family&) const = default;
 };
 
-// A lane that another needs, if `there` holds.
+// A lane whose tasks another lane needs, where `there` holds.
 struct Input {
   Term there;
   Family lane;
@@ -45,29 +45,29 @@ class DepthTerms {
   [[nodiscard]] std::vector<Family> families() const;
   [[nodiscard]] std::string name_of(const Family& lane) const;
 
-  // How many have ended: an unknown function for each family, unless counts are given.
+  // The number of ended tasks: an unknown function for each family, unless counts were set.
   [[nodiscard]] Term count(const Family& lane, Term rank);
-  // Sets what count() returns until the next call; an empty function: the unknown ones again.
+  // Sets what count() returns until the next call; an empty function restores the unknown ones.
   void set_counts(Counts counts) { counts_ = std::move(counts); }
   [[nodiscard]] Term unknown_count(const Family& lane, Term rank);
 
-  // A linear expression at this rank.
+  // The value at this rank of a linear expression.
   [[nodiscard]] Term value(const spec::Expr& expr, Term rank);
   [[nodiscard]] Term in_range(Term rank);
   [[nodiscard]] Term exists(const Family& lane, Term rank);
   [[nodiscard]] std::vector<Input> inputs(const Family& lane, Term rank);
-  // The pool's amount: the rank's for a resource `per rank`, whatever the chunk, else the stage's.
+  // The amount held: by the rank for a resource `per rank`, whatever the chunk, else by the stage.
   [[nodiscard]] Term held(int resource, int chunk, Term rank);
-  // There is no room for this use of the lane.
+  // True if the lane's pool has no room for this use.
   [[nodiscard]] Term no_room(const Family& lane, const Use& use, Term rank);
 
-  // All guards of a lane that exists.
+  // True if all guards of the lane hold; the lane must exist.
   [[nodiscard]] Term may_start(const Family& lane, Term rank);
   [[nodiscard]] Term blocked(const Family& lane, Term rank);
 
-  // The invariant at one rank, if that is in range.
+  // The facts of the invariant at one rank, for ranks in range.
   [[nodiscard]] std::vector<Term> facts(Term rank);
-  // The part of facts() about one lane: its count, and that it has not run ahead of a producer.
+  // The part of facts() about one lane: its count is in range and not ahead of a producer's.
   [[nodiscard]] std::vector<Term> order_facts(const Family& lane, Term rank);
 
   [[nodiscard]] Term implies(Term a, Term b) { return solver_.any_of({!a, b}); }

@@ -1,4 +1,4 @@
-// once.
+// Exactness of counts, checked for each op in every neighbourhood of stages that can occur.
 #include "verify/depth/exact.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace ripeline::verify::depth {
 namespace {
 
-// A lane near the stage in question: its op, and how many stages further on.
+// A lane near the stage in question: its op, and its stage's distance along the stages.
 struct Near {
   int op = 0;
   int offset = 0;
-  bool bounded = false;  // for a producer: its messages take slots of their link
+  bool bounded = false;  // for a producer: whether its messages take slots of their link
   bool fifo = false;
   [[nodiscard]] bool is(const Near& other) const {
     return op == other.op && offset == other.offset;
@@ -26,7 +26,7 @@ int offset_of(spec::ast::At where) {
   return where == spec::ast::At::prev ? -1 : where == spec::ast::At::next ? 1 : 0;
 }
 
-// A stage and those of its neighbours that exist.
+// The stage in question (offset 0) and the neighbours that exist (offsets first to last).
 struct Neighbourhood {
   int first = 0;
   int last = 0;
@@ -42,7 +42,7 @@ std::vector<Near> producers(const Shape& shape, const Near& lane, const Neighbou
   return found;
 }
 
-// By needs that stay in the neighbourhood: a lane that exists has all that it needs.
+// True if `of` needs `lane`, perhaps indirectly, within `stages` (an existing lane's needs exist).
 bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
                  const Neighbourhood& stages) {
   std::vector<Near> met{of};
@@ -56,8 +56,8 @@ bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
   return false;
 }
 
-// Bounded links: what has arrived must be enough, whichever messages timing let in first. It is if
-// all come in order, or if this message comes last and any one of them can start the lane.
+// With bounded links, what has arrived must be enough whichever messages timing let in first. It is
+// if all come in order, or if the bounded need is met last and any of its messages starts the lane.
 std::optional<std::string> slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
                                         const std::vector<Near>& kept) {
   std::vector<Near> bounded;
@@ -80,7 +80,7 @@ std::optional<std::string> slots_reason(const Shape& shape, int op, const std::v
 
 std::optional<std::string> reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
   const std::vector<Near> needed = producers(shape, {op, 0}, stages);
-  std::vector<Near> kept;  // those that no other one has for an ancestor
+  std::vector<Near> kept;  // needed lanes that are no ancestor of another needed lane
   for (const Near& p : needed) {
     const bool implied = std::any_of(needed.begin(), needed.end(), [&](const Near& other) {
       return !other.is(p) && is_ancestor(shape, p, other, stages);

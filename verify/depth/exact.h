@@ -1,5 +1,5 @@
-// Whether counts say which tasks may start: the rule of verify/ready/counters.h, at every stage at
-// once.
+// Whether counts decide which tasks may start: the rule of verify/ready/counters.h, for every stage
+// at once.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace ripeline::verify::depth {
 
-// Why counts of ended tasks do not say which may start (verify/ready/counters.h); nothing if they
-// do.
+// Why counts of ended tasks do not decide which tasks may start (verify/ready/counters.h); nothing
+// if they do.
 [[nodiscard]] std::optional<std::string> inexact_reason(const Shape& shape);
 
 }  // namespace ripeline::verify::depth

@@ -34,7 +34,7 @@ void ExtremalStages::add_extremes(const std::string& name, const Condition& cond
   }
 }
 
-// After a last one, before a first one.
+// True of stages after the extreme, if that is a last stage, and of those before, if a first.
 Term ExtremalStages::beyond(const Extreme& e, int chunk, Term rank) {
   Solver& solver = terms_.solver();
   const Term here = solver.number(chunk);

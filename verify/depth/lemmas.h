@@ -1,10 +1,10 @@
 // Extremal stages: the case distinctions that a proof for every number of ranks makes.
 //
-// A condition holds at no stage, or there is a last stage at which it holds, after which it holds
-// at none; likewise a first. This is true of any condition, since there are finitely many stages,
-// so such a lemma can be added for any. A stage is a chunk and a rank. The lemmas are asked at the
-// ranks in question only, which are those of the extremal stages, their neighbours, both ends and
-// those given.
+// A condition holds at no stage, or there is a last stage at which it holds, and it holds at none
+// after that; the same is true of a first stage. Every condition has these, since there are
+// finitely many stages, so such lemmas can be added for any condition. A stage is a chunk and a
+// rank. Lemmas are stated only at the ranks in question: those of the extremal stages, their
+// neighbours, both ends and the given ranks.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@
 
 namespace ripeline::verify::depth {
 
-// Implies that the stage exists: the rank is in range.
+// A condition must imply that the stage exists, that is, that the rank is in range.
 using Condition = std::function<Term(int chunk, Term rank)>;
 
 class ExtremalStages {
  public:
-  // `each_chunk`: lemmas for the stages of each chunk by themselves too. More are tried, at a cost.
+  // `each_chunk`: also adds lemmas for the stages of each chunk by themselves, at a cost.
   ExtremalStages(DepthTerms& terms, bool each_chunk);
 
-  // The lemmas for the last and the first stage of the condition.
+  // Adds the lemmas for the last and the first stage at which the condition holds.
   void add(const std::string& name, const Condition& condition);
-  // A rank, and its neighbours.
+  // Adds a rank and its neighbours to ranks().
   void look_at(Term rank);
 
-  // All that is asked about.
+  // The ranks at which lemmas are stated.
   [[nodiscard]] const std::vector<Term>& ranks() const { return ranks_; }
   // The lemmas, at all ranks().
   [[nodiscard]] std::vector<Term> lemmas();
 
  private:
   struct Extreme {
-    Term chunk;  // if the condition holds nowhere: -1 of a last one, of a first one `chunks`
+    Term chunk;  // if the condition holds nowhere: -1 for the last stage, `chunks` for the first
     Term rank;
     bool last = false;
     Condition condition;
@@ -49,8 +49,8 @@ class ExtremalStages {
   std::vector<Extreme> extremes_;
 };
 
-// Adds conditions for each op: a task is left to do; it may have its input from the same stage (a
-// backlog); with `across`, it may have it from a neighbour.
+// Adds conditions for each op: a task is left to do; it is behind a producer at its own stage (a
+// backlog); with `across`, also: it is behind any producer, a neighbour's included.
 void add_backlogs(DepthTerms& terms, ExtremalStages& stages, bool across);
 
 }  // namespace ripeline::verify::depth

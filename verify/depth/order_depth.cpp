@@ -10,8 +10,8 @@
 namespace ripeline::verify::depth {
 namespace {
 
-// Where each rank stands: the repeat (as many as there are: at the end), how many of its turns are
-// over, the place in the turn. How often a lane has run follows.
+// Where each rank stands: the index of its repeat (at the end: the number of repeats), the turns
+// completed in it, the place in the turn. These determine how often each lane has run.
 class Places {
  public:
   explicit Places(DepthTerms& terms) : terms_(terms), solver_(terms.solver()) {
@@ -30,7 +30,7 @@ class Places {
                            place(rank) == number(place_index)});
   }
 
-  // The rank, if in range, stands at a place that there is.
+  // True if the rank is out of range or stands at a place that exists.
   Term is_place(Term rank) {
     std::vector<Term> ways = {!terms_.in_range(rank), at_end(rank)};
     for (int i = 0; i < size_of(terms_.shape().order); ++i) {
@@ -81,7 +81,7 @@ class Places {
   Solver& solver_;
 };
 
-// The place's lane has no room at its rank.
+// True if a pool of the rank has no room for the lane.
 Term no_room(DepthTerms& terms, const Family& lane, Term rank) {
   std::vector<Term> ways;
   for (const Use& use : at(at(terms.shape().ops, lane.op).chunks, lane.chunk).acquires) {
@@ -136,7 +136,7 @@ Finding OrderDepth::deadlock() {
   Places places(terms);
   Solver& solver = terms.solver();
   const Term left = solver.integer("left");
-  // Room is a matter of the rank's own place.
+  // Whether there is room depends on the rank's own place alone.
   std::vector<Term> full;
   places.each_place([&](int i, int j, const Family& lane) {
     full.push_back(solver.all_of({places.stands_at(i, j, left), no_room(terms, lane, left)}));

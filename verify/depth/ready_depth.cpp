@@ -22,7 +22,7 @@ std::vector<Term> ReadyDepth::facts(DepthTerms& terms, Term rank) const {
   return found;
 }
 
-// Facts about all lanes of a rank and those beside it.
+// The facts at a rank, at those beside it, and at the first and the last rank.
 std::vector<Term> ReadyDepth::facts_around(DepthTerms& terms, Term rank) const {
   const Term one = terms.solver().number(1);
   std::vector<Term> found;
@@ -42,8 +42,8 @@ ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more)
   if (!problem_) problem_ = not_inductive();
 }
 
-// Before the first task, and by every start: of one lane at one rank, asked of the facts at any
-// other rank.
+// Checks that the invariant holds before the first task and is kept by every start: a start of one
+// lane at one rank, with the facts asked at any rank.
 std::optional<std::string> ReadyDepth::not_inductive() {
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
@@ -111,7 +111,7 @@ Finding ReadyDepth::deadlock() {
 
 MemoryFinding ReadyDepth::memory() {
   if (problem_) return {{.method = Method::depth, .reason = *problem_}};
-  // The guards keep to the capacities.
+  // The guards keep the amounts within the capacities.
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");

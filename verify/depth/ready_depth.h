@@ -1,9 +1,9 @@
 // ReadyDepth: `dispatch ready` with every number of ranks, by an invariant and by the extremal
 // stages of a stuck state.
 //
-// Each is free of quantifiers: it has the facts at the ranks in question and their neighbours only.
-// Fewer facts make fewer questions unsatisfiable, so what is left out can cost a proof and never
-// make one wrong. verify/depth/lemmas.h says which ranks are looked at. Docs: docs/proofs.md.
+// Each question is free of quantifiers: it has the facts only at some ranks and their neighbours.
+// Fewer facts make fewer questions unsatisfiable, so a missing fact can cost a proof and never make
+// one wrong. verify/depth/lemmas.h says which ranks are looked at. Docs: docs/proofs.md.
 //
 // An example, which the solver finds in the same way: `F needs F at prev; B needs F at here, B at
 // next`, room for R - r on rank r, from F to B. Write f(r), b(r) for what has ended there. The
@@ -30,8 +30,8 @@ namespace ripeline::verify::depth {
 
 class ReadyDepth final : public Judge {
  public:
-  // Facts of a rank that the invariant is to have beside DepthTerms::facts(). They are proved with
-  // it, or nothing is.
+  // Facts of a rank that the invariant is to have beside DepthTerms::facts(). If they cannot be
+  // proved together with it, nothing is proved.
   using MoreFacts = std::function<std::vector<Term>(DepthTerms& terms, Term rank)>;
   ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more = {});
   [[nodiscard]] Finding deadlock() override;

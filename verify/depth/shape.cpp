@@ -13,7 +13,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// Goes through the items of a tree; the committed order it reads itself.
+// Goes through the items of a tree, and reads its order; ShapeFrame and ShapeOps read the rest.
 class ShapeReader {
  public:
   ShapeReader(const ast::Pipeline& pipeline, const spec::ElaborateOptions& options,
@@ -40,8 +40,8 @@ class ShapeReader {
   }
 
  private:
-  // Each kind of item by name, so that none which is added to the language is overlooked. These
-  // are read elsewhere, or say nothing of a proof for every choice.
+  // Each kind of item by name, so that a kind added to the language cannot be overlooked. The kinds
+  // below are read elsewhere, or do not matter to a proof for every choice.
   void read_item(const ast::Param&, spec::Span) {}
   void read_item(const ast::Inputs&, spec::Span) {}
   void read_item(const ast::Microbatches&, spec::Span) {}

@@ -1,11 +1,11 @@
 // Shape: a program whose number of ranks is left open, read from its tree.
 //
-// Its stages come in runs of `ranks` stages, one for each chunk; a run goes up the ranks or down
-// them: a chain is one run, a loop several that go up, a V one that goes up and one that goes down.
-// So a lane is an op, a chunk and a rank, and whatever an expression says of the stage is a
-// function of the rank r and of `ranks`. Expressions here have no other free names than r, ranks
-// and microbatches, and are linear. What cannot be read like this is a Problem, with its place.
-// Plain values.
+// Its stages come in runs of `ranks` stages, one run for each chunk; a run goes up or down the
+// ranks. A chain is one run, a loop is several that go up, a V is one that goes up and one that
+// goes down. So a lane is an op, a chunk and a rank, and an expression over the stage is a function
+// of the rank r and of `ranks`. Expressions here are linear and use no other names than r, ranks
+// and microbatches. A program that cannot be read like this is a Problem, with its place in the
+// source. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -58,13 +58,13 @@ struct ShapeOp {
 struct ShapeResource {
   std::string name;
   bool per_rank = false;
-  // Per chunk, of a resource `per rank` one; nothing: measured only.
+  // Per chunk, or one for a resource `per rank`; nothing means unlimited, and measured only.
   std::vector<std::optional<spec::Expr>> capacity;
 };
 
 struct ShapeAssertion {
   int resource = 0;
-  std::vector<spec::Expr> bound;  // as the capacities
+  std::vector<spec::Expr> bound;  // one for each capacity of the resource
   spec::Span span;
 };
 

@@ -11,7 +11,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// More runs of stages than this make more questions than the solver answers.
+// A program with more runs of stages makes more questions than the solver answers.
 constexpr std::int64_t kMostChunks = 16;
 
 }  // namespace

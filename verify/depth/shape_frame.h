@@ -1,8 +1,8 @@
-// ShapeFrame: what a Shape's ops stand in, read from the tree of a program.
+// ShapeFrame: the stages, ranks and names that a Shape's ops refer to, read from a program's tree.
 //
-// How many stages each rank has and which way they run, the range of microbatches, and what names
-// mean at a rank and at a chunk. It also keeps the first problem that any reader of the shape
-// finds; what is read after that does not matter. What it was made of must outlive it. One thread.
+// It reads how many stages each rank has and which way they run, the range of microbatches, and
+// what names mean at a rank and at a chunk. It also keeps the first problem that any reader finds;
+// what is read after that does not matter. Its constructor's arguments must outlive it. One thread.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ class ShapeFrame {
   [[nodiscard]] Meaning at_chunk(int chunk) const;
   [[nodiscard]] Meaning at_rank() const;
   [[nodiscard]] Algebra& algebra() { return algebra_; }
-  // The expression, which is linear, or a problem.
+  // The expression in normal form; records a problem if it is not linear.
   [[nodiscard]] spec::Expr linear(const spec::Expr& expr, const Meaning& names);
 
   void fail(std::string reason, spec::Span span);

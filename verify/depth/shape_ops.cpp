@@ -35,7 +35,7 @@ int ShapeOps::resource_of(const ast::Name& name) const {
   for (int i = 0; i < size_of(shape_.resources); ++i) {
     if (at(shape_.resources, i).name == name.text) return i;
   }
-  return 0;  // the sample has passed the checks: it is there
+  return 0;  // not reached: the sample passed the checks, so the resource exists
 }
 
 void ShapeOps::read(const ast::Op& written) {
@@ -59,7 +59,7 @@ void ShapeOps::read(const ast::Op& written) {
   shape_.ops.push_back(std::move(op));
 }
 
-// at_chunk_of() reads what ops acquire and release; costs say nothing of a proof.
+// Amounts acquired and released are read by at_chunk_of(); costs do not matter to a proof.
 void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Cost& /*cost*/, spec::Span /*span*/) {}
 void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Acquires& /*acquires*/,
                            spec::Span /*span*/) {}

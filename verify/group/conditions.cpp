@@ -27,8 +27,8 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
 }
 
 // The amount that a pool holds when members choose on an engine follows from what they have agreed
-// on there, if all that takes and gives runs on that engine, one after the other. Else it is a
-// matter of timing.
+// on there, if every task that uses the pool runs on that engine, one after the other. Otherwise
+// the amount depends on timing.
 std::optional<std::string> GroupConditions::values_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   for (const spec::HintPlace& place : hint.places) {
@@ -54,9 +54,9 @@ std::optional<std::string> GroupConditions::values_that_differ() const {
   return std::nullopt;
 }
 
-// A hint in turns counts the starts of all engines of its rank, and members may start those of
-// different engines in different orders; an op that fills ends the turn. So does one that fills,
-// whatever is first in its order.
+// A hint in turns counts the starts on all engines of its rank, and members may start tasks of
+// different engines in different orders; an op that fills ends the turn. Likewise, a hint with an
+// order and `fill` reads the first task left in its order, which starts of all other ops change.
 std::optional<std::string> GroupConditions::turns_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
@@ -87,7 +87,7 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
 }
 
 // The set of tasks that may start on an engine must only grow while the engine starts nothing, and
-// what members start without asking must come to the same in the end.
+// starts that need no agreement must lead every member to the same state in the end.
 std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   for (int pool = 0; pool < size_of(program_.pools); ++pool) {
     if (!at(program_.pools, pool).capacity) continue;
@@ -125,14 +125,14 @@ std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   return std::nullopt;
 }
 
-// Messages of the edge are sent in the same order at every member and nothing else takes its slots.
+// True if each member sends the edge's messages in the same order and nothing else takes its slots.
 bool GroupConditions::comes_in_one_order(int edge) const {
   const spec::Edge& e = at(program_.edges, edge);
   const spec::Lane& producer = at(program_.lanes, e.producer);
   const bool own =
       std::none_of(program_.edges.begin(), program_.edges.end(),
                    [&](const spec::Edge& other) { return other.inbox == e.inbox && &other != &e; });
-  // Without agreement, it has been proved that there is one order.
+  // Without agreement, messages have been proved to have one order.
   return e.fifo && own && (alone_ || producer.sequential || producer.once || is_governed(producer));
 }
 
@@ -164,7 +164,7 @@ Term some_choice(const Program& program, CounterQueries& queries) {
       choices.push_back(solver.all_of({may(a), may(b)}));
     }
     if (lane.sequential || lane.once) continue;
-    // Two microbatches of it: two are left, and two have come from each producer.
+    // Two microbatches of the lane: two are left, and two have come from each producer.
     std::vector<Term> two = {may(a)};
     Linear left = tasks_of(program, a);
     left.add(a, -1).constant -= 2;

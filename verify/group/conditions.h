@@ -1,8 +1,8 @@
-// GroupConditions: when what is proved of one member holds of a tensor-parallel group.
+// GroupConditions: when a proof for one member holds for a tensor-parallel group.
 //
-// docs/proofs.md, Collectives, has the argument. Those that follow from how the program is written
-// are answered here; the others are questions over the counters of one member, which the judge asks
-// and a certificate writes down. Plain values; the program must outlive it.
+// docs/proofs.md, Collectives, has the argument. Conditions on how the program is written are
+// decided here; the others are questions over the counters of one member, which the judge asks and
+// a certificate writes down. Plain values; the program must outlive it.
 #pragma once
 
 #include <optional>
@@ -15,23 +15,23 @@
 
 namespace ripeline::verify {
 
-// Why members could part although one alone is safe.
+// Why members could part although one member alone is safe.
 struct Doubt {
   std::string text;
   spec::Span span{};
   bool of_links = false;
-  bool is_open = false;  // visiting every state can still tell (EverySize)
+  bool is_open = false;  // a visit of every state may still decide (EverySize)
 };
 
 class GroupConditions {
  public:
   explicit GroupConditions(const spec::Program& program);
 
-  // No agreement is needed, or none is made.
+  // True if members start tasks without agreements: none is needed, or none is made.
   [[nodiscard]] bool alone() const { return alone_; }
-  // Without, members share nothing: they are as many programs of one member.
+  // If false, members share nothing: they are as many programs of one member.
   [[nodiscard]] bool has_collectives() const;
-  // Why a hint's turn, or the value of a priority, may differ among members, or nothing.
+  // Why a hint's turn, or the value of a priority, may differ among members; nothing if it cannot.
   [[nodiscard]] std::optional<std::string> turns_that_differ() const;
   [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
   // One edge for each inbox whose slots must hold all messages that can ever wait for them.
@@ -46,9 +46,9 @@ class GroupConditions {
   bool alone_ = false;
 };
 
-// Within the invariant: some engine has two tasks to choose from.
+// A state within the invariant in which some engine has two tasks to choose from.
 [[nodiscard]] Term some_choice(const spec::Program& program, CounterQueries& queries);
-// Within the invariant: more messages wait for the inbox than it has slots.
+// A state within the invariant in which more messages wait for the inbox than it has slots.
 [[nodiscard]] Term more_than_slots(const spec::Program& program, CounterQueries& queries,
                                    int inbox);
 

@@ -30,7 +30,7 @@ EverySize::EverySize(const GroupMachine& group, Budget& budget)
 
 bool EverySize::leads() const { return program_.tensor_parallel.agree == Agree::leader; }
 
-// The part of the state that decides how the member goes on: a hint's turn only where members vote.
+// The part of the state that decides the member's moves: a hint's turn only where members vote.
 std::string EverySize::key_of(const Local& local) const {
   StateKey key;
   key.add_tasks(local.state).add_messages(local.state).add_queues(local.state);
@@ -40,7 +40,7 @@ std::string EverySize::key_of(const Local& local) const {
   return key.take();
 }
 
-// Something that was agreed on is still to start on the lane's engine.
+// True if a task that was agreed on is still to start on the lane's engine.
 bool EverySize::is_due(const Local& local, const spec::Lane& lane) const {
   return std::any_of(local.due.begin(), local.due.end(), [&](const Task& task) {
     const spec::Lane& other = at(program_.lanes, task.lane);
@@ -48,8 +48,8 @@ bool EverySize::is_due(const Local& local, const spec::Lane& lane) const {
   });
 }
 
-// Nothing can come in its way, and nothing is lost if it happens at once: ends, starts of what was
-// agreed on, and arrivals that compete with no other message for a slot.
+// True if nothing can prevent the event and nothing is lost if it happens at once: ends, starts of
+// agreed tasks, and arrivals that compete with no other message for a slot.
 bool EverySize::goes_first(const Event& event) const {
   if (event.what == Event::Do::end) return true;
   if (event.what == Event::Do::start) {
@@ -61,7 +61,7 @@ bool EverySize::goes_first(const Event& event) const {
   return e.inbox < 0 || (own && e.fifo);
 }
 
-// The events that the member may make by itself; one event alone if it goes first.
+// The events that the member may make by itself; a single one if that goes first.
 std::vector<Event> EverySize::moves(const Local& local) const {
   std::vector<Event> found;
   for (const Event& event : machine_.enabled(local.state, Chooser::any)) {
@@ -86,7 +86,7 @@ void EverySize::do_locally(Local& local, const Event& event) const {
 }
 
 // The states that one member may come to by itself; it rests in those in which nothing goes first.
-// The last move is made first, which decides the order of a set, and so which run is found.
+// The last move is made first, which decides the order of a set, and hence which run is found.
 class EverySize::Alone {
  public:
   using State = Entry;
@@ -117,7 +117,7 @@ class EverySize::Alone {
   std::vector<Rest> rests_;
 };
 
-// The states in which the members come to rest by themselves, the last entry's first.
+// The states in which the members of `set` come to rest by themselves, the last entry's first.
 EverySize::Set EverySize::closed(Set set) {
   std::reverse(set.begin(), set.end());
   Alone states(*this);
@@ -130,7 +130,7 @@ EverySize::Set EverySize::closed(Set set) {
   return rests;
 }
 
-// `agrees`: the member has a say in what is agreed on. All that may start may be.
+// The next actions; `agrees`: the member takes part in agreements, on any task that may start.
 EverySize::Actions EverySize::actions(const Local& local, bool agrees) const {
   Actions found;
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
@@ -149,7 +149,7 @@ EverySize::Actions EverySize::actions(const Local& local, bool agrees) const {
   return found;
 }
 
-// The actions of a member that has nothing left to do by itself: a vote is for its hint's choice.
+// The actions of a member with nothing left to do by itself: it votes for its hint's choice only.
 EverySize::Actions EverySize::last_actions(const Local& local, bool agrees) const {
   if (machine_.done(local.state)) return {{Action::Do::rest, {}}};
   Actions found = actions(local, agrees);
@@ -181,7 +181,7 @@ EverySize::Set EverySize::after(const Set& set, const Action& action, bool agree
   return closed(std::move(next));
 }
 
-// The last actions of the set's members, each different list with the first entry that has it.
+// The lists of last actions in the set, each different list with the first entry that has it.
 std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& set,
                                                                      bool agrees) const {
   std::map<Actions, std::size_t> found;
@@ -192,16 +192,16 @@ std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& 
   return found;
 }
 
-// Members are added one by one, the fewest first, as long as they have less and less in common.
+// Members are added one by one, the fewest first, as long as they have fewer actions in common.
 class EverySize::InCommon {
  public:
   struct State {
     std::size_t members = 0;
     Actions actions;
   };
-  using Move = std::map<Actions, std::size_t>::const_pointer;  // the member that is added
+  using Move = std::map<Actions, std::size_t>::const_pointer;  // the member to add
 
-  // `least`: so many members are a group.
+  // `least`: the fewest members that count as a group.
   InCommon(const std::map<Actions, std::size_t>& firsts,
            const std::map<Actions, std::size_t>& others, std::size_t least)
       : firsts_(firsts), others_(others), least_(least) {}
@@ -242,7 +242,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   const std::map<Actions, std::size_t> others = last_actions_of(sets.others, !leads());
   std::map<Actions, std::size_t> leaders;
   if (leads()) leaders = last_actions_of(sets.leader, true);
-  // A leader that may start something agrees on it with itself.
+  // A leader that may start a task can agree on it by itself, so it does not stick.
   std::erase_if(leaders, [](const auto& leader) {
     const Actions& own = leader.first;
     return !own.empty() && own.front().what == Action::Do::agree;
@@ -256,7 +256,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   return members;
 }
 
-// The actions that all may take together next, each alone; an end due at all of them goes first.
+// The next actions that all members may take together; an end due in every entry is the only one.
 std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
   const Set& deciding = leads() ? sets.leader : sets.others;
@@ -313,7 +313,7 @@ class EverySize::AllTogether {
 
   [[nodiscard]] int fewest() const { return fewest_; }
   [[nodiscard]] const Members& stuck() const { return stuck_; }
-  // The trails of each state visited.
+  // The trails of each visited state.
   [[nodiscard]] const std::vector<Trails>& trails() const { return trails_; }
 
  private:
@@ -343,8 +343,8 @@ EverySize::Result EverySize::visit() {
   return result;
 }
 
-// All do one action after each set of the path but the last. The members that there are beyond
-// those that stick do as the last of these.
+// After each set of the path but the last, all members take one action. Members beyond those that
+// stick behave like the last of these.
 std::vector<Event> EverySize::run_of(const std::vector<const Trails*>& path,
                                      const std::vector<Action>& actions,
                                      const Members& stuck) const {
@@ -352,7 +352,7 @@ std::vector<Event> EverySize::run_of(const std::vector<const Trails*>& path,
     const bool leader = leads() && member == 0;
     return (leader ? path[step]->leader : path[step]->others)[entry];
   };
-  std::vector<std::vector<std::size_t>> entries;  // per member: of each set on the path
+  std::vector<std::vector<std::size_t>> entries;  // per member: its entry of each set on the path
   for (int member = 0; member < group_.members(); ++member) {
     std::vector<std::size_t> own(path.size());
     own.back() = at(stuck, std::min(member, size_of(stuck) - 1));

@@ -1,13 +1,13 @@
 // EverySize: whether a tensor-parallel group sticks, for one microbatch count and any number of
 // members at once.
 //
-// Members are coupled by agreements and by the ends of collectives alone, which all do together;
-// what one does between two of these is its own affair. So after a sequence of them T members can
+// Members are coupled only by agreements and by the ends of collectives, which all of them do
+// together; between two such actions each acts alone. So after a sequence of actions, T members can
 // be in any T of the states that one member can be in after it. visit() goes through the sets of
-// such states, with every choice among what may start, and looks in each for the fewest members
-// that have nothing in common to go on with. docs/proofs.md, Collectives, has the argument.
+// such states, for every choice among the tasks that may start, and looks in each set for the
+// fewest members that have no next action in common. docs/proofs.md, Collectives, has the argument.
 //
-// With an agreement only, and where one member's pools are acquired on one engine each. One thread.
+// It needs an agreement, and each pool of a member acquired on one engine only. One thread.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class EverySize {
   struct Result {
     bool complete = false;  // every set was visited
     int fewest = 0;         // members of the smallest group found to stick; 0: none
-    // A run to a state in which members stick, with as many members as the group has; empty if so
-    // many do not stick. Choices may be others than the dispatch's.
+    // A run to a state in which members stick, with as many members as the group has; empty if no
+    // run of that many was found to stick. Its choices may differ from the dispatch's.
     std::vector<spec::Event> run;
   };
-  // Stops at the first set in which the group's own number of members sticks.
+  // Visits the sets; stops at the first in which the group's own number of members sticks.
   [[nodiscard]] Result visit();
 
  private:
@@ -57,7 +57,7 @@ class EverySize {
     bool operator==(const Action& other) const { return key() == other.key(); }
   };
   using Actions = std::vector<Action>;  // sorted
-  // How a member came to where it is.
+  // The way in which a member came to its state.
   struct Trail {
     std::size_t from = 0;             // the entry of the set before
     std::vector<spec::Event> events;  // its own events since then
@@ -75,10 +75,10 @@ class EverySize {
     std::vector<Trail> leader;
     std::vector<Trail> others;
   };
-  // Members that stick: entries of the sets, the leader's first.
+  // Members that stick, as indices of entries in the sets: the leader's first.
   using Members = std::vector<std::size_t>;
-  // The spaces that explorers go through: states of one member by itself, members that have less
-  // and less in common, and the sets.
+  // The spaces that explorers go through: the states of one member by itself, the lists of actions
+  // that members have in common, and the pairs of sets.
   class Alone;
   class InCommon;
   class AllTogether;

@@ -17,9 +17,9 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// How many microbatch counts are searched for a run, and of an open range visited.
+// The number of counts searched for a run, and of those visited if the range has no end.
 constexpr int kCounts = 4;
-// The visits of one count may take one part in so many of the budget.
+// The states of one count may take one part in this many of the budget.
 constexpr std::uint64_t kShares = 8;
 
 }  // namespace
@@ -46,7 +46,7 @@ Finding GroupJudge::collectives() {
   const bool any = conditions_.has_collectives();
   collectives_ = {.span = program_.tensor_parallel.span};
   if (!any || program_.dispatch.in_order) {
-    // There are none; or each member issues them as its rank's order lists them.
+    // The program has no collectives; or each member issues them as its rank's order lists them.
     collectives_ = {.outcome = Outcome::proved, .method = Method::structure};
   } else if (conditions_.alone()) {
     collectives_ = without_agreement();
@@ -61,8 +61,8 @@ Finding GroupJudge::collectives() {
   return collectives_;
 }
 
-// Without agreement the members are alike if no timing leaves any engine a choice: then each
-// engine's tasks start in one order only.
+// True if, without agreement, no timing leaves any engine a choice. Then each engine's tasks start
+// in one order only, and the members are alike.
 bool GroupJudge::never_a_choice() {
   CounterQueries& asked = queries();
   if (!inductive_ || conditions_.doubt_of_pools()) return false;
@@ -79,7 +79,7 @@ Finding GroupJudge::without_agreement() {
 
 // --- from one member to all ---
 
-// In no state wait more messages than there are slots.
+// True if no state has more waiting messages than the inbox has slots.
 bool GroupJudge::always_fits(int inbox) {
   if (program_.dispatch.in_order) return false;
   CounterQueries& asked = queries();
@@ -191,7 +191,7 @@ std::optional<Finding> GroupJudge::searched(bool parting) {
   return each_count(plan, ask).settled;
 }
 
-// The run as a finding, if the program's own dispatch makes it.
+// The run as a refutation, if the program's own dispatch makes the run.
 std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
                                               const std::vector<spec::Event>& run) const {
   const auto end = replayed(group, Chooser::dispatch, run);
@@ -206,7 +206,7 @@ std::optional<Finding> GroupJudge::refuted_by(const GroupMachine& group,
   return found;
 }
 
-// Every state, of one microbatch count after another: proved if that is all counts in range.
+// Visits every state of one count after another; proved if these are all counts in range.
 Finding GroupJudge::visited(const Doubt& doubt) {
   const std::uint64_t share = budget_.left / kShares;
   const auto ask = [&](int m, bool /*fewest*/) -> CountAnswer {
@@ -244,7 +244,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
   return found;
 }
 
-// The finding where every state of the smaller counts was visited, and not of this one.
+// The finding when all states of smaller counts were visited, but not all of this one's.
 Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
   const auto with = [](int m) { return fmt::format("{} microbatch{}", m, m == 1 ? "" : "es"); };
   Finding found{.method = Method::members, .span = doubt.span};

@@ -1,11 +1,11 @@
-// GroupJudge: what the judges found for one member, for a tensor-parallel group.
+// GroupJudge: turns the judges' findings for one member into findings for a tensor-parallel group.
 //
-// Asked after the judges of one member. `collectives`: with an agreement, the members' logs are the
-// same for every number of members, by verify/group/protocol.h; without one, proved if no engine
-// ever has two tasks to choose from, refuted by a run in which members choose differently.
-// Everything else: a run of one member is a run of the group in which all are alike, and a proof
-// for one member is one for the group under conditions on links and pools that it checks;
-// docs/proofs.md, Collectives, has the argument. Else it searches for a run, then visits every
+// It is asked after the judges of one member. `collectives`: with an agreement, the members' logs
+// are the same for every number of members, by verify/group/protocol.h; without one, proved if no
+// engine ever has two tasks to choose from, refuted by a run in which members choose differently.
+// All else: a run of one member is a run of the group in which all are alike, and a proof for one
+// member holds for the group under conditions on links and pools that this judge checks;
+// docs/proofs.md, Collectives, has the argument. Otherwise it searches for a run, then visits every
 // state of a few microbatch counts, for every number of members, or answers unknown. One thread.
 #pragma once
 
@@ -29,9 +29,9 @@ class GroupJudge final : public Judge {
 
   [[nodiscard]] Finding once() override { return of_one_->once(); }
   [[nodiscard]] Finding collectives() override;
-  // After collectives().
+  // Must be asked after collectives().
   [[nodiscard]] Finding deadlock() override { return deadlock_given(of_one_->deadlock()); }
-  // Each member holds what one alone holds in a run of its own.
+  // Each member holds what a single member holds in a run of its own.
   [[nodiscard]] MemoryFinding memory() override;
 
  private:

@@ -92,7 +92,7 @@ std::string names(const spec::Program& program, const std::vector<Task>& tasks) 
   return text;
 }
 
-// The tasks that members may start on the engine, each set at one member; empty: there are none.
+// Which tasks each member may start on the engine, equal sets once; empty if no member has any.
 std::string differences(const GroupMachine& group, const GroupMachine::State& state, int rank,
                         Engine engine) {
   std::vector<std::vector<Task>> seen;

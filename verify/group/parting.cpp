@@ -20,9 +20,9 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// Ways in which one rank's slots may be filled, of one state.
+// The most ways to fill one rank's slots that are looked at in one state.
 constexpr std::size_t kMostFills = 64;
-// Members of a rank whose slots are filled differently, and ways to do so that are tried.
+// The most members of a rank with different fills, and the most combinations of fills tried.
 constexpr int kMostApart = 8;
 constexpr std::uint64_t kMostTried = 5'000;
 constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its tasks
@@ -94,7 +94,7 @@ class GroupSearch::Alike {
 
   Alike(const GroupSearch& search, const Look& look) : search_(search), look_(look) {}
 
-  // Tasks that have ended, turns of hints, and what fifo edges have sent.
+  // The key: tasks that have ended, turns of hints, and what fifo edges have sent.
   [[nodiscard]] std::string key(const State& state) const {
     StateKey key;
     return key.add_ended(state).add_rounds(state).add_queues(state).take();
@@ -168,7 +168,7 @@ std::optional<GroupRun> GroupSearch::parting() {
   return run;
 }
 
-// Each set of arrivals once: by edge, and of one that overtakes by microbatch.
+// Finds each set of arrivals once: in the order of edges; if the edge is no fifo, of microbatches.
 void GroupSearch::fill(const Fill& now, int rank, std::vector<Fill>& found) {
   const Event last = now.arrivals.empty() ? Event{} : now.arrivals.back();
   bool full = true;
@@ -211,7 +211,7 @@ std::vector<GroupSearch::Fill> GroupSearch::fills(const State& state, int rank) 
   return found;
 }
 
-// Nothing starts on the rank for good, if these have arrived at members 0, 1, ….
+// True if nothing starts on the rank for good once these fills have arrived at members 0, 1, ….
 bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) const {
   const Agree agree = program_.tensor_parallel.agree;
   return std::all_of(
@@ -244,13 +244,13 @@ bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) co
       });
 }
 
-// The fewest members, at most as many as there are and kMostApart, that disagree; none: no such.
+// The fewest members, at most kMostApart, whose fills disagree; empty if none were found.
 std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill>& ways,
                                                           int rank) const {
   const auto most = static_cast<std::size_t>(std::min(group_.members(), kMostApart));
   std::vector<const Fill*> members;
   std::uint64_t tried = 0;
-  // Members but the first in the order of the ways: who of them has which makes no difference.
+  // Members after the first are chosen in the order of the ways: a permutation makes no difference.
   const std::function<bool(std::size_t, std::size_t)> choose = [&](std::size_t from,
                                                                    std::size_t count) {
     if (members.size() == count) return ++tried < kMostTried && disagree(members, rank);
@@ -267,7 +267,7 @@ std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill
   return {};
 }
 
-// The members beyond those that part have what the last of these has.
+// Members beyond those that part have the same arrivals as the last of these.
 std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   GroupRun run;
   for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -281,7 +281,7 @@ std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   return run;
 }
 
-// All members in this state, all logs started to their ends; of a log only its length matters then.
+// The group with all members in `state` and all agreed tasks started: only a log's length matters.
 GroupMachine::State GroupSearch::alike(const State& state) const {
   GroupMachine::State all = group_.initial();
   for (State& own : all.members) own = state;

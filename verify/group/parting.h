@@ -1,11 +1,11 @@
-// GroupSearch: runs of a tensor-parallel group that its members do not make alike, for one
-// microbatch count.
-//
-// States in which all members are alike are visited breadth first, one task at a time, with as few
-// arrivals as each start needs (see verify/states/task_moves.h). In each one it is asked whether
-// what has arrived at one member and not at another lets them part: start different collectives, or
-// never agree. What it finds is a run of spec::GroupMachine under the program's own dispatch,
-// shortest first; that it finds nothing says nothing. Deterministic; one thread.
+// GroupSearch: searches for runs of a tensor-parallel group in which members act
+// differently, for one microbatch count.  States in which all members are alike are
+// visited breadth first, one task at a time, with as few arrivals as each start
+// needs (see verify/states/task_moves.h). In each state the search asks whether
+// members that have different messages can part: start different collectives, or
+// never agree. A result is a run of spec::GroupMachine under the program's own
+// dispatch, the shortest first; no result proves nothing. Deterministic; one
+// thread.
 #pragma once
 
 #include <functional>
@@ -29,18 +29,18 @@ class GroupSearch {
  public:
   GroupSearch(const spec::GroupMachine& group, Budget& budget);
 
-  // Without agreement: two members start different collectives on one engine.
+  // A run, without agreement, in which two members start different collectives on one engine.
   [[nodiscard]] std::optional<GroupRun> parting();
-  // With bounded links: members that hold different messages stick.
+  // A run, with bounded links, in which members that hold different messages stick.
   [[nodiscard]] std::optional<GroupRun> sticking();
 
  private:
   using State = spec::Machine::State;
   struct Move {
     Task task;
-    std::vector<spec::Event> arrivals;  // those that its start waits for
+    std::vector<spec::Event> arrivals;  // the arrivals that the task's start waits for
   };
-  // Something that members do from a state in which they are alike.
+  // Finds what members can do from a state in which they are alike, or nothing.
   using Look = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
   class Alike;
   // The arrivals at one rank of one member after which nothing more arrives there.

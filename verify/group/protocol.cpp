@@ -33,7 +33,7 @@ namespace {
 
 std::uint32_t bit(int task) { return 1U << static_cast<unsigned>(task); }
 
-// 0 and 1 have one shape, 2 and 3 another.
+// Tasks 0 and 1 have the same shape, so have 2 and 3, and so on.
 std::uint32_t same_shape(std::uint32_t task) {
   std::uint32_t all = 0;
   for (int t = 0; t < 32; t += 2) {
@@ -67,7 +67,7 @@ std::uint32_t ProtocolMachine::ready(const Member& member) const {
   return tasks;
 }
 
-// The hint: the lowest number; a stale one: the highest.
+// The hint prefers the lowest number; a stale hint, the highest.
 std::uint32_t ProtocolMachine::preferred(std::uint32_t tasks, int member) const {
   if (tasks == 0) return 0;
   const bool stale = protocol_.stale_hint && member == members_ - 1;
@@ -166,7 +166,7 @@ std::vector<ProtocolEvent> ProtocolMachine::enabled(const State& state) const {
     for (int task = 0; task < tasks_ && room; task += together ? tasks_ : 1) {
       if ((own.arrived & bit(task)) == 0) events.push_back({Do::arrive, member, task});
     }
-    // A leader says nothing while it has nothing to say.
+    // A leader publishes nothing while it has no task to start.
     const bool silent = protocol_.decides == Protocol::Decides::leader && word(state, member) == 0;
     const bool due = writes(member) && !own.published && own.awaits < 0 && !silent;
     if (due && size_of(own.issued) < tasks_) {
@@ -182,7 +182,7 @@ void ProtocolMachine::next_round(State& state, int member, bool retry) const {
   own.published = false;
   if (!has_rounds()) return;
   if (!retry || protocol_.new_round_on_retry) ++own.round;
-  // Rounds that all have left are forgotten: their number says nothing.
+  // Rounds that all members have left are dropped: round numbers carry no meaning.
   int first = own.round;
   for (const Member& other : state.members) first = std::min(first, other.round);
   if (first == 0) return;
@@ -262,7 +262,7 @@ std::string ProtocolMachine::describe(const ProtocolEvent& event) const {
 
 namespace {
 
-// States of the machine, with what leads to each and where it ends.
+// States of the machine, with the states before each and with those in which all have ended.
 class ProtocolStates {
  public:
   using State = ProtocolMachine::State;
@@ -316,7 +316,7 @@ class ProtocolStates {
 
  private:
   const ProtocolMachine& machine_;
-  std::vector<std::vector<std::size_t>> before_;  // per state: those that lead to it
+  std::vector<std::vector<std::size_t>> before_;  // per state: the states that lead to it
   std::vector<std::size_t> ends_;
 };
 

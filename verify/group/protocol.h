@@ -1,16 +1,16 @@
 // Protocols by which the members of a tensor-parallel group come to start tasks in one order.
 //
-// One level below spec/group.h: there an agreement is one event, here it is what members publish,
-// when they look, how they decide and what they do when nothing comes of it. A protocol is a plain
-// description, so that the one that is right and those that are almost right differ by a field.
-// Tasks are numbers; each reaches each member at a time of its own and may then start there, since
-// what may start only grows while nothing starts.
+// spec/group.h has an agreement as one event; here it has the parts: what members publish, when
+// they look, how they decide and what they do if the decision comes to nothing. A protocol is a
+// plain description, so that the right one and those that are almost right differ by a field. Tasks
+// are numbers; each reaches each member at a time of its own and may then start there, since the
+// set of tasks that may start only grows while nothing starts.
 //
 // agrees_for_every_size() asks the solver for the step of an induction over rounds: two members, of
 // any number, that have issued the same tasks up to a round issue the same in it. try_all() visits
-// every state of a small group and also looks whether the end stays within reach. Both are exact
-// about the description; that the runtime does what it says is for tests of the runtime. Values;
-// one thread.
+// every state of a small group and also checks that the end stays within reach. Both are exact for
+// the description; tests of the runtime check that the runtime does what the description says.
+// Values; one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,37 +23,37 @@
 namespace ripeline::verify {
 
 struct Protocol {
-  // The content of a member's word of a round.
+  // The content that a member publishes in a round: its word.
   enum class Publishes : std::uint8_t {
     nothing,
-    ready,   // the set of what may start there, as it was when the word was written
-    choice,  // the one of them that its hint takes
+    ready,   // the set of tasks that may start there when it publishes
+    choice,  // the task of this set that the member's hint chooses
   };
-  // The decision that a member makes from the words of a round, once it sees all of them.
+  // A member's decision, made once it sees what all members published in the round.
   enum class Decides : std::uint8_t {
-    common_ready,  // its hint's choice of what is in every word
-    any_ready,     // its hint's choice of what is in some word
+    common_ready,  // its hint's choice among the tasks that are in every word
+    any_ready,     // its hint's choice among the tasks that are in some word
     same_choice,   // the word, if all are the same
-    most_choices,  // the word that more than half have
-    leader,        // the word of member 0; nobody else publishes
+    most_choices,  // the word that more than half of the members published
+    leader,        // the word of member 0, the only one that publishes
     own_choice,    // no rounds: its own hint's choice
-    first_come,    // no rounds: what reached it first
+    first_come,    // no rounds: the task that reached it first
     one_event,     // no rounds: any task of the event, which brings several at once
   };
-  // A member's answer to a decision for a task that may not start there.
+  // A member's answer to a decision for a task that is not ready at this member.
   enum class Unready : std::uint8_t {
-    waits,   // until it may
-    passes,  // goes on to the next round without it
+    waits,   // waits until the task may start
+    passes,  // goes on to the next round without the task
   };
   std::string name;
   Publishes publishes = Publishes::nothing;
   Decides decides = Decides::own_choice;
   Unready unready = Unready::waits;
-  bool looks_again = false;        // decides on what may start there by then, not on the words
+  bool looks_again = false;        // decides on what is ready by now, not on the words
   bool stale_hint = false;         // the last member's hint prefers otherwise
-  bool compares_shapes = false;    // two words are the same if their tasks have the same shape
+  bool compares_shapes = false;    // words count as the same if their tasks have the same shape
   bool new_round_on_retry = true;  // else a new word replaces the old one of the same round
-  int shared_slots = 0;            // above 0: so many tasks may be at a member before they start
+  int shared_slots = 0;            // above 0: the most tasks that can be at a member unstarted
 };
 
 // spec::Agree, as a protocol; not for `none`.
@@ -62,10 +62,10 @@ struct Protocol {
 struct ProtocolEvent {
   enum class Do : std::uint8_t {
     arrive,   // the task may start at the member from now on
-    publish,  // the member's word of its round
+    publish,  // the member publishes its word of its round
     start,    // the member issues the task
-    pass,     // the member goes on without the task it decided on, or has nothing to start
-    await,    // the member decides on a task that may not start there yet
+    pass,     // the member gives up the task it decided on, or has nothing to start
+    await,    // the member decides on a task that is not ready yet
   };
   Do what = Do::arrive;
   int member = 0;
@@ -73,14 +73,14 @@ struct ProtocolEvent {
   bool operator==(const ProtocolEvent&) const = default;
 };
 
-// Executes a protocol for a small group and tasks 0 .. tasks-1, at most 8.
+// Executes a protocol for a small group and the tasks 0 to `tasks` - 1, at most 8.
 class ProtocolMachine {
  public:
   ProtocolMachine(const Protocol& protocol, int members, int tasks);
 
   struct Member {
     std::uint32_t arrived = 0;  // a bit per task
-    std::vector<int> came;      // first_come: in order
+    std::vector<int> came;      // first_come: the tasks in order of arrival
     std::vector<int> issued;    // in order
     int round = 0;
     bool published = false;
@@ -89,7 +89,7 @@ class ProtocolMachine {
   };
   struct State {
     std::vector<Member> members;
-    // The words of each round that some member is in: per member its word, or nothing.
+    // The words of each round that some member is still in: one per member, or nothing.
     std::vector<std::vector<std::optional<std::uint32_t>>> words;
     bool operator==(const State&) const = default;
   };
@@ -98,14 +98,14 @@ class ProtocolMachine {
   [[nodiscard]] std::vector<ProtocolEvent> enabled(const State& state) const;
   void step(State& state, const ProtocolEvent& event) const;
   [[nodiscard]] bool done(const State& state) const;
-  // Two members have issued different tasks as their n-th.
+  // True if two members have issued different tasks as their n-th.
   [[nodiscard]] bool parted(const State& state) const;
   [[nodiscard]] std::string describe(const ProtocolEvent& event) const;
 
  private:
   struct Decision {
-    bool made = false;        // all words are there
-    std::uint32_t tasks = 0;  // those it may come to; none: a retry
+    bool made = false;        // all words are published
+    std::uint32_t tasks = 0;  // those it may decide on; none: a retry
   };
   [[nodiscard]] bool has_rounds() const;
   [[nodiscard]] bool writes(int member) const;

@@ -1,4 +1,4 @@
-// A round of two members of a group of any size, as terms.
+// One round of two members of a group of any size, as terms.
 #include "verify/group/protocol_every_size.h"
 
 #include "verify/group/protocol.h"
@@ -7,14 +7,14 @@ namespace ripeline::verify {
 
 namespace {
 
-// One of the two members in a round. Whatever the rules leave to the member is a variable of its
-// own; whatever is the same for all is not.
+// One of the two members in a round. What the rules leave to the member is a variable of its own;
+// what is the same for all members is shared.
 class OneMember {
  public:
   OneMember(const Protocol& protocol, Solver& solver, const std::string& name)
       : protocol_(protocol), solver_(solver), name_(name) {}
 
-  // The task that it issues, having issued `history` before; -1 is nothing.
+  // The task that the member issues, having issued `history` before; -1 means none.
   Term issues(Term round, Term history) {
     const Term decided = decision(round, history);
     if (protocol_.unready == Protocol::Unready::waits) return decided;
@@ -24,8 +24,8 @@ class OneMember {
  private:
   Term own(const std::string& what) { return solver_.integer(what + " of " + name_); }
 
-  // The words of all members as this one sees them: of one round there is one word each, unless a
-  // retry replaces it.
+  // The words of all members as this one sees them: all see the same words of a round, unless a
+  // retry replaces some of them.
   Term words(Term round) {
     if (protocol_.new_round_on_retry) return solver_.apply("words", {round});
     return solver_.apply("words", {round, own("time")});
@@ -46,7 +46,7 @@ class OneMember {
         return choice(solver_.apply("any", {words(round)}), history);
       case Decides::same_choice:
         if (!protocol_.compares_shapes) return solver_.apply("unanimous", {words(round)});
-        // Its own choice, if all choices have the shape of this one.
+        // The member's own choice, if all choices have the same shape as this one.
         solver_.require(solver_.apply("shape", {own("choice")}) ==
                         solver_.apply("unanimous", {words(round)}));
         return own("choice");

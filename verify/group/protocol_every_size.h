@@ -9,9 +9,9 @@
 
 namespace ripeline::verify {
 
-// Two members of a group of any size that have issued the same up to a round part in it.
+// The statement that two members of a group of any size, alike up to a round, part in it.
 [[nodiscard]] Term two_members_part(const Protocol& protocol, Solver& solver);
-// Whether two members of a group of any size, alike up to a round, can part in it: unsat, never.
+// Whether two members of any group, alike up to a round, can part in it; unsat: they never can.
 [[nodiscard]] Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps);
 
 }  // namespace ripeline::verify

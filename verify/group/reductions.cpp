@@ -37,7 +37,7 @@ std::vector<bool> waiting(const Program& program) {
   return found;
 }
 
-// A pool that lanes of several engines take from, or -1.
+// A pool with a capacity that lanes of several engines acquire, or -1.
 int pool_of_several_engines(const Program& program) {
   std::vector<std::optional<spec::Engine>> engines(program.pools.size());
   for (const Lane& lane : program.lanes) {
@@ -70,7 +70,7 @@ std::optional<Doubt> Reductions::doubt() const {
   return std::nullopt;
 }
 
-// The tasks that have ended must decide what each engine's next task finds.
+// Ended tasks alone must decide what each engine's next task finds in pools and inboxes.
 std::optional<Doubt> Reductions::doubt_of_order() const {
   if (const int pool = pool_of_several_engines(program_); pool >= 0) {
     return Doubt{
@@ -88,7 +88,7 @@ std::optional<Doubt> Reductions::doubt_of_order() const {
   return std::nullopt;
 }
 
-// A reduction waits for other replicas, so its engine may have reductions only.
+// A reduction waits for other replicas, so its engine must run reductions only.
 std::optional<Doubt> Reductions::doubt_of_engine(int lane) const {
   const Lane& own = at(program_.lanes, lane);
   if (!program_.reduces(lane)) return std::nullopt;
@@ -125,7 +125,7 @@ std::optional<Doubt> Reductions::doubt_of_links(int lane) const {
   return std::nullopt;
 }
 
-// Members of a replica agree on an engine, and those of one may have what others wait for still.
+// An engine on which members agree could wait, in one replica, for what other replicas still need.
 std::optional<Doubt> Reductions::doubt_of_members(int lane) const {
   if (program_.tensor_parallel.members == 1) return std::nullopt;
   const Lane& own = at(program_.lanes, lane);

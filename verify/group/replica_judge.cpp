@@ -27,7 +27,7 @@ Finding ReplicaJudge::collectives() {
   }
   if (agrees_for_every_size(right_protocol(spec::Agree::intersection), options_.solver_steps) ==
       Answer::unsat) {
-    // Unless it is structure, the method of the members' own collectives says more.
+    // The method of the members' own collectives says more, unless that is structure.
     if (of_one.method == Method::structure) of_one.method = Method::induction;
     return of_one;
   }
@@ -48,14 +48,14 @@ Finding ReplicaJudge::deadlock() {
   return {.method = of_one.method, .reason = alone + doubt_->text, .span = doubt_->span};
 }
 
-// One replica's part of a run with others is a run of one alone.
+// A replica's part of a run with others is a run that the replica could make alone.
 MemoryFinding ReplicaJudge::memory() {
   MemoryFinding memory = of_one_->memory();
   memory.finding = of_all(std::move(memory.finding));
   return memory;
 }
 
-// A run of one replica is one of all, if the replicas' own choice among reductions allows it.
+// A run of one replica is a run of all, if the replicas' own choice among reductions allows it.
 Finding ReplicaJudge::of_all(Finding of_one) const {
   if (!of_one.counterexample) return of_one;
   const Counterexample& run = *of_one.counterexample;

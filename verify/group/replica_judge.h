@@ -1,11 +1,11 @@
-// ReplicaJudge: what the judges found for one replica of the pipeline, for several.
+// ReplicaJudge: turns the judges' findings for one replica into findings for several replicas.
 //
-// Asked after the judges of one replica, which may be those of a group. `collectives`: replicas
-// that agree start the reductions of an engine in one order, by verify/group/protocol.h, for every
-// number of them; in a committed order they have no choice. A proof that one replica does not stick
-// is one for all under conditions that it checks (verify/group/reductions.h); docs/proofs.md,
-// Replicas, has the argument. A run that refutes is one of a replica, and all make it at once: that
-// is replayed. One thread.
+// It is asked after the judges of one replica, which may be those of a group. `collectives`:
+// replicas that agree start the reductions of an engine in one order, by verify/group/protocol.h,
+// for every number of replicas; in a committed order they have no choice. A proof that one replica
+// does not stick holds for all under conditions that the judge checks (verify/group/reductions.h);
+// docs/proofs.md, Replicas, has the argument. A run that refutes is one replica's; it is replayed
+// with all replicas making it at once. One thread.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,13 @@ class ReplicaJudge final : public Judge {
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one)
       : ReplicaJudge(program, options, std::move(of_one), Reductions(program).doubt()) {}
-  // With this doubt: the program's own, or that of a mistake that a test looks for.
+  // With a given doubt: the program's own, or one from a mistake that a test plants.
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one, std::optional<Doubt> doubt);
 
   [[nodiscard]] Finding once() override { return of_one_->once(); }
   [[nodiscard]] Finding collectives() override;
-  // After collectives().
+  // Must be asked after collectives().
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 

@@ -10,7 +10,7 @@ using spec::Program;
 
 namespace {
 
-// The fate of a message whose receiver is not ready for it.
+// How a message waits whose receiver is not ready for it.
 std::string assumption_of_sends(const Program& program) {
   const auto some = [&](const auto& holds) {
     return std::any_of(program.edges.begin(), program.edges.end(), holds);

@@ -1,4 +1,4 @@
-// Bounds: what programs assert, and the least that hold.
+// Bounds on what pools hold: those that programs assert, and the least ones that hold.
 #include "verify/judge/bounds.h"
 
 #include <limits>
@@ -137,14 +137,14 @@ std::vector<std::optional<std::int64_t>> least_bounds(
   const auto above_value = [&](int pool, std::int64_t bound) {
     return above(pool, solver.number(bound));
   };
-  // Most often what is known is enough for every pool: one query then settles all.
+  // Most often the known amounts bound every pool: then one query settles all pools.
   std::vector<Term> more;
   for (int p = 0; p < pools; ++p) more.push_back(above_value(p, at(known, p)));
   if (solver.check("peak: as some run", {solver.any_of(more)}) == Answer::unsat) {
     for (int p = 0; p < pools; ++p) at(found, p) = at(known, p);
     return found;
   }
-  // Or all the pools can be full at once.
+  // If not, perhaps all the pools can be full at once.
   std::vector<Term> full;
   for (int p = 0; p < pools; ++p) {
     const auto& capacity = at(program.pools, p).capacity;
@@ -157,7 +157,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
       at(found, p) = *capacity;
       continue;
     }
-    std::int64_t low = at(known, p);  // below it nothing is asked
+    std::int64_t low = at(known, p);  // amounts below it are not asked about
     std::int64_t high = 0;            // never exceeded
     if (capacity) {
       high = *capacity;

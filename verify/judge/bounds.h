@@ -1,4 +1,4 @@
-// Bounds of what pools hold: what programs assert, and the least that hold.
+// Bounds on what pools hold: those that programs assert, and the least ones that hold.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace ripeline::verify {
 
-// The asserted bound of a pool, if there is one: of several, each is a bound.
+// One asserted bound of a pool; a pool may have several, and each must hold.
 struct AssertedBound {
   int pool = 0;
   const spec::PeakAssertion* assertion = nullptr;
   Term bound;
 };
-// Errors: bound-not-linear, with its place.
+// Errors: bound-not-linear, with the assertion's place in the source.
 [[nodiscard]] spec::Result<std::vector<AssertedBound>> asserted_bounds(const spec::Program& program,
                                                                        Solver& solver,
                                                                        Term microbatches);
-// Per pool its asserted bounds, of `microbatches` in q; nothing: one of them is not linear from the
-// least q of them on, or has no integer value.
+// Per pool its asserted bounds as functions of q, as `microbatches` is one. Nothing if a bound is
+// not linear in q from q = `first` on, or has no integer value.
 [[nodiscard]] std::optional<std::vector<std::vector<InQ>>> asserted_in_q(
     const spec::Program& program, InQ microbatches, std::int64_t first);
 // Per pool the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
-// A bound that has no integer value for this count, with its place: it bounds nothing, so nothing
-// is proved of it.
+// The place of an asserted bound without an integer value for this count, if there is one: nothing
+// can be proved about such a bound.
 [[nodiscard]] std::optional<spec::Span> bound_without_value(const spec::Program& program,
                                                             int microbatches);
-// The assertion that the last start of these events breaks.
+// The place of the assertion that a run breaks with its last start, a task of `last_lane`.
 [[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
                                         int microbatches, int last_lane);
 
-// The capacities, which the guards keep to: per pool, or nothing.
+// Per pool its capacity, which the guards enforce, or nothing.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> capacities_of(const spec::Program& program);
-// A bound of each pool that is never exceeded, the least that `above` shows, or nothing where it
-// grows with the microbatches. `known`: below that nothing is asked.
+// Per pool the least bound that `above` shows is never exceeded, or nothing if the amount grows
+// with the microbatches. `known`: per pool the lowest bound to try.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
     const spec::Program& program, Solver& solver,
     const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);

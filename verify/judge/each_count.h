@@ -1,8 +1,8 @@
 // Obligations that are settled count by count of microbatches.
 //
-// A judge that has no proof for all counts at once puts one question to a count after another, and
-// says what each of them comes to. This is the one place that says which counts are asked, when the
-// rest is left open, and what the answers amount to:
+// A judge without a proof for all counts at once puts one question to one count after another, and
+// returns what each count answers. each_count() decides which counts are asked and when the rest is
+// left open; by_counts() draws the conclusion:
 //
 //   const CountAnswers answers = each_count(
 //       {.range = program.microbatches, .most = 8, .budget = &budget},
@@ -23,16 +23,16 @@
 
 namespace ripeline::verify {
 
-// Counts whose states are visited.
+// The most counts whose states are all visited.
 inline constexpr int kFewCounts = 8;
 
-// Which counts are asked, from the fewest on.
+// The counts to ask, from the fewest microbatches on.
 struct CountPlan {
   spec::MicrobatchRange range;
-  int most = std::numeric_limits<int>::max();  // so many are asked, and the rest is left open;
-  bool to_the_end = false;         // but all of a range with an end, as long as each is safe
-  const Budget* budget = nullptr;  // once it is spent, the rest is left open
-  // The first count in question from this one on, or nothing; empty: each in range is.
+  int most = std::numeric_limits<int>::max();  // at most so many; the rest stays open;
+  bool to_the_end = false;         // a range with an end is asked to its end while all are safe
+  const Budget* budget = nullptr;  // once the budget is spent, the rest stays open
+  // The first count >= `from` that is in question, or nothing; if empty, each count in range is.
   std::function<std::optional<int>(int from)> in_question{};
 };
 
@@ -40,27 +40,27 @@ struct CountPlan {
 struct CountAnswer {
   enum class What : std::uint8_t {
     safe,     // no choice goes wrong
-    others,   // other choices than the dispatch's go wrong: the finding's other_choices
+    others,   // choices that differ from the dispatch's go wrong: see other_choices
     open,     // nothing was found, and not everything was visited
-    settled,  // the finding is the answer for all counts: a run was found, or none ever will be
+    settled,  // the finding answers all counts: a run was found, or none ever will be
   };
   What what = What::open;
   Finding finding{};
-  bool dispatch_is_safe = false;  // for others and open: a larger count may be the fewest
+  bool dispatch_is_safe = false;  // for others and open: the dispatch makes no such run with it
 };
 
 struct CountAnswers {
-  std::optional<Finding> settled;  // no count was asked after it
+  std::optional<Finding> settled;  // the answer that ended the asking
   std::vector<int> safe;
-  std::optional<int> open;                      // the fewest
-  std::optional<Counterexample> other_choices;  // from the fewest such count
+  std::optional<int> open;                      // the fewest microbatches left open
+  std::optional<Counterexample> other_choices;  // from the fewest microbatches that have such a run
 };
 
-// `fewest`: no smaller count has a run of the dispatch's, for sure.
+// `fewest`: it is certain that the dispatch makes no such run with a smaller count.
 [[nodiscard]] CountAnswers each_count(
     const CountPlan& plan, const std::function<CountAnswer(int microbatches, bool fewest)>& ask);
 
-// The answer that hunt() gives for one count. `of_run` makes the finding of its run.
+// The answer for one count, from the result of hunt(). `of_run` makes the finding of hunt()'s run.
 [[nodiscard]] CountAnswer answer_of(const HuntResult& hunted,
                                     const std::function<Finding()>& of_run);
 
@@ -68,10 +68,10 @@ struct CountAnswers {
 // hint; proved by states if all counts in question are safe; else `open`.
 [[nodiscard]] Finding by_counts(const CountAnswers& answers, Finding open);
 
-// Refuted by a run that shows the goal, in sentences. Machine has replayed it.
+// Refuted by a run that shows the goal, with explanations. Machine must have replayed the run.
 [[nodiscard]] Finding refuted_by(const spec::Machine& machine, const Goal& goal,
                                  const std::vector<spec::Event>& run, bool fewest, Method method);
-// The resource that the first of these waits finds no room in, if any does.
+// The place of the first resource in which one of these waits finds no room, if any does.
 [[nodiscard]] std::optional<spec::Span> span_of_full(const spec::Program& program,
                                                      const std::vector<Wait>& waits);
 

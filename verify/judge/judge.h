@@ -1,8 +1,8 @@
 // Judge: one way of judging a program, obligation by obligation.
 //
 // A judge is made for one program and asked once for each obligation, in the order of judged_by().
-// What its answers share, such as an invariant, it establishes when it is first needed. A judge of
-// groups asks the judge of one member. One thread; what it was made of must outlive it.
+// Facts that its answers share, such as an invariant, are established when first needed. A judge of
+// groups asks the judge of one member. One thread; a judge's arguments must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@ struct Finding {
 
 struct MemoryFinding {
   Finding finding;
-  // For proved memory, per pool: a bound of what it holds; nothing: that grows with microbatches.
+  // For proved memory, per pool: a bound of what it holds; nothing if that grows with microbatches.
   std::vector<std::optional<std::int64_t>> bounds{};
-  std::vector<std::int64_t> held{};  // per pool: what some run holds; empty: none is known
+  std::vector<std::int64_t> held{};  // per pool: an amount that some run holds; empty: not known
 };
 
-// Proved by construction.
+// The finding of an obligation that holds by construction.
 [[nodiscard]] Finding by_structure();
-// Unknown, for this reason.
+// An unknown finding with this reason.
 [[nodiscard]] Finding not_known(const spec::Diagnostic& why);
 
 class Judge {
@@ -46,19 +46,19 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
   virtual ~Judge() = default;
 
-  // Readiness-first each lane runs each microbatch, or the program sticks.
+  // Under readiness-first dispatch each lane runs each microbatch, or the program sticks.
   [[nodiscard]] virtual Finding once() { return by_structure(); }
   // One member has nobody to agree with.
   [[nodiscard]] virtual Finding collectives() { return by_structure(); }
   [[nodiscard]] virtual Finding deadlock() = 0;
   [[nodiscard]] virtual MemoryFinding memory() = 0;
-  // After once(). By construction, each message has one producer and one consumer, waits for a slot
-  // or has its own, and keeps to its link's order: what remains is that both run once. Whether
-  // messages wait for ever is a matter of deadlock.
+  // Must be asked after once(). By construction each message has one producer and one consumer,
+  // waits for a slot or has its own, and keeps to its link's order: it remains that both tasks run
+  // once. A message that waits for ever is a deadlock.
   [[nodiscard]] virtual Finding messages(Outcome once);
 };
 
-// Judges nothing: every obligation is unknown, for one reason.
+// A judge that answers unknown to every obligation, for one reason.
 class NoJudge final : public Judge {
  public:
   NoJudge(std::string reason, spec::Span span) : reason_(std::move(reason)), span_(span) {}
@@ -74,14 +74,14 @@ class NoJudge final : public Judge {
   spec::Span span_;
 };
 
-// Per pool, of proved memory.
+// Gives the peak of each pool, for proved memory.
 using PeaksOf = std::function<std::vector<std::optional<Peak>>(const MemoryFinding&)>;
-// Asks for every obligation, times each and draws the verdict. Without `peaks_of` memory() speaks
-// of no pools.
+// Asks for every obligation, times each and draws the verdict. Without `peaks_of`, the memory
+// obligation lists no peaks.
 [[nodiscard]] Verdict judged_by(Judge& judge, const spec::Program& program,
                                 const PeaksOf& peaks_of = {});
 
-// `keeping`, `link fifo` are not supported by verify yet.
+// A sentence such as: `keeping`, `link fifo` are not supported by verify yet.
 [[nodiscard]] std::string not_supported(const std::vector<spec::Unsupported>& constructs);
 
 }  // namespace ripeline::verify

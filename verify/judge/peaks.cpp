@@ -21,16 +21,16 @@ using spec::Program;
 
 namespace {
 
-// Starts that greedy runs may make or try, in all, and the runs of lanes in a random order.
+// The most starts that greedy runs may make or try in all, and the number of random lane orders.
 constexpr std::uint64_t kStarts = 50'000;
 constexpr int kRandomOrders = 8;
-// Tasks beyond which a count is not looked at.
+// Counts with more tasks than this are not looked at.
 constexpr std::int64_t kMostTasks = 100'000;
-// States that are visited, in all.
+// The most states that are visited in all.
 constexpr std::uint64_t kStates = 20'000;
-// Where not every count can be visited, a run is all that can come of it: of the states this share.
+// If not every count can be visited, visits can only find a run: they get one part in this many.
 constexpr std::uint64_t kShare = 4;
-// The bound of a pool of which nothing is proved.
+// The bound of a pool for which nothing is proved.
 constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 class Peaks {
@@ -57,7 +57,7 @@ class Peaks {
     for (std::int64_t m = first; m <= last; ++m) fill_with(m);
     if (!is_open()) return;
     if (few_) {
-      // More microbatches hold no less most often, which saves visits.
+      // Runs of more microbatches mostly hold no less: beginning with these saves visits.
       for (std::int64_t m = last; m >= first; --m) {
         if (!visit(m)) return;
       }
@@ -86,7 +86,7 @@ class Peaks {
   }
 
  private:
-  // Bounds of which it is not known that a run reaches them.
+  // The bounds that no known run reaches.
   std::vector<std::optional<std::int64_t>> open_bounds() const {
     std::vector<std::optional<std::int64_t>> open = bounds_;
     for (std::size_t p = 0; p < open.size(); ++p) {
@@ -99,7 +99,7 @@ class Peaks {
     return std::any_of(open.begin(), open.end(), [](const auto& bound) { return bound; });
   }
 
-  // So many that lanes have tasks enough to fill the pools, as far as the range goes.
+  // A count with which lanes have tasks enough to fill the pools, within the range.
   std::int64_t enough_microbatches() const {
     const auto& range = program_.microbatches;
     std::int64_t enough = range.min;
@@ -120,7 +120,7 @@ class Peaks {
     return kMostTasks / std::max(1, size_of(program_.lanes));
   }
 
-  // The order of a rank has a meaning, and the count is not too large.
+  // True if the order of each rank has a meaning for this count, and the count is not too large.
   bool can_run(std::int64_t microbatches) const {
     if (microbatches > most_microbatches()) return false;
     if (program_.dispatch.binding() < 0) return true;
@@ -147,7 +147,7 @@ class Peaks {
     for (int seed = 1; seed <= kRandomOrders; ++seed) try_wishes(at_random(seed));
   }
 
-  // Lanes of the lower number first; the lowest start freely.
+  // Wishes for lanes in the order of their numbers; lanes with number 0 start freely.
   template <class NumberOf>
   Wishes by_use(const NumberOf& number_of) const {
     Wishes wishes;
@@ -197,12 +197,12 @@ class Peaks {
 
   // --- every state ---
 
-  // False: not all of them, so that nothing is known of this count.
+  // False if not all states of this count were visited, so that nothing is known about it.
   bool visit(std::int64_t microbatches) {
     if (!can_run(microbatches)) return false;
     const Machine machine(program_, static_cast<int>(microbatches));
     while (true) {
-      Goal more;  // than what is held so far
+      Goal more;  // bounds at the amounts held so far
       bool is_more = false;
       for (std::size_t p = 0; p < bounds_.size(); ++p) {
         const bool open = bounds_[p] && held_[p] < *bounds_[p];
@@ -218,10 +218,10 @@ class Peaks {
 
   const Program& program_;
   std::vector<std::optional<std::int64_t>> bounds_;
-  std::vector<std::int64_t> held_;     // by one member, in some run
-  std::vector<std::int64_t> reached_;  // in a run of the whole group
-  bool few_ = false;                   // counts in range
-  bool all_visited_ = false;           // no member holds more, in no count in range
+  std::vector<std::int64_t> held_;     // the most that one member holds in some run
+  std::vector<std::int64_t> reached_;  // the most held in a run of the whole group
+  bool few_ = false;                   // the range has few counts
+  bool all_visited_ = false;           // no member ever holds more, for any count in range
   Budget starts_;
   Budget states_;
 };

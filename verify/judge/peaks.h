@@ -1,8 +1,8 @@
-// Peaks: of the bounds that a judge proved, which are reached, and the least where states are few.
+// Peaks: which bounds that a judge proved are reached, and the least bounds where states are few.
 //
-// A bound need not be the least one: counts and cuts may stand for states that no run reaches. So a
-// few greedy runs are made first; whatever they hold is reached. Where they leave a bound open and
-// the range is of few counts with few states, these are all visited, which finds the least.
+// A bound need not be the least: counts and cuts may stand for states that no run reaches. So a few
+// greedy runs are made first; the amounts that they hold are reached. If a bound stays open and the
+// range has few counts with few states, all states are visited, which finds the least bound.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace ripeline::verify {
 
-// Per pool, of memory that is proved. Without `options.find_runs` nothing is looked for.
+// Per pool the peak, for proved memory. Without `options.find_runs` nothing is looked for.
 [[nodiscard]] std::vector<std::optional<Peak>> peaks_of(const spec::Program& program,
                                                         const VerifyOptions& options,
                                                         const MemoryFinding& memory);

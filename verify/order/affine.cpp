@@ -1,4 +1,4 @@
-// Affine orders: the counts of periodic runs, and what has its extremes at the corners of a run.
+// Affine orders: the counts of periodic runs, and extremes at the corners of a run.
 #include "verify/order/affine.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using spec::Program;
 
 namespace {
 
-// With counts below these all products fit into 128 bits (times.cpp).
+// With counts below these limits all products fit into 128 bits (times.cpp).
 constexpr std::int64_t kMostTurns = std::int64_t{1} << 24;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 36;
 constexpr std::int64_t kMostWrittenOut = 4096;  // steps of a run
@@ -28,8 +28,8 @@ Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// A run of few turns, whatever q is, written out: then its turns are places of their own, between
-// which any time may pass.
+// Writes out a run whose few turns do not depend on q: then each step of each turn is a place of
+// its own, and any time may pass between turns.
 PeriodicRun in_one_turn(const PeriodicRun& run) {
   const std::int64_t steps = run.count.base * size_of(run.lanes);
   if (run.count.slope != 0 || run.count.base < 1 || steps > kMostWrittenOut) return run;
@@ -99,7 +99,7 @@ AffineOrder affine_order(const Program& program, const PeriodicOrder& order, InQ
   return affine;
 }
 
-// Turns 0 .. turns - 1, where there are any: at each q the ends of that interval are the extremes.
+// Where the run has turns, these are 0 to turns - 1; at each q the extremes are at their ends.
 Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& value) {
   const auto some = where_not_negative(order.range, run.turns.slope, Wide{run.turns.base} - 1);
   if (!some) return {};
@@ -115,7 +115,7 @@ Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& va
 std::optional<InQ> tasks_in_q(const Program& program, const AffineOrder& order, int lane) {
   const spec::Lane& l = at(program.lanes, lane);
   if (!l.once && order.microbatches.slope % l.share.period != 0) return std::nullopt;
-  // Linear, as any two counts that are a whole number of the share's periods apart show.
+  // The number is linear, as two counts show that differ by a whole number of the share's periods.
   const auto tasks = [&](std::int64_t turns) {
     return program.tasks_of(
         lane, static_cast<int>(order.microbatches.slope * turns + order.microbatches.base));
@@ -142,7 +142,7 @@ bool has_each_once(const Program& program, const AffineOrder& order) {
 
 namespace {
 
-// One rank's way through its order; what each of its pools holds on the way.
+// Follows ranks through their orders, with the amounts that their pools hold on the way.
 class PeaksOfRank {
  public:
   PeaksOfRank(const Program& program, const AffineOrder& order,
@@ -211,7 +211,7 @@ class PeaksOfRank {
   const std::vector<std::vector<InQ>>& bounds_;
   AffinePeaks& peaks_;
   std::vector<spec::Guards> guards_;  // per lane
-  std::vector<InTurn> held_;          // per pool, where the next run begins; `turn` is not used
+  std::vector<InTurn> held_;          // per pool, where the next run begins; `turn` is unused
 };
 
 }  // namespace

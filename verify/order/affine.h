@@ -1,10 +1,10 @@
-// A committed order as places whose counts are affine: in the turns that are over of a run, and in
-// q, which the microbatches are affine in (periods.h).
+// A committed order as places whose counts are affine in two numbers: the completed turns of a run,
+// and q, in which the microbatches are affine (periods.h).
 //
-// A rank that stands at a place is in the turn `t` of its run, 0 <= t < turns(q), before one of the
-// run's steps; its next task is its lane's task of the number each * t + before(q) + j. All that is
-// asked about an order is a bound of something affine over such t and q, which has its extremes at
-// the corners: so no solver is needed. Numbers that might overflow are left to one (too_large).
+// A rank that stands at a place is in turn `t` of its run, 0 <= t < turns(q), before one of the
+// run's steps; its next task is the lane's task number each * t + before(q) + j. Every question
+// about an order is a bound of an affine value over such t and q, which has its extremes at the
+// corners: so no solver is needed. Numbers that might overflow are left to a solver (too_large).
 // Values; thread-safe.
 #pragma once
 
@@ -19,24 +19,24 @@ namespace ripeline::verify {
 
 __extension__ using Wide = __int128;  // products of several numbers of an order
 
-// turn * t + slope * q + base.
+// The value turn * t + slope * q + base.
 struct InTurn {
   Wide turn = 0;
   Wide slope = 0;
   Wide base = 0;
 };
 
-// Values of q; there are some.
+// A range of values of q, never empty; `last` is nothing if it has no end.
 struct QRange {
   std::int64_t first = 0;
   std::optional<std::int64_t> last = {};
 };
-// Those in the range with slope * q + base >= 0; nothing: there are none.
+// The values in the range with slope * q + base >= 0; nothing if there are none.
 [[nodiscard]] std::optional<QRange> where_not_negative(const QRange& range, Wide slope, Wide base);
-// The most that slope * q + base is in the range; nothing: it has no upper bound.
+// The greatest value of slope * q + base in the range; nothing if it has no upper bound.
 [[nodiscard]] std::optional<Wide> most(const QRange& range, Wide slope, Wide base);
 
-// Lanes that a rank repeats. Each step of a run is a place.
+// Lanes that a rank repeats. Each step of the run is a place.
 struct AffineRun {
   int rank = 0;
   InQ turns;
@@ -44,7 +44,7 @@ struct AffineRun {
   int steps = 0;  // above 0
 };
 
-// The tasks of a lane that a run has: numbers each * t + before + j, at the place places[j].
+// A lane's tasks in a run: at the place places[j], in turn t, task number each * t + before + j.
 struct LaneInRun {
   int run = 0;
   InQ before;
@@ -53,40 +53,40 @@ struct LaneInRun {
 };
 
 struct AffineOrder {
-  QRange range;  // values of q for which all this holds
+  QRange range;  // values of q for which all else holds
   InQ microbatches;
-  std::vector<AffineRun> runs{};                  // rank by rank, as they come
+  std::vector<AffineRun> runs{};                  // rank by rank, in the order in which they run
   std::vector<int> lanes{};                       // per place
-  std::vector<std::vector<LaneInRun>> of_lane{};  // per lane, as its rank's runs come
-  bool too_large = false;                         // then nothing else may be used
+  std::vector<std::vector<LaneInRun>> of_lane{};  // per lane, in the order of its rank's runs
+  bool too_large = false;                         // if true, nothing else may be used
 };
 
-// The order for the counts of one remainder, with q in this range, which is not below order.first.
+// The order for the counts of one remainder; `range` of q must not begin below order.first.
 [[nodiscard]] AffineOrder affine_order(const spec::Program& program, const PeriodicOrder& order,
                                        InQ microbatches, const QRange& range);
 
-// The most that something at a place of the run is, over all turns and q; `reached`: false if no
-// rank ever stands there.
+// The greatest value at a place of the run, over all turns and q; `reached` is false if no rank
+// ever stands there.
 struct Extreme {
   bool reached = false;
   std::optional<Wide> most;  // nothing: it has no upper bound
 };
 [[nodiscard]] Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& value);
 
-// How many tasks the lane has, if that is affine in q.
+// How many tasks the lane has, as a function of q, if that is affine.
 [[nodiscard]] std::optional<InQ> tasks_in_q(const spec::Program& program, const AffineOrder& order,
                                             int lane);
-// Each rank's order has each task exactly once.
+// True if each rank's order has each task exactly once.
 [[nodiscard]] bool has_each_once(const spec::Program& program, const AffineOrder& order);
 
-// The amounts that pools hold under the order, a rank running one task at a time: they depend on
-// where the rank stands and on nothing else.
+// The amounts that pools hold under the order, if a rank runs one task at a time: they depend only
+// on where the rank stands.
 struct AffinePeaks {
-  bool room = true;                                 // at each place, for all that its task acquires
-  bool asserted = true;                             // no bound is exceeded
-  std::vector<std::optional<std::int64_t>> most{};  // per pool; nothing: it grows with q
+  bool room = true;                                 // at each place there is room for the task
+  bool asserted = true;                             // no asserted bound is exceeded
+  std::vector<std::optional<std::int64_t>> most{};  // per pool; nothing if it grows with q
 };
-// `bounds`: per pool those that must hold, of what is held just after a start.
+// `bounds`: per pool the bounds that must hold for the amount held just after a start.
 [[nodiscard]] AffinePeaks affine_peaks(const spec::Program& program, const AffineOrder& order,
                                        const std::vector<std::vector<InQ>>& bounds);
 

@@ -1,13 +1,13 @@
 // Every microbatch count of a committed order.
 //
-// A rank stands at a place: a repeat, how many of its turns are over, and a step in it; or at the
-// end. There, how often each of its lanes has run is linear in the turn and the microbatches.
-// Places of all ranks at which nobody has run ahead of a producer are a consistent cut: what some
-// run could have done. The run that goes as far as it can ends at such a cut, and at a cut where
-// nobody can go on, either a run arrives and sticks, or none arrives because it stuck before; so
-// the query is exact for each microbatch count. Streams are plain repeats for the counts of one
-// remainder (periods.h), and each remainder has queries of its own. Room is asked about apart,
-// since it depends on where its own rank stands and on nothing else: a place without room is never
+// A rank stands at a place: in a repeat with some turns completed, before one of its steps; or at
+// the end. How often each of its lanes has run there is linear in the turn and the microbatches.
+// Places of all ranks at which nobody has run ahead of a producer are a consistent cut, which is a
+// state that some run could have reached. The run that goes as far as it can ends at such a cut. At
+// a cut where nobody can go on, either a run arrives and sticks, or none arrives because it stuck
+// before; so the query is exact for each microbatch count. Streams are plain repeats for the counts
+// of one remainder (periods.h), and each remainder has queries of its own. Room is a question of
+// its own, since it depends only on the place of the pool's own rank: a place without room is never
 // passed.
 #include "verify/order/cuts.h"
 
@@ -88,7 +88,7 @@ void CutQueries::add_places(int rank) {
   for (const spec::Engine engine : spec::kAllEngines) add_places(rank, engine);
 }
 
-// A lane that is not there is only in a repeat with a count of 0, or else once is refuted.
+// A lane that does not exist is only in repeats with a count of 0, or else `once` is refuted.
 Repeat CutQueries::of_engine(const Repeat& repeat, spec::Engine engine) const {
   std::vector<int> own;
   for (const int lane : repeat.lanes) {
@@ -99,8 +99,8 @@ Repeat CutQueries::of_engine(const Repeat& repeat, spec::Engine engine) const {
   return read;
 }
 
-// One variable per engine says how many turns of the present repeat are over; one per lane, how
-// often it has run.
+// One variable per engine counts the completed turns of the present repeat; one per lane, how often
+// the lane has run.
 void CutQueries::add_places(int rank, spec::Engine engine) {
   const int first = program_.first_lane(rank);
   const int last = program_.first_lane(rank + 1);
@@ -115,12 +115,12 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
                               : fmt::format("engine {} of rank {}", static_cast<int>(engine), rank);
   const Term turn = solver_.integer("turn of " + who);
   const Term zero = solver_.number(0);
-  std::vector<Term> before(static_cast<std::size_t>(last - first), zero);  // runs in the repeats
+  std::vector<Term> before(static_cast<std::size_t>(last - first), zero);  // earlier repeats' runs
   for (const int lane : own) {
     at(done_, lane) = solver_.integer("done " + program_.lane_name(lane));
   }
   std::vector<Term> somewhere;
-  std::vector<std::pair<Term, int>> last_before;  // where the repeat's first turn begins
+  std::vector<std::pair<Term, int>> last_before;  // the last lane before this repeat
   const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
                              std::vector<std::pair<Term, int>> last_lanes) {
     for (const int lane : own) {
@@ -252,7 +252,7 @@ Term CutQueries::is_last(int lane) {
   return solver_.any_of(ways);
 }
 
-// The consumer's next task needs a task of the producer that has not ended.
+// True if the consumer's next task needs a task of the producer that has not ended.
 Term CutQueries::needs_missing(const spec::Edge& edge) {
   const Term produced = at(done_, edge.producer);
   if (program_.crosses_shares(edge)) {
@@ -274,7 +274,7 @@ Term CutQueries::needs_missing(const spec::Edge& edge) {
   return produced < total_of(edge.producer);
 }
 
-// A rendezvous edge's first `count` messages have been accepted: their consumers have been reached.
+// True if the edge's first `count` messages, by rendezvous, are accepted: consumers have got there.
 Term CutQueries::accepted(const spec::Edge& edge, Term count) {
   const Term taken = at(done_, edge.consumer);
   return solver_.any_of({count <= taken, solver_.all_of({count <= taken + solver_.number(1),
@@ -285,14 +285,14 @@ Term CutQueries::shift_of(const spec::Edge& edge) {
   return solver_.number(edge.of == spec::Of::before ? 1 : 0);
 }
 
-// The number of microbatches, of those that one lane has and the other needs, that the consumer's
-// tasks so far have taken.
+// How many microbatches, among those that the producer has and the consumer needs, the consumer's
+// tasks have taken so far.
 Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
   const spec::Share& to = at(program_.lanes, edge.consumer).share;
   return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
 }
 
-// All that the consumer has taken, of a producer that has other microbatches, has ended.
+// True if all that the consumer took has ended, for a producer with other microbatches than it has.
 Term CutQueries::none_ahead(const spec::Edge& edge) {
   const spec::Share needed = needed_share(program_, edge);
   if (needed.remainders == 0) return solver_.all_of({});
@@ -316,14 +316,14 @@ Term CutQueries::consistent() {
     if (e.of == spec::Of::all) {
       facts.push_back(solver_.any_of({taken <= zero, produced == total_of(e.producer)}));
     }
-    // Whoever went on has handed over all that came before.
+    // A rank that has gone on has handed over all messages of its earlier tasks.
     if (e.rendezvous) {
       facts.push_back(accepted(e, produced - solver_.number(1)));
       facts.push_back(solver_.any_of({is_last(e.producer), accepted(e, produced)}));
     }
   }
-  // With several engines a place without room is passed in the end, or not: cuts that no run makes
-  // are left out as far as that goes.
+  // With several engines a place without room may be passed later. Cuts with more held than a
+  // capacity, which no run makes, are left out.
   for (int pool = 0; pool < size_of(program_.pools) && has_other_engines(program_); ++pool) {
     const auto& capacity = at(program_.pools, pool).capacity;
     if (capacity) facts.push_back(held(pool) <= solver_.number(*capacity));
@@ -372,8 +372,8 @@ Term CutQueries::stuck_cut() {
   return solver_.all_of(facts);
 }
 
-// Messages sent and not taken: of the microbatch before, the last is not sent and the first takes
-// nothing; of all, the first taker takes them.
+// Messages sent and not taken. For needs of the microbatch before, the last microbatch sends none
+// and the first task takes none; for needs of all, the first task takes them all.
 Term CutQueries::pending(const spec::Edge& edge) {
   const Term produced = at(done_, edge.producer);
   const Term taken = at(done_, edge.consumer);
@@ -396,7 +396,7 @@ Term CutQueries::pending(const spec::Edge& edge) {
     case spec::Of::all:
       break;
   }
-  // A lane without a task is sent nothing.
+  // A lane without a task is sent no messages.
   const Term takes = solver_.all_of({taken <= zero, zero < total_of(edge.consumer)});
   return if_then_else(takes, produced, zero);
 }
@@ -405,8 +405,8 @@ Term CutQueries::overfull() {
   std::vector<Term> ways;
   for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
     std::vector<Term> waiting;
-    // Over a fifo edge messages arrive as they are taken: each occurrence of a lane is its next
-    // microbatch, at both ends.
+    // Over a fifo edge messages arrive in the order in which they are taken: each occurrence of a
+    // lane is the lane's next microbatch, at both ends.
     for (const spec::Edge& e : program_.edges) {
       const bool in_order = e.fifo && e.of != spec::Of::all;
       if (e.inbox == inbox && !in_order) waiting.push_back(pending(e));
@@ -427,7 +427,7 @@ Term CutQueries::above(int pool, Term bound) {
       return place.lane >= 0 && acquired(place.lane, pool) > 0;
     });
     if (!starts) continue;
-    std::vector<Term> beside;  // facts about what the other engines run
+    std::vector<Term> beside;  // facts about the tasks that the other engines run
     std::vector<Term> held_then = {held(pool)};
     for (const spec::Engine other : spec::kAllEngines) {
       if (other == engine) continue;
@@ -456,15 +456,15 @@ Term CutQueries::above(int pool, Term bound) {
   return solver_.any_of(ways);
 }
 
-// The amounts that lanes which pair with this one may still hold beside it, though their tasks
-// count as ended: what each releases, once it has begun.
+// The amounts that tasks of lanes paired with this one may still hold beside it, though they count
+// as ended: the amount that each lane releases, once a task of the lane has begun.
 std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
   std::vector<Term> ways;
   for (const int other : at(guards_, lane).beside) add_unreleased(other, pool, ways);
   return ways;
 }
 
-// The same for another engine, beside what that engine runs or will run next.
+// The same for paired lanes on another engine, beside the task that the other engine runs next.
 std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
   std::vector<Term> ways;
   for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
@@ -485,7 +485,7 @@ void CutQueries::add_unreleased(int lane, int pool, std::vector<Term>& ways) {
   }
 }
 
-// Each sum once without and once with each of the ways.
+// Each sum by itself, and with each of the ways added.
 void CutQueries::add_each(std::vector<Term>& sums, const std::vector<Term>& ways) {
   const std::size_t before = sums.size();
   for (const Term& way : ways) {
@@ -500,7 +500,7 @@ std::int64_t CutQueries::acquired(int lane, int pool) const {
   return 0;
 }
 
-// The amount that an engine's next task has acquired if it runs: it counts as ended only later.
+// The amount that an engine's next task has acquired if it is running, since it has not ended.
 Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
   const Term zero = solver_.number(0);
   const auto& places = places_[engine];

@@ -1,10 +1,10 @@
 // A committed order with every microbatch count, by queries over consistent cuts.
 //
-// A rank stands at a *place* of its order: in a repeat, after so many of its turns, before one of
-// its steps; or at the end. How often each of its lanes has run there is linear in the turn and in
-// the microbatches. A *cut* is a place of each rank. It is consistent if nobody has run ahead of a
-// producer: then it is what some run could have done so far. cuts.cpp says why asking for a stuck
-// cut is exact.
+// A rank stands at a *place* of its order: in a repeat, after some of its turns, before one of its
+// steps; or at the end. How often each of its lanes has run there is linear in the turn and in the
+// microbatches. A *cut* is a place of each rank. A cut is consistent if nobody has run ahead of a
+// producer: then some run could have come to it. cuts.cpp explains why the query for a stuck cut is
+// exact.
 //
 // An example: 1F1B on two ranks with M microbatches, f0, b0, f1 and b1 tasks of its lanes done.
 //   rank 0   F * 1;  (F B) * (M - 1);  B * 1;       rank 1   (F B) * M;
@@ -39,19 +39,19 @@
 
 namespace ripeline::verify {
 
-// Why cuts cannot follow the program, if they cannot: a rendezvous whose taker is of another
-// microbatch, or has others.
+// Why cuts cannot follow the program; nothing if they can. Examples: a rendezvous between tasks of
+// different microbatches, or between lanes that have different microbatches.
 [[nodiscard]] std::optional<spec::Diagnostic> beyond_cuts(const spec::Program& program);
 
-// The subject of the queries: a program and what is read of its order; tests that look for mistakes
-// change the one or the other. All that it refers to must outlive it.
+// The subject of the queries: a program and how its order is read; tests that plant mistakes change
+// one or the other. The program must outlive the input.
 struct CutInput {
   CutInput(const spec::Program& of) : program(of) {}
-  CutInput(spec::Program&& of) = delete;  // it is referred to
+  CutInput(spec::Program&& of) = delete;  // the input keeps a reference
   CutInput(const spec::Program& of, std::function<void(Repeat&)> change)
       : program(of), reread(std::move(change)) {}
   const spec::Program& program;
-  std::function<void(Repeat&)> reread = {};  // each repeat, as far as it is one engine's
+  std::function<void(Repeat&)> reread = {};  // changes each repeat, cut down to one engine
 };
 
 // The order as places (repeat, turn, step) whose counts are linear in the turn and the
@@ -59,22 +59,22 @@ struct CutInput {
 class CutQueries {
  public:
   CutQueries(CutInput input, SolverUse use);
-  // Only the counts period * q + remainder, those from family.first_microbatches() on: of an order
-  // with streams.
+  // Queries about the counts period * q + remainder only, from family.first_microbatches() on, for
+  // an order with streams.
   CutQueries(CutInput input, SolverUse use, const PeriodicFamily& family, std::int64_t remainder);
 
-  // Why there is nothing to ask: a count is not linear. Then nothing else may be called.
+  // Why there are no queries: a count is not linear. Nothing else may be called then.
   [[nodiscard]] const std::optional<spec::Diagnostic>& problem() const { return problem_; }
 
-  // Some rank's list is not each task exactly once, or has a count below 0.
+  // True if some rank's list does not have each task exactly once, or a repeat's count is below 0.
   [[nodiscard]] Term not_once();
-  // A rank stands before a task for which there is no room.
+  // True if a rank stands before a task for which its pools have no room.
   [[nodiscard]] Term no_room();
-  // Ranks stand at places that agree with one another, not all at the end, and none can go on.
+  // True if the ranks' places are a consistent cut, not all at the end, and no rank can go on.
   [[nodiscard]] Term stuck_cut();
-  // More messages wait for an inbox than it has slots, at places that agree with one another.
+  // True if at a consistent cut more messages wait for an inbox than it has slots.
   [[nodiscard]] Term overfull();
-  // The pool holds more than the bound just after a start, whatever the other ranks do.
+  // True if the pool holds more than the bound just after a start, whatever the other ranks do.
   [[nodiscard]] Term above(int pool, Term bound);
 
   [[nodiscard]] Solver& solver() { return solver_; }
@@ -84,8 +84,8 @@ class CutQueries {
  private:
   struct Place {
     Term here;      // the rank stands here
-    int lane = -1;  // next; -1 at the end
-    // Whose task was the last before: one of these lanes, each where its term holds.
+    int lane = -1;  // the next task's; -1 at the end
+    // The lanes that may have had the task before, each with the condition under which it had.
     std::vector<std::pair<Term, int>> last;
   };
 

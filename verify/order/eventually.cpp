@@ -27,7 +27,7 @@ std::int64_t floor_of(std::int64_t a, std::int64_t b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// In lowest terms.
+// The value in lowest terms.
 Value reduced(std::int64_t slope, std::int64_t base, std::int64_t divisor) {
   const std::int64_t common = std::gcd(std::gcd(slope, base), divisor);
   return {slope / common, base / common, divisor / common};
@@ -74,7 +74,7 @@ int Eventually::sign(const Value& a) {
   const auto of = [](std::int64_t x) { return x < 0 ? -1 : x > 0 ? 1 : 0; };
   if (a.slope == 0) return of(a.base);
   const int later = of(a.slope);
-  // From the first q with slope * q + base of that sign: beyond -base / slope.
+  // The sign is that of the slope from the first q beyond -base / slope on.
   const std::int64_t turned = multiply(a.base, -later);
   first_ = std::max(first_, add(floor_of(turned, multiply(a.slope, later)), 1));
   return later;

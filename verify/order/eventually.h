@@ -1,8 +1,8 @@
 // Expressions as linear functions of q, exact from some q on.
 //
-// Comparisons, `min` and `max` are decided by what wins in the end; `first` is raised to where that
-// holds. What has no such form is a Trouble, thrown; a value that overflows 64 bits too. One
-// thread.
+// Comparisons, `min` and `max` are decided by the side that wins for all large q; `first` is raised
+// to the q from which it does. An expression without such a form throws a Trouble, and so does a
+// value that overflows 64 bits. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace ripeline::verify {
 
-// (slope * q + base) / divisor, the divisor above 0.
+// The value (slope * q + base) / divisor, with the divisor above 0.
 struct Value {
   std::int64_t slope = 0;
   std::int64_t base = 0;
@@ -24,7 +24,7 @@ struct Value {
 
 struct Trouble {
   std::string why;
-  std::int64_t factor = 1;  // above 1: there would be none if q stood for this many fewer
+  std::int64_t factor = 1;  // above 1: a period this many times longer would avoid it
   spec::Span span{};
 };
 
@@ -41,7 +41,7 @@ class Eventually {
   [[nodiscard]] Value product(const Value& a, const Value& b);
   [[nodiscard]] Value quotient(const Value& a, const Value& b);
   [[nodiscard]] Value floor(const Value& a);
-  // -1, 0 or 1, for every q from `first` on.
+  // The sign, -1, 0 or 1, which holds for every q from `first` on.
   [[nodiscard]] int sign(const Value& a);
   [[nodiscard]] Value least(const Value& a, const Value& b) {
     return sign(difference(a, b)) <= 0 ? a : b;

@@ -1,4 +1,4 @@
-// Every count: remainder by remainder, then the counts below.
+// Every count: each remainder by times, then by graphs the counts below its first q.
 #include "verify/order/every_count.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using spec::Program;
 
 namespace {
 
-// Whether needs, room and the order are all that a task waits for, one task at a time.
+// True if tasks wait only for needs, for room and for their turn in the order.
 bool waits_for_tasks_alone(const Program& program) {
   return !has_other_engines(program) && program.inboxes.empty() &&
          !at(program.orders, program.dispatch.order).file &&
@@ -26,7 +26,7 @@ bool waits_for_tasks_alone(const Program& program) {
                       [](const spec::Edge& e) { return e.rendezvous; });
 }
 
-// One of two tasks side by side counts as ended in a pool that the other takes from.
+// True if a task counts as ended in a pool that a task beside it acquires from.
 bool holds_beside(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     for (const int other : spec::guards_of(program, lane).beside) {

@@ -1,20 +1,20 @@
 // Readiness-first dispatch that keeps room for the rest of an order: by the order's own proof where
 // that decides, else count by count.
 //
-// Let each rank commit to the order, and let that be proved: each task once, never stuck. Then the
-// other program never sticks either.
-//  * In every state what is left of a rank's order finds room, one task after the other. It does at
+// Let each rank commit to the order, and let it be proved that this lists each task once and never
+// sticks. Then the program that keeps room for the order never sticks either.
+//  * In every state the rest of a rank's order finds room, one task after the other. This is so at
 //    the beginning, since the committed run comes to its end and a rank's pools are its own. A
-//    start keeps it: what the order lists before the task finds room by the guard, and what it
-//    lists after it finds what it found.
-//  * Suppose that nothing runs and nothing is on its way. Of the committed run take the first
-//    occurrence, the k-th of its lane, of which k - 1 have started. It is the first that is left of
-//    its rank, so the guard lets it start and it has room. Each producer's occurrences that it
-//    needs come before, so of each producer at least as many have ended as the k-th needs. Where
-//    counts decide what a lane finds (verify/ready/counters.h) one of its tasks may therefore
+//    start preserves this: tasks listed before the started one find room by the guard, and tasks
+//    listed after it find the same room as before.
+//  * Suppose that nothing runs and nothing is on its way. In the committed run, take the first task
+//    that is the k-th of its lane where only k - 1 have started. It comes first in the rest of its
+//    rank's order, so the guard lets it start and it has room. The tasks that it needs come before
+//    it in the run, so at least as many tasks of each producer have ended as the k-th task needs.
+//    If counts decide what a lane finds (verify/ready/counters.h), one of its tasks may therefore
 //    start.
-// Bounded links are left out: the messages that fill their slots may be others than the one that
-// this occurrence needs.
+// Bounded links are left out: messages other than the one that this task needs may fill their
+// slots.
 #include "verify/order/kept_judge.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ using spec::Program;
 
 namespace {
 
-// Without the room that is kept.
+// The program without the room that it keeps.
 Program freed(const Program& program) {
   Program free = program;
   free.dispatch.keeps = -1;
@@ -94,7 +94,7 @@ Finding KeptJudge::deadlock() {
 }
 
 MemoryFinding KeptJudge::memory() {
-  // A bound for every run without the kept room holds for these runs, too: they are among them.
+  // A bound that holds for every run without kept room also holds for the runs with kept room.
   if (MemoryFinding free = ReadyJudge(free_, options_).memory();
       free.finding.outcome == Outcome::proved) {
     return free;
@@ -112,7 +112,7 @@ MemoryFinding KeptJudge::by_capacities() {
     found.finding = not_known(asserted.errors().front());
     return found;
   }
-  std::vector<Term> exceeded;  // by what a capacity allows
+  std::vector<Term> exceeded;  // if pools hold their capacities
   for (const AssertedBound& b : asserted.value()) {
     const auto& capacity = at(program_.pools, b.pool).capacity;
     exceeded.push_back(capacity ? b.bound < solver.number(*capacity)
@@ -140,7 +140,7 @@ Finding KeptJudge::by_states(const std::string& open,
                              const std::function<Goal(int microbatches)>& goal_of) {
   const auto& range = program_.microbatches;
   const spec::Order& order = at(program_.orders, program_.dispatch.keeps);
-  // Where not every count can be visited, a run that refutes is all that can come of it.
+  // If not every count can be visited, only a run that refutes can come of the visits.
   constexpr std::uint64_t kShare = 8;
   const bool all = range.max && *range.max < range.min + kFewCounts;
   if (!all && !options_.find_runs) return {.method = Method::states, .reason = open};
@@ -155,7 +155,7 @@ Finding KeptJudge::by_states(const std::string& open,
                .span = tasks.errors().front().span}};
     }
     const Goal goal = goal_of(m);
-    // No run breaks a bound without a value, and none is proved of it.
+    // A bound without a value cannot be broken by a run, nor can it be proved.
     if (!goal.is_stuck() && bound_without_value(program_, m)) {
       return {CountAnswer::What::open, {}, true};
     }

@@ -1,5 +1,5 @@
-// KeptJudge: readiness-first dispatch that keeps room for the rest of an order, by the order's own
-// proof where that decides, else count by count.
+// KeptJudge: readiness-first dispatch that keeps room for the rest of an order, judged by the
+// order's own proof where this decides, else count by count.
 //
 // One thread.
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace ripeline::verify {
 
-// The program with its dispatch committed to the order that it keeps room for; what it asserts is
-// not the order's.
+// The program with its dispatch committed to the order that it keeps room for, and without its
+// assertions, which the proof of that order does not need.
 [[nodiscard]] spec::Program committed_to_kept(const spec::Program& program);
-// Why the proof of that order does not decide; nothing if it does.
+// Why a proof of that order does not decide the program; nothing if it does.
 [[nodiscard]] std::optional<std::string> beyond_kept_order(const spec::Program& program);
 
 class KeptJudge final : public Judge {
  public:
   KeptJudge(const spec::Program& program, const VerifyOptions& options);
-  // With this judge of the committed order, and this reason why its proof does not decide (nothing:
-  // it does): the program's own, or a mistake that a test looks for.
+  // With a given judge of the committed order, and a reason why its proof does not decide (nothing
+  // if it does): the program's own, or those of a mistake that a test plants.
   KeptJudge(const spec::Program& program, const VerifyOptions& options,
             std::unique_ptr<Judge> of_order, std::optional<std::string> beyond_order);
   [[nodiscard]] Finding deadlock() override;
@@ -34,14 +34,14 @@ class KeptJudge final : public Judge {
 
  private:
   [[nodiscard]] MemoryFinding by_capacities();
-  // `open`: the reason if that does not settle it.
+  // `open`: the reason to give if visiting states does not settle the goal.
   [[nodiscard]] Finding by_states(const std::string& open,
                                   const std::function<Goal(int microbatches)>& goal_of);
 
   const spec::Program& program_;
   VerifyOptions options_;
-  spec::Program free_;       // without the room that is kept
-  spec::Program committed_;  // to the order, in place of the dispatch
+  spec::Program free_;       // without kept room
+  spec::Program committed_;  // with the kept order as its dispatch
   std::unique_ptr<Judge> of_order_;
   std::optional<std::string> beyond_order_;
   Budget budget_;

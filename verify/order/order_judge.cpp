@@ -1,17 +1,17 @@
-// A committed order: each count by its graph where the range is one count, or short and not linear;
-// else all counts at once.
+// A committed order: judged count by count by graphs if the range is one count, or short and not
+// linear; else for all counts at once.
 //
-// What begin() makes decides the way of every obligation:
+// begin() makes what decides how every obligation is judged:
 //   one count; or streams and a short range  a graph for each count
-//   tasks that have times (every_count.h)    nothing: all but memory is proved, and mostly that too
-//   counts that are linear                   cuts for all; of streams, graphs for the first counts
+//   tasks that have times (every_count.h)    nothing: all but memory is proved, mostly memory too
+//   counts that are linear                   cuts for all; with streams, graphs for small counts
 //   not linear, and a short range            a graph for each count
-//   not linear, and a long or open range     graphs for the first counts: one of them may refute,
-//                                            else the answer is unknown and says so
-// Cuts name the fewest microbatches that are wrong, and the graph of that count makes the run,
-// which Machine replays. Where two engines compete for a resource or an inbox, a graph is one
-// timing of many: only cuts that exclude every stuck place prove, and else a few counts are visited
-// state by state.
+//   not linear, and a long or open range     graphs for the first counts: one may refute,
+//                                            else the answer is unknown, with the counts judged
+// Cuts find the fewest microbatches that go wrong, and the graph of that count makes the run,
+// which Machine replays. If two engines compete for a resource or an inbox, a graph shows only
+// one of many timings: then cuts prove if they exclude every stuck place, and otherwise a few
+// counts are visited state by state.
 #include "verify/order/order_judge.h"
 
 #include <limits>
@@ -41,23 +41,23 @@ using spec::Program;
 
 namespace {
 
-// States that filling slots at the end of a run may visit.
+// The most states visited when the slots at the end of a run are filled.
 constexpr std::uint64_t kReplayStates = 1'000'000;
-// Counts that are judged by themselves where not all can be: they refute, and are said.
+// Counts judged one by one where not all can be: they may refute, and the reason names them.
 constexpr int kSampled = 64;
 
 std::string with_microbatches(int n) {
   return fmt::format("with {} microbatch{}", n, n == 1 ? "" : "es");
 }
 
-// Machine can make the runs that cuts and graphs find, or there is a mistake in here.
+// Machine can make every run that cuts and graphs find, unless the verifier has a mistake.
 std::string not_confirmed(const std::string& what, int microbatches) {
   return fmt::format(
       "{}, {}, but no run could be replayed that shows it: a defect of the verifier.", what,
       with_microbatches(microbatches));
 }
 
-// Whether each count in range can be judged by itself.
+// True if each count in range can be judged by itself.
 bool is_short(const Program& program) {
   const auto& range = program.microbatches;
   if (!range.max) return false;
@@ -65,17 +65,17 @@ bool is_short(const Program& program) {
   return counts * *range.max <= kMostGraphTasks / static_cast<std::int64_t>(program.lanes.size());
 }
 
-// The part of the run that its last task depends on: producers, all that a rank did before, and all
-// that the receiver of a rendezvous did before it took the message, if its sender went on.
+// The part of the run that its last task depends on: producers, all earlier tasks of a rank that is
+// needed, and the receiver's tasks before a rendezvous that its sender had to complete.
 Run needed_by_last(const Program& program, const Run& run, int microbatches) {
   const auto engine_of = [&](const Task& task) {
     const spec::Lane& lane = at(program.lanes, task.lane);
     return spec::engine_index(lane.rank, lane.engine);
   };
-  // Where in the run a task is, and those of an engine are.
+  // The index in the run of each task, and the indices of each engine's tasks.
   std::vector<std::vector<int>> place(program.lanes.size());
   std::vector<std::vector<int>> of_engine(static_cast<std::size_t>(program.ranks) * spec::kEngines);
-  std::vector<int> before(run.size(), -1);  // on the same engine
+  std::vector<int> before(run.size(), -1);  // the task before on the same engine
   for (std::size_t i = 0; i < run.size(); ++i) {
     std::vector<int>& own = of_engine[engine_of(run[i])];
     if (!own.empty()) before[i] = own.back();
@@ -135,7 +135,7 @@ void OrderJudge::begin() {
   if (!every_count_) make_cuts_or_graphs();
 }
 
-// Not where each count is judged by its graph, which says more.
+// False if each count is judged by its graph, which tells more than times do.
 bool OrderJudge::may_have_times() const {
   const auto& range = program_.microbatches;
   if (asked_.reread || range.max == range.min) return false;
@@ -187,7 +187,7 @@ void OrderJudge::make_cuts(const VerifyOptions& options) {
   }
 }
 
-// Makes the graphs of the counts in range before `end`.
+// Makes the graphs of the counts in range that are below `end`.
 void OrderJudge::make_graphs(std::int64_t end) {
   const std::int64_t most = end - program_.microbatches.min;
   Budget tasks{kMostGraphTasks};
@@ -281,9 +281,9 @@ Finding OrderJudge::once_by_cuts() {
           .counterexample = Counterexample{m, true, {}, {}}};
 }
 
-// One engine's tasks start in one order, so a graph's run that goes as far as it can decides: where
-// it ends, every run ends, but for messages that fill slots in another order. Its run is replayed
-// before it is believed.
+// An engine's tasks start in one order, so the graph's run that goes as far as it can decides:
+// every run ends where this one ends, except that messages may fill slots in another order. The run
+// is replayed before it is believed.
 std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method method) const {
   const OrderRunResult result = run_order(program_, microbatches, Slots::as_given);
   if (result.invalid || result.finished) return std::nullopt;
@@ -301,17 +301,17 @@ std::optional<Finding> OrderJudge::stuck(int microbatches, bool fewest, Method m
   return found;
 }
 
-// Then a capacity is too small, and the order is not what is wrong.
+// True if the order ends with unlimited pools: then a capacity is too small; the order is right.
 bool OrderJudge::ends_with_room(int microbatches) const {
   Program roomy = program_;
   for (spec::Pool& pool : roomy.pools) pool.capacity.reset();
   return run_order(roomy, microbatches, Slots::as_given).finished;
 }
 
-// Whichever is first, no place is one that none can go on from. A stuck run ends at a consistent
-// cut at which each rank lacks something, so if there is no such cut, and no consistent cut at
-// which an inbox overflows, nothing sticks whatever the timing. The converse does not hold here:
-// the cut may be one that no run makes, so that nothing is refuted by it.
+// True if no run sticks, whichever engine comes first. A stuck run ends at a consistent cut at
+// which each rank lacks something, so if there is no such cut, and no consistent cut at which an
+// inbox overflows, nothing sticks whatever the timing. The converse does not hold here: perhaps no
+// run makes the cut that was found, so it refutes nothing.
 bool OrderJudge::never_stuck_by_cuts() {
   if (!graphs_.empty() && !at(program_.orders, program_.dispatch.order).streams.empty()) {
     return false;  // the cuts are not for every count
@@ -324,7 +324,7 @@ bool OrderJudge::never_stuck_by_cuts() {
   });
 }
 
-// State by state: of two engines, either may be first.
+// Visits a few counts state by state, since either of two engines may come first.
 Finding OrderJudge::deadlock_by_states(const std::string& timing) {
   Budget budget{options_.search_states};
   const auto ask = [&](int m, bool fewest) -> CountAnswer {
@@ -335,7 +335,7 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
     }
     const HuntResult hunted = hunt(
         program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
-    // Every choice under an order is the dispatch's, which was not found to make the run.
+    // An order leaves no choices to others: the dispatch could make the run, but was not found to.
     if (hunted.what == HuntResult::What::others) return {CountAnswer::What::open};
     return answer_of(hunted, [&] {
       return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, Method::states);
@@ -349,8 +349,8 @@ Finding OrderJudge::deadlock_by_states(const std::string& timing) {
                  timing + " on two engines."});
 }
 
-// Graphs and cuts say what runs only if no timing changes that; and both rest on each task being
-// listed once, since a task that is missing or doubled is a place that nobody can pass.
+// Graphs and cuts show what runs only if timing cannot change it. Both also need each task listed
+// once, since nobody can pass a place whose task is missing or doubled.
 Finding OrderJudge::deadlock() {
   begin();
   if (every_count_) return {.outcome = Outcome::proved, .method = Method::cuts};
@@ -399,8 +399,8 @@ Finding OrderJudge::overfull(int microbatches, const Overflow& overflow, Method 
   return refuted_by(machine, goal, *events, true, method);
 }
 
-// With slots enough for all that may wait at any consistent cut, links never hold anybody up, and
-// the proof without them stands. With fewer some run fills them with messages that are taken late.
+// If slots suffice for all messages that may wait at a consistent cut, links delay nobody, and the
+// proof without slots stands. If not, some run fills the slots with messages that are taken late.
 Finding OrderJudge::slots_by_cuts() {
   const Fewest found =
       fewest("deadlock: an inbox overfull", [](CutQueries& cuts) { return cuts.overfull(); });
@@ -414,15 +414,15 @@ Finding OrderJudge::slots_by_cuts() {
   return {.method = Method::cuts, .reason = not_confirmed("Some link has too few slots", m)};
 }
 
-// Without another engine room depends on the rank's own place alone: a place without room is one
-// that its rank never passes, whoever else does what. So there are two questions, and a run that
-// sticks answers one of them with yes.
+// Without another engine, room depends on the rank's own place alone: a rank never passes a place
+// without room, whatever other ranks do. So there are two questions, and if some run sticks, the
+// answer to one of them is yes.
 Finding OrderJudge::deadlock_by_cuts() {
-  // Apart, each is easier.
+  // The two questions are easier to answer apart.
   bool safe = true;
   for (CutQueries& cuts : cuts_) {
     Solver& solver = cuts.solver();
-    // With several engines room may come; a stuck cut says where it does not.
+    // With several engines, room may come later; a stuck cut includes the places where it does not.
     safe = safe &&
            (has_other_engines(program_) ||
             solver.check("deadlock: a place without room", {cuts.no_room()}) == Answer::unsat) &&
@@ -437,7 +437,7 @@ Finding OrderJudge::deadlock_by_cuts() {
     return {.method = Method::cuts, .reason = "The solver gave up within its steps."};
   if (!found.microbatches) return slots_by_cuts();
   const int m = *found.microbatches;
-  // With fewer microbatches nothing sticks for want of anything but slots.
+  // Below this count only slots can make the order stick.
   if (!program_.inboxes.empty()) {
     Finding slots = slots_by_cuts();
     const auto& run = slots.counterexample;
@@ -455,7 +455,7 @@ MemoryFinding OrderJudge::memory_by_times() const {
   found.held.assign(program_.pools.size(), 0);
   raise_to_sample(found.held);
   for (std::size_t p = 0; p < found.held.size(); ++p) {
-    if (found.bounds[p]) found.held[p] = *found.bounds[p];  // the order gets to where it is held
+    if (found.bounds[p]) found.held[p] = *found.bounds[p];  // the order comes to hold as much
   }
   return found;
 }
@@ -484,13 +484,13 @@ MemoryFinding OrderJudge::memory() {
     raise_to_sample(known);
     found.bounds = bounds_by_cuts(known);
   }
-  // The run of a count holds what its graph shows, if nothing but needs and room keeps it back.
+  // A count's run holds what its graph shows if only needs and room can delay a task.
   if (program_.pairs.empty() && program_.inboxes.empty()) found.held = known;
   return found;
 }
 
-// To what a run of some count holds that is enough for an order's steady state to be reached: a
-// guess.
+// Raises `peaks` to what the run of one count holds. The count is a guess: enough for the order to
+// reach a steady state.
 void OrderJudge::raise_to_sample(std::vector<std::int64_t>& peaks) const {
   int sample = std::max(program_.microbatches.min, 4 * size_of(program_.stages));
   sample = std::min(sample, program_.microbatches.max.value_or(sample));
@@ -500,7 +500,7 @@ void OrderJudge::raise_to_sample(std::vector<std::int64_t>& peaks) const {
   }
 }
 
-// No pool holds more, whatever the count; nothing where it grows with the count.
+// Per pool the most that it holds for any count; nothing if the amount grows with the count.
 std::vector<std::optional<std::int64_t>> OrderJudge::bounds_by_cuts(
     std::vector<std::int64_t> known) {
   std::vector<std::optional<std::int64_t>> most(known.begin(), known.end());
@@ -517,7 +517,7 @@ std::vector<std::optional<std::int64_t>> OrderJudge::bounds_by_cuts(
   return most;
 }
 
-// No graph shows what tasks side by side hold: cuts do if they are for every count, else states.
+// Graphs do not show what tasks side by side hold: cuts for every count do, or else states.
 MemoryFinding OrderJudge::memory_of_engines() {
   MemoryFinding found;
   const bool all_counts = graphs_.empty() && !cuts_.empty();
@@ -535,7 +535,7 @@ MemoryFinding OrderJudge::memory_of_engines() {
   return found;
 }
 
-// Judges by states the peaks of tasks side by side, and those that links keep ranks from reaching.
+// Judges asserted peaks by states, where tasks run side by side or links keep ranks from a peak.
 Finding OrderJudge::asserted_peaks_by_states() {
   const Finding open{.reason =
                          "Peaks of tasks side by side, and those that links keep from being "
@@ -554,8 +554,8 @@ Finding OrderJudge::asserted_peaks_by_states() {
   return by_counts(each_count(plan, ask), open);
 }
 
-// The finding for one count: proved, refuted, a reason why neither is known, or empty: what pairs
-// hold beside each other is bounded from above only, and so is what ranks hold that links may stop.
+// The finding for one count: proved, refuted, a reason for neither, or empty: graphs bound only
+// from above what pairs hold beside each other, and what ranks hold that slots may stop.
 Finding OrderJudge::asserted_peaks_of(int microbatches, const OrderRunResult& graph) const {
   const Finding broken =
       program_.inboxes.empty()
@@ -596,7 +596,7 @@ Finding OrderJudge::asserted_peaks() {
   broken.method = Method::cuts;
   if (broken.outcome != Outcome::refuted && !program_.pairs.empty()) return {};
   if (broken.outcome != Outcome::refuted && is_short(program_)) {
-    // The order sticks before that place: each count has an answer of its own.
+    // The order sticks before that place, so each count is asked by itself.
     const auto ask = [&](int each, bool /*fewest*/) -> CountAnswer {
       Finding one = asserted_peaks_of(each, run_order(program_, each, Slots::unbounded));
       if (one.outcome == Outcome::proved) return {CountAnswer::What::safe};
@@ -614,7 +614,7 @@ Finding OrderJudge::asserted_peaks() {
   return broken;
 }
 
-// Refuted, or a reason why that is not known, or neither: the bounds hold.
+// Refuted, or unknown with a reason, or a finding without a reason if the bounds hold.
 Finding OrderJudge::bound_broken(int microbatches, const OrderRunResult& result) const {
   if (const auto span = bound_without_value(program_, microbatches)) {
     return {.reason =

@@ -1,5 +1,5 @@
-// OrderJudge: a committed order, each count by its graph where the range is one count, or short and
-// not linear; else all counts at once: by times of its tasks, or by cuts.
+// OrderJudge: a committed order, judged count by count by graphs if the range is one count, or
+// short and not linear; else for all counts at once, by times of its tasks or by cuts.
 //
 // One thread.
 #pragma once
@@ -23,15 +23,15 @@ class OrderJudge final : public Judge {
  public:
   OrderJudge(const spec::Program& program, const VerifyOptions& options)
       : OrderJudge(program, options, program) {}
-  // With this asked of cuts: the program's own, or a mistake that a test looks for. If repeats are
-  // read in a way of their own, cuts are all that is asked.
+  // `asked` is the subject of cuts: the program's own, or one with a mistake that a test plants. If
+  // it changes how repeats are read, only cuts are asked.
   OrderJudge(const spec::Program& program, const VerifyOptions& options, CutInput asked);
   [[nodiscard]] Finding once() override;
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
-  // The finding for `once`, on which the others rest: made when it is first asked for.
+  // The finding for `once`, on which the other obligations rest; made when first asked for.
   [[nodiscard]] const Finding& runs_once();
   [[nodiscard]] Finding find_once();
   [[nodiscard]] Finding once_by_cuts();
@@ -48,21 +48,21 @@ class OrderJudge final : public Judge {
   [[nodiscard]] Finding asserted_peaks_by_states();
   [[nodiscard]] Finding asserted_peaks_of(int microbatches, const OrderRunResult& graph) const;
   [[nodiscard]] Finding bound_broken(int microbatches, const OrderRunResult& result) const;
-  // Nothing: the order comes to its end, unless messages keep others out of slots.
+  // Nothing if the order comes to its end, unless messages in slots keep others out.
   [[nodiscard]] std::optional<Finding> stuck(int microbatches, bool fewest, Method method) const;
   [[nodiscard]] bool ends_with_room(int microbatches) const;
   [[nodiscard]] Finding not_settled(const spec::Diagnostic& problem) const;
   [[nodiscard]] bool may_have_times() const;
   [[nodiscard]] MemoryFinding memory_by_times() const;
-  // By times, or else makes what the rest is judged by: when the first obligation is asked for,
-  // whose time it then is.
+  // Proves by times, or else makes the cuts or graphs by which the rest is judged. Called when the
+  // first obligation is asked for, so the time counts for that obligation.
   void begin();
   void make_cuts_or_graphs();
   void make_cuts(const VerifyOptions& options);
   void make_graphs(std::int64_t end);
   // The fewest microbatches for which the term holds, over all cuts.
   struct Fewest {
-    std::optional<int> microbatches;  // nothing: none holds
+    std::optional<int> microbatches;  // nothing if it holds for none
     bool gave_up = false;
   };
   [[nodiscard]] Fewest fewest(const std::string& about,
@@ -72,11 +72,11 @@ class OrderJudge final : public Judge {
   VerifyOptions options_;
   CutInput asked_;
   bool begun_ = false;
-  std::optional<EveryCount> every_count_;  // by times; if there is, what follows is made for memory
-  std::map<int, OrderRunResult> graphs_;   // counts that are judged by themselves; slots unbounded
-  std::list<CutQueries> cuts_;             // the others; of streams, by remainder
-  std::optional<spec::Diagnostic> problem_;  // neither is possible, or not for all
-  std::optional<Finding> once_;              // for runs_once() alone
+  std::optional<EveryCount> every_count_;  // by times; if present, what follows is made for memory
+  std::map<int, OrderRunResult> graphs_;   // per count judged by itself; slots unbounded
+  std::list<CutQueries> cuts_;             // for the other counts; with streams, by remainder
+  std::optional<spec::Diagnostic> problem_;  // why no cuts cover counts beyond graphs_
+  std::optional<Finding> once_;              // set and read by runs_once() alone
 };
 
 }  // namespace ripeline::verify

@@ -11,7 +11,7 @@ using spec::Task;
 
 namespace {
 
-// The first task that the rank lists twice, lacks or should not list, as a clause; empty: none.
+// The first task that the rank lists twice, lacks or should not list, as a clause; empty if none.
 std::string not_once(const Program& program, int microbatches, int rank,
                      const std::vector<Task>& tasks) {
   const int first = program.first_lane(rank);
@@ -22,7 +22,7 @@ std::string not_once(const Program& program, int microbatches, int rank,
     std::vector<int>& its = at(listed, lane - first);
     const int count = program.tasks_of(lane, microbatches);
     std::sort(its.begin(), its.end());
-    // The first that is not the one after what stands before it.
+    // The first entry that is not the successor of the entry before.
     int next = 0;
     while (next < size_of(its) && its[static_cast<std::size_t>(next)] == next) ++next;
     if (next == count && next == size_of(its)) continue;

@@ -1,4 +1,4 @@
-// OrderLists: what each engine of each rank does, one task after another, under a committed order
+// OrderLists: the tasks of each engine of each rank, one after another, under a committed order
 // with one microbatch count. A pure function.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace ripeline::verify {
 struct OrderLists {
   std::optional<spec::Diagnostics> invalid;        // the order has no meaning for this count
   std::vector<std::vector<spec::Task>> of_engine;  // per rank and engine
-  // Per lane and microbatch: where in those it stands, the first time, or -1.
+  // Per lane and microbatch: the index of its first occurrence in its engine's list, or -1.
   std::vector<std::vector<int>> place;
-  // A rank's list is not each task exactly once: what is wrong, or empty.
+  // Why a rank's list does not have each task exactly once; empty if every list does.
   std::string not_once;
 };
 [[nodiscard]] OrderLists lists_of_order(const spec::Program& program, int microbatches);

@@ -1,4 +1,4 @@
-// One microbatch count of a committed order: engines go on as far as they can.
+// One microbatch count of a committed order: each engine runs its list as far as it can.
 #include "verify/order/order_run.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ class OrderGraph {
     return std::move(result_);
   }
 
-  // Holds the receiver back before each of its tasks in turn, while all else goes on: then most
-  // messages wait for it.
+  // Holds the receiver back before each of its tasks in turn, while all other engines go on: then
+  // the most messages wait for the receiver.
   std::optional<Overflow> overflow() {
     std::vector<std::vector<int>> inboxes(lists_.of_engine.size());  // per engine of the receivers
     for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
@@ -66,8 +66,8 @@ class OrderGraph {
   }
 
  private:
-  // The engine that takes from the inbox, if timing decides what waits for its slots: over a fifo
-  // edge it does not (find_stops).
+  // The engine that takes from the inbox, if timing decides which messages have its slots; -1 if
+  // not: over a fifo edge timing decides nothing (slot_stops.h).
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
@@ -104,7 +104,7 @@ class OrderGraph {
     }
   }
 
-  // Runs the engine until its next task cannot start, and leaves its name with what it waits for.
+  // Runs the engine until its next task cannot start, and lists it with the waiters for the cause.
   void advance(int engine) {
     const std::vector<spec::Task>& order = at(lists_.of_engine, engine);
     for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
@@ -121,7 +121,7 @@ class OrderGraph {
   bool may_start(const spec::Task& task, int engine) {
     const auto [lane, microbatch] = task;
     const spec::Guards& guards = at(guards_, lane);
-    // Beyond the last, or listed before: it never starts.
+    // A task beyond the last microbatch, or listed before, never starts.
     if (microbatch >= program_.tasks_of(lane, microbatches_) || is_done(lane, microbatch)) {
       return false;
     }
@@ -141,7 +141,7 @@ class OrderGraph {
     return false;
   }
 
-  // All that the task before sent by rendezvous has been accepted.
+  // True if all messages that the task sent by rendezvous have been accepted.
   bool handed_over(const spec::Task& task, int engine) {
     for (const int edge : at(program_.lanes, task.lane).feeds) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -195,8 +195,8 @@ class OrderGraph {
     if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
   }
 
-  // The most that a pair of the lane may still hold that runs beside it, though it counts as ended;
-  // with room for the lane's own.
+  // The most that a task paired with the lane may still hold beside it, though it counts as ended;
+  // only amounts are counted beside which the lane's own has room.
   std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
     std::int64_t most = 0;
     const spec::Guards& guards = at(guards_, lane);
@@ -212,7 +212,7 @@ class OrderGraph {
     return most;
   }
 
-  // Takes those that it needs from their inboxes and puts its own where they are to wait.
+  // Takes the messages that the task needs from their inboxes, and adds its own to their inboxes.
   void count_messages(const spec::Task& task) {
     const spec::Lane& l = at(program_.lanes, task.lane);
     for (const int edge : l.edges) {
@@ -239,18 +239,18 @@ class OrderGraph {
   std::vector<spec::Guards> guards_;  // per lane
   OrderLists lists_;
   OrderRunResult result_;
-  std::vector<std::size_t> stops_;         // per rank and engine: a place that it never passes
+  std::vector<std::size_t> stops_;         // per rank and engine: an index that it never passes
   std::vector<std::size_t> position_;      // per rank and engine
   std::vector<std::vector<bool>> done_;    // per lane, by microbatch
   std::vector<bool> begun_;                // per lane: a task of it has started
   std::vector<std::int64_t> held_;         // per pool
   std::vector<std::int64_t> pending_;      // per inbox: messages sent and not taken
   std::vector<std::vector<int>> waiting_;  // per lane: engines that wait for a task of it
-  std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for it to go on
+  std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for its progress
   std::vector<std::vector<int>> waiting_for_room_;   // per rank
   std::deque<int> ready_;                            // engines that may be able to go on
-  int held_back_ = -1;                               // an engine that
-  std::size_t may_begin_ = 0;                        // does not go on from here
+  int held_back_ = -1;                               // the engine that is held back, or -1
+  std::size_t may_begin_ = 0;                        // the first step that it may not begin
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Orders with streams to runs: a rank's streams first, then what its repeats take of them.
+// Reads orders with streams as runs: a rank's streams first, then what its repeats take from them.
 #include "verify/order/periods.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using spec::Program;
 
 namespace {
 
-// Lanes written out for one rank, and the longest period: beyond them, queries take too long.
+// Limits on the lanes written out for a rank, and on the period: beyond them queries take too long.
 constexpr std::size_t kMostLanes = 20'000;
 constexpr std::int64_t kLongestPeriod = 64;
 
@@ -26,7 +26,7 @@ struct Group {
   Value count;
 };
 
-// The rest of a stream: the first run's next item is the first of its lanes.
+// The rest of a stream: its next item is the first lane of its run number `at`.
 struct Stream {
   std::vector<Group> runs;  // counts are not used
   std::vector<Value> left;  // per run: items
@@ -129,7 +129,7 @@ class RankReader {
       }
       names_.erase(range.variable);
     } else if (math_.sign(turns) > 0) {
-      // The variable is left without a value: each turn must be the same.
+      // The variable has no value here, since each turn must be the same.
       std::vector<Group> turn;
       unroll(part, loop + 1, turn);
       Group whole{{}, turns};
@@ -166,7 +166,7 @@ class RankReader {
     runs.push_back(std::move(run));
   }
 
-  // Without what is beyond each lane's last microbatch.
+  // The stream without the items beyond each lane's last microbatch.
   Stream truncated(const std::vector<Group>& runs) {
     Stream stream;
     std::map<int, Value> listed;
@@ -195,7 +195,7 @@ class RankReader {
         if (math_.sign(turns) > 0) add(lanes, turns);
         left = math_.difference(left, turns);
         if (math_.sign(left) <= 0) break;
-        for (const int lane : lanes) {  // a turn of which some are beyond
+        for (const int lane : lanes) {  // a turn in which some lanes are beyond
           if (has_left(lane)) add({lane}, {0, 1, 1});
         }
         left = math_.difference(left, {0, 1, 1});
@@ -230,7 +230,7 @@ class RankReader {
     }
   }
 
-  // Items left in the run that the stream is in.
+  // The number of items left in the stream's present run.
   Value next_run(int stream) {
     Stream& s = at(streams_, stream);
     while (s.at < s.runs.size() && math_.sign(s.left[s.at]) == 0) ++s.at;
@@ -262,7 +262,7 @@ class RankReader {
     return lanes;
   }
 
-  // So many turns, in all of which each stream stays in its run.
+  // Takes this many turns, during which each stream stays in its present run.
   void take_turns(const spec::OrderRepeat& repeat, const std::map<int, std::int64_t>& taken,
                   const Value& turns) {
     std::int64_t period = 1;
@@ -277,7 +277,7 @@ class RankReader {
     const Value whole = math_.floor(math_.quotient(turns, {0, period, 1}));
     const Value rest = math_.difference(turns, math_.product(whole, {0, period, 1}));
     if (math_.sign(whole) > 0) write(some_turns(repeat, period), whole);
-    // After a whole period the streams stand at the same items again; the rest is a constant.
+    // After a period each stream's run is at the same item again; a fixed number of turns is left.
     if (math_.sign(rest) > 0) write(some_turns(repeat, rest.base), {0, 1, 1});
     for (const auto& [stream, items] : after) {
       Stream& s = at(streams_, stream);
@@ -300,8 +300,8 @@ class RankReader {
     if (!lanes.empty()) runs_.push_back({lanes, {count.slope, count.base}});
   }
 
-  // A lane that several sources list is left out of a stream by what the others have listed. A
-  // stream that this rank does not take from lists nothing for it.
+  // A lane must have one source: where one source lists it, a stream would have to leave it out. A
+  // stream that this rank does not take from lists nothing for the rank.
   void require_one_source() const {
     std::map<int, int> listing;
     bool several = !one_source_;
@@ -328,7 +328,7 @@ class RankReader {
   std::map<std::string, Value, std::less<>> names_;
   std::vector<Stream> streams_;
   std::vector<PeriodicRun> runs_;
-  std::map<int, int> source_;  // per lane listed: the stream, or -1
+  std::map<int, int> source_;  // per lane listed: its stream, or -1
   std::set<int> used_;         // streams that the rank takes from
   bool one_source_ = true;
   std::size_t spent_ = 0;

@@ -1,11 +1,11 @@
 // An order with streams as plain repeats, for the microbatch counts of one remainder.
 //
-// Let M = period * q + remainder. From some q on, every expression of an order that is made of
-// linear parts, `min`, `max`, conditions and rounded quotients is linear in q, once the period is a
-// multiple of what it is divided by. A stream is then a few groups of lanes, each repeated so many
-// times as is linear in q; two streams that are taken in turn go through theirs with a common
-// period. What is left over at a boundary is written out turn by turn. So every rank's order is a
-// list of runs, and equals what expand() gives, for every q from `first` on.
+// Let M = period * q + remainder. From some q on, an order's expressions are linear in q if they
+// are made of linear parts, `min`, `max`, conditions and rounded quotients, and the period is a
+// multiple of the divisors. A stream is then a few groups of lanes, each repeated a number of times
+// that is linear in q; two streams that are taken in turn go through their groups with a common
+// period. Turns left over at a boundary are written out one by one. So every rank's order is a list
+// of runs, and equals what expand() gives, for every q from `first` on.
 // Values; thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace ripeline::verify {
 
-// slope * q + base.
+// The value slope * q + base.
 struct InQ {
   std::int64_t slope = 0;
   std::int64_t base = 0;
@@ -30,23 +30,23 @@ struct PeriodicRun {
 };
 
 struct PeriodicOrder {
-  std::int64_t first = 0;                       // the least q for which it holds
+  std::int64_t first = 0;                       // the least q for which the order holds
   std::vector<std::vector<PeriodicRun>> ranks;  // per rank
-  std::string problem;                          // why there is none
+  std::string problem;                          // why there is no order
   spec::Span span;                              // where the problem is
-  std::int64_t factor = 1;  // with a problem: above 1, a period this much longer may do
+  std::int64_t factor = 1;  // with a problem: above 1 if a period this many times longer may work
 };
 
 [[nodiscard]] PeriodicOrder periodic_order(const spec::Program& program, const spec::Order& order,
                                            std::int64_t period, std::int64_t remainder);
 
-// One order per remainder, from 0 on, with the shortest period tried that works; or the problem.
+// One order per remainder, from 0 on, with the shortest period tried that works; or a problem.
 struct PeriodicFamily {
   std::int64_t period = 1;
-  std::vector<PeriodicOrder> orders;  // by remainder; empty: there is a problem
+  std::vector<PeriodicOrder> orders;  // by remainder; empty if there is a problem
   std::string problem;
   spec::Span span;
-  // All hold for every count from here on.
+  // The fewest microbatches from which on all orders hold.
   [[nodiscard]] std::int64_t first_microbatches() const;
 };
 [[nodiscard]] PeriodicFamily periodic_family(const spec::Program& program,

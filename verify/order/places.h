@@ -1,7 +1,7 @@
 // Places: where a rank may stand in one turn of a repeat of its order.
 //
-// Data, which every encoder of committed orders reads, whether counts of turns are open or the
-// number of ranks as well.
+// Plain data for every encoder of committed orders, whether it leaves open the counts of turns or
+// also the number of ranks.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@ namespace ripeline::verify {
 struct PlaceInTurn {
   // The step before which the rank stands.
   int next = 0;
-  // How many of the turn's steps have run there; never fewer than at the place before.
+  // How many of the turn's steps have run there; never fewer than at earlier places of the turn.
   int passed = 0;
 };
 
-// Before each step, what comes before it having run.
+// One place before each step, at which the earlier steps of the turn have run.
 [[nodiscard]] inline std::vector<PlaceInTurn> places_in_turn(int steps) {
   std::vector<PlaceInTurn> places;
   for (int i = 0; i < steps; ++i) places.push_back({i, i});

@@ -1,6 +1,6 @@
 // Repeats: a rank's order as repeats whose counts are terms of a solver, and the places in them.
 //
-// Plain values; terms are the solver's that read them.
+// Plain values; their terms belong to the solver that was passed in.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace ripeline::verify {
 
 struct Repeat {
   Term count;
-  std::vector<int> lanes;  // per step; -1: there is no such lane
+  std::vector<int> lanes;  // per step; -1 if the lane does not exist
   std::vector<PlaceInTurn> places;
 };
 
@@ -26,7 +26,7 @@ struct Repeat {
 [[nodiscard]] spec::Result<std::vector<Repeat>> read_repeats(const spec::Program& program,
                                                              const spec::Order& order, int rank,
                                                              Solver& solver, Term microbatches);
-// The repeats of an order with streams, at one remainder: `turn` is how many periods a count has.
+// The repeats of an order with streams, at one remainder; `turn` stands for q (periods.h).
 [[nodiscard]] std::vector<Repeat> periodic_repeats(const PeriodicOrder& order, int rank,
                                                    Solver& solver, Term turn);
 

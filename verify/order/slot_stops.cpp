@@ -38,10 +38,10 @@ class SlotStops {
   }
 
  private:
-  // The messages of a fifo edge.
+  // The messages of one fifo edge.
   struct Queue {
-    std::vector<int> place;  // per microbatch: so many are sent before it; -1: it is not sent
-    std::set<int> untaken;   // places
+    std::vector<int> place;  // per microbatch: how many are sent before it; -1: none is sent
+    std::set<int> untaken;   // the places of messages not taken
   };
 
   Queue queue_of(const spec::Edge& e) const {
@@ -57,7 +57,7 @@ class SlotStops {
     return queue;
   }
 
-  // Takes the task's messages from the queues.
+  // Takes the task's messages from the queues; false if their inboxes cannot hold all they need.
   bool slots_suffice(const spec::Task& task, std::vector<Queue>& queues) const {
     std::map<int, std::int64_t> at_once;  // per inbox: messages that must have arrived
     for (const int edge : at(program_.lanes, task.lane).edges) {
@@ -80,7 +80,7 @@ class SlotStops {
   const Program& program_;
   int microbatches_;
   const OrderLists& lists_;
-  std::vector<bool> begun_;  // per lane: a task of it stands before the present one
+  std::vector<bool> begun_;  // per lane: a task of it comes before the present one
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Times: the weights of pairs of places, and a search for bases.
 //
-// A pair of places, of a task and of one that it needs, is met at those turns t and u and at those
-// q at which the number of the one is what the other needs. That is one equation between t, u and
-// q; it gives u, and what is left is a bound of something affine over an interval of t that depends
-// on q. Over all real t and u, which is more than there are.
+// Take a place of a task and a place of a task that it needs: they meet at those turns t and u and
+// those q at which the number of the second task is the one that the first needs. That is one
+// equation in t, u and q; it gives u, and leaves a bound of an affine value over an interval of t
+// that depends on q. The bound is taken over all real t and u, which include all turns.
 #include "verify/order/times.h"
 
 #include <algorithm>
@@ -18,22 +18,22 @@ using spec::Program;
 
 namespace {
 
-// Longer than any chain of waits within a turn may be, so that what is a turn later is later.
+// The time of a step, longer than any chain of waits within a turn may be: later turns are later.
 constexpr std::int64_t kTimeOfStep = std::int64_t{1} << 20;
-// With these and the counts of affine.cpp no product needs more than 126 bits.
+// With these limits and the counts of affine.cpp no product needs more than 126 bits.
 constexpr std::int64_t kMostTimeOfTurn = std::int64_t{1} << 38;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 45;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
 constexpr int kMostSweeps = 64;
-// Pairs of places that are looked at, of one remainder: beyond them a solver is asked.
+// The most pairs of places looked at for one remainder; with more, a solver is asked.
 constexpr std::int64_t kMostPairs = 20'000'000;
 
 Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Every rank goes through its order at a pace of its own at which all come to the end together. Any
-// pace is sound; with this one what they exchange stays as far apart in time.
+// Each rank goes through its order at a pace of its own, such that all come to the end together.
+// Any pace is sound; with this one, tasks that exchange messages stay equally far apart in time.
 std::optional<std::vector<Pace>> paces_of(const Program& program, const AffineOrder& order) {
   std::vector<std::int64_t> in_q(static_cast<std::size_t>(program.ranks), 0);
   for (const AffineRun& run : order.runs) {
@@ -60,13 +60,13 @@ std::optional<std::vector<Pace>> paces_of(const Program& program, const AffineOr
   return paces;
 }
 
-// The least number to add to `before` to be past it; there is none if the two never meet.
+// The least number by which `after` must exceed `before`; `meets` is false if the two never meet.
 struct Weight {
   bool meets = false;
   std::optional<Wide> least;  // nothing: no weight suffices
 };
 
-// (slope * q + base) / divisor, a bound of t.
+// The bound (slope * q + base) / divisor of t.
 struct Line {
   Wide slope = 0;
   Wide base = 0;
@@ -113,7 +113,7 @@ class Edges {
     const bool again =
         where_not_negative(order_.range, run.turns.slope, Wide{run.turns.base} - 2).has_value();
     add(WaitKind::turn, last, run.first_place, {again, 1 - at(paces_, number).turn});
-    // The next run in which the rank ever has a turn; and up to the first in which it always has.
+    // Edges to later runs that may have turns, up to the first that has at least one for every q.
     for (int next = number + 1; next < size_of(order_.runs); ++next) {
       const AffineRun& later = at(order_.runs, next);
       if (later.rank != run.rank) break;
@@ -123,7 +123,7 @@ class Edges {
     }
   }
 
-  // From the last turn of a run to the first of a later one.
+  // The weight from the last turn of a run to the first turn of a later one.
   Weight from_run_to(int number, int next) const {
     const AffineRun& run = at(order_.runs, number);
     const AffineRun& later = at(order_.runs, next);
@@ -139,21 +139,21 @@ class Edges {
     return {true, *ahead + 1};
   }
 
-  // Tasks number each * t + before + j of the consumer, and what they need of the producer.
+  // Adds edges for the consumer's tasks each * t + before + j, from the producer's tasks they need.
   void add_needs(const LaneInRun& consumer, const LaneInRun& producer, const InTurn& needed) {
     InTurn number;  // the number that the task at places[0] needs, less the producer's before
     number.turn = has_one_turn(consumer) ? 0 : needed.turn * consumer.each();
     number.slope = needed.turn * consumer.before.slope + needed.slope - producer.before.slope;
     number.base = needed.turn * consumer.before.base + needed.base - producer.before.base;
     if (!may_meet(consumer, producer, number, needed.turn)) return;
-    // Whole turns on both sides, and whole q, leave this much of the difference as it is.
+    // All turns and all q change the difference by a multiple of this number.
     const auto common = std::gcd(std::gcd(has_one_turn(producer) ? 0 : producer.each(),
                                           static_cast<std::int64_t>(number.turn)),
                                  static_cast<std::int64_t>(number.slope));
     for (std::int64_t j = 0; j < consumer.each() && !impossible_; ++j) {
       InTurn wanted = number;
       wanted.base += needed.turn * j;
-      Wide i = wanted.base;  // the first place from 0 on that may be the one
+      Wide i = wanted.base;  // the first place, from 0 on, that may match
       if (common > 0) i -= floor_of(i, common) * common;
       for (; i >= 0 && i < producer.each(); i += common) {
         if (++pairs_ > kMostPairs) {
@@ -174,13 +174,13 @@ class Edges {
     return at(order_.runs, part.run).turns == InQ{0, 1};
   }
 
-  // Not if the producer's tasks in the run are all before or all after those that are needed.
+  // False if the producer's tasks in the run all come before, or all after, those that are needed.
   bool may_meet(const LaneInRun& consumer, const LaneInRun& producer, const InTurn& number,
                 Wide per_task) const {
     const InQ& turns = at(order_.runs, consumer.run).turns;
     const InQ& produced = at(order_.runs, producer.run).turns;
     const Wide last_task = per_task * (consumer.each() - 1);
-    // The least and the greatest number that is needed, and how many tasks there are.
+    // The least and the greatest number needed, against the number of the producer's tasks.
     const auto least =
         where_not_negative(order_.range, producer.each() * Wide{produced.slope} - number.slope,
                            producer.each() * Wide{produced.base} - 1 - number.base);
@@ -190,7 +190,7 @@ class Edges {
         .has_value();
   }
 
-  // producer.each * u = difference.turn * t + difference.slope * q + difference.base.
+  // Solves producer.each * u = difference.turn * t + difference.slope * q + difference.base.
   Weight from_need(const LaneInRun& producer, const LaneInRun& consumer,
                    const InTurn& difference) const {
     const InQ& turns = at(order_.runs, consumer.run).turns;
@@ -205,7 +205,7 @@ class Edges {
     std::array<Line, 2> lower = {none, begun};
     std::array<Line, 2> upper = {all, ended};
     std::optional<QRange> range = order_.range;
-    if (difference.turn == 0) {  // the same task, whatever the turn
+    if (difference.turn == 0) {  // the same task is needed in every turn
       range = where_not_negative(*range, -begun.slope, -begun.base);
       if (range) range = where_not_negative(*range, ended.slope, ended.base);
       lower[1] = none;
@@ -222,8 +222,8 @@ class Edges {
     return past(producer, consumer, difference, *range, lower, upper);
   }
 
-  // How far the producer's time is ahead of the consumer's, bases aside, `each` times: affine in t
-  // and q. At each q it is greatest at an end of the interval of t.
+  // The weight from how far the producer's time is ahead of the consumer's, bases aside, `each`
+  // times: it is affine in t and q. At each q it is greatest at an end of the interval of t.
   Weight past(const LaneInRun& producer, const LaneInRun& consumer, const InTurn& difference,
               const QRange& range, const std::array<Line, 2>& lower,
               const std::array<Line, 2>& upper) const {
@@ -252,8 +252,8 @@ class Edges {
   bool impossible_ = false;
 };
 
-// Places so that most edges go forward: those a turn or more back are left out, and what is on a
-// cycle comes last.
+// Sorts places so that most edges lead forward: edges that go back about a turn are ignored, and
+// places on a cycle come last.
 std::vector<int> sorted(std::size_t places, const std::vector<std::vector<std::size_t>>& out,
                         const std::vector<TimeEdge>& edges) {
   const auto counts = [](const TimeEdge& edge) { return edge.weight > -kTimeOfStep / 2; };
@@ -286,7 +286,7 @@ std::optional<InTurn> last_needed(const Program& program, const AffineOrder& ord
   if (program.crosses_shares(edge) || !tasks_in_q(program, order, edge.producer)) {
     return std::nullopt;
   }
-  // The same or the one before, or all that there are: linear, as three values of it show.
+  // The same task, the one before, or the last of all: linear, which three values determine.
   const auto last = [&](int task, std::int64_t q) {
     const InQ& m = order.microbatches;
     return program.needed(edge, task, static_cast<int>(m.slope * q + m.base)).last - 1;

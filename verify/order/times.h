@@ -1,10 +1,10 @@
 // Times: a number for each task of a committed order, greater than those of all tasks that it waits
-// for. If there are such numbers nothing is stuck for want of a need, whatever the timing.
+// for. If such numbers exist, no task is stuck for want of a need, whatever the timing.
 //
 // At a place the time of the task is base + turn * t + slope * q, with one `turn` and one `slope`
-// per run, so one base per place has to be found. `after` >= `before` + `weight`, of the bases,
-// says that the one task is the later one wherever a rank waits, for all turns and all q at once.
-// docs/proofs.md has the argument. Pure; thread-safe.
+// per run, so one base per place has to be found. An edge demands base(after) >= base(before) +
+// weight: then the task at `after` is later than each task at `before` that it waits for, for all
+// turns and all q at once. docs/proofs.md has the argument. Pure; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace ripeline::verify {
 
 // Why a task comes after another.
 enum class WaitKind : std::uint8_t {
-  step,  // the step before it in its turn
+  step,  // the step before it in the turn
   turn,  // the turn before it
   run,   // the run before it
   need,  // a task that it needs
@@ -33,7 +33,7 @@ struct TimeEdge {
 };
 
 // The last of the producer's tasks that the consumer's task n needs, as turn * n + slope * q +
-// base; the others are earlier in that rank's order. Read from Program::needed; nothing: the two
+// base; the others come earlier in that rank's order. Read from Program::needed; nothing if the two
 // lanes number their microbatches differently.
 [[nodiscard]] std::optional<InTurn> last_needed(const spec::Program& program,
                                                 const AffineOrder& order, const spec::Edge& edge);
@@ -49,11 +49,11 @@ struct Waits {
   std::vector<TimeEdge> edges{};
 };
 
-// All that tasks wait for but room, slots and rendezvous; nothing where some pair of tasks has no
-// weight, or a need is not linear.
+// All waits of tasks except those for room, slots and rendezvous; nothing if some pair of tasks has
+// no weight, or a need is not linear.
 [[nodiscard]] std::optional<Waits> waits_of(const spec::Program& program, const AffineOrder& order);
 
-// A base for each place that meets all the edges; nothing: none were found.
+// A base for each place such that all edges hold; nothing if none were found.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> bases_for(
     std::size_t places, const std::vector<TimeEdge>& edges);
 

@@ -1,5 +1,5 @@
-// Finds the needs that have no backlog where nothing may start, producers before their consumers;
-// backlogs.h says why that is sound.
+// Finds the needs that have no backlog in states where nothing may start, producers before their
+// consumers; backlogs.h explains why that is sound.
 #include "verify/ready/backlogs.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@ bool counts_as_backlog(const Program& program, const spec::Edge& edge) {
   return edge.of == spec::Of::same && !program.crosses_shares(edge);
 }
 
-// Each after the lanes whose microbatches it needs. These needs form no cycle.
+// Each lane comes after the lanes whose microbatches it needs. These needs form no cycle.
 std::vector<int> in_order_of_needs(const Program& program) {
-  std::vector<int> missing(program.lanes.size(), 0);  // producers that are not placed yet
+  std::vector<int> missing(program.lanes.size(), 0);  // producers that are not listed yet
   for (const spec::Edge& e : program.edges) {
     if (counts_as_backlog(program, e)) ++at(missing, e.consumer);
   }
@@ -66,8 +66,8 @@ Counters without_invariant(Counters counters) {
   return counters;
 }
 
-// Asks about a few ranks at a time. What is known stands in each question anew: a solver that has
-// the facts of all ranks looks at all of them.
+// Asks about a few ranks at a time. Known facts are added to each question anew, since a solver
+// that has the facts of all ranks considers all of them.
 class FewRanks {
  public:
   FewRanks(const Program& program, const Counters& counters, std::uint64_t steps)
@@ -103,13 +103,13 @@ class FewRanks {
 
  private:
   struct Fact {
-    std::vector<int> ranks;  // per lane in it
+    std::vector<int> ranks;  // per lane in the fact
     Term holds;
   };
 
   [[nodiscard]] int rank_of(int lane) const { return at(program_.lanes, lane).rank; }
 
-  // A fact about a message's arrival, which no lane counts, is about no rank and is left out.
+  // A fact about arrivals, which no lane counts, belongs to no rank and is left out.
   void know(const Linear& of, Term holds) {
     Fact fact{{}, holds};
     for (const auto& [counter, factor] : of.lanes) {

@@ -18,10 +18,10 @@ using spec::Share;
 
 namespace {
 
-// More take longer than what they would decide is worth.
+// With more lanes, the questions take longer than their answers are worth.
 constexpr std::size_t kMostLanes = 1'000;
 
-// Which microbatches are told apart; of one period, which all shares fit in.
+// The classes of microbatches, as shares of one period that is a multiple of every share's.
 std::vector<Share> classes_of(const Program& program) {
   std::vector<Share> shares;
   int period = 1;
@@ -81,7 +81,7 @@ class Divided {
   }
 
  private:
-  // An op for each class, so that lanes have names of their own.
+  // Makes an op for each class, so that each lane has a name of its own.
   void add_ops() {
     Program& made = to_.program;
     made.ops.clear();
@@ -122,7 +122,7 @@ class Divided {
     }
   }
 
-  // Lanes of one class need each other as before; who needs all needs all classes.
+  // Lanes of one class need each other as before; a lane that needs all needs all classes.
   void add_edges(const spec::Edge& edge) {
     Program& made = to_.program;
     for (const int producer : at(copies_, edge.producer)) {

@@ -59,12 +59,12 @@ Term CounterQueries::may_start(int lane) {
   return solver_.all_of(guards);
 }
 
-// The base case is arithmetic. The step: suppose the invariant (required from the start) and that a
-// task of the lane may start; that afterwards some fact is negative must have no solution. An end
-// or an arrival changes no count, so starts are all there is.
+// The base case is arithmetic. The step: given the invariant (required from the start) and that a
+// task of the lane may start, it must have no solution that some fact is negative afterwards. Ends
+// and arrivals change no count, so starts are the only events to check.
 bool CounterQueries::invariant_is_inductive() {
   for (const Linear& fact : counters_.invariant) {
-    // Before the first task all counts are 0, and the microbatches are at least 1; of a share, 0.
+    // Before the first task all counts are 0; there is at least 1 microbatch, perhaps 0 of a share.
     std::int64_t least = fact.constant;
     for (const auto& [share, factor] : fact.microbatches) {
       if (factor < 0) return false;
@@ -72,8 +72,8 @@ bool CounterQueries::invariant_is_inductive() {
     }
     if (least < 0) return false;
   }
-  // Only facts that a start can break are asked about. Each lane is a query of its own: together
-  // they are slower.
+  // Only facts that a start can break are asked about. Each lane has a query of its own: one query
+  // for all lanes is slower.
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     const Facts& may = at(counters_.starts, lane).may;
     std::vector<Term> broken;
@@ -120,9 +120,9 @@ Term CounterQueries::broken_by_start(int lane) {
   return solver_.all_of({may_start(lane), solver_.any_of(broken)});
 }
 
-// Every way to start is blocked, by one of its facts at least. `must` and not `may`: a lane is
-// taken to be blocked unless it surely may start, so a proof that no state is stuck holds for
-// inexact lanes too, and a solution may be no real state.
+// Every way to start is blocked by at least one of its facts. These are of `must` and not of `may`:
+// a lane counts as blocked unless it surely may start, so a proof that no state is stuck holds for
+// inexact lanes too, and a solution need not be a real state.
 std::vector<Term> CounterQueries::blocked(int lane) {
   std::vector<Term> ways;
   for (const Facts& way : at(counters_.starts, lane).must) {
@@ -147,8 +147,8 @@ Term CounterQueries::stuck() {
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
-// As many messages of each edge that shares slots have arrived as timing gave it slots, and slots
-// are free only if all messages have.
+// Each edge that shares slots has as many arrived messages as timing gave it slots, and slots are
+// free only if all messages have arrived.
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {
     std::vector<Term> arrived;
@@ -174,14 +174,14 @@ bool CounterQueries::may_run_beside(int lane, int other) const {
   return std::find(beside.begin(), beside.end(), other) != beside.end();
 }
 
-// The amounts that others on the rank may still hold while they run, though they count as ended:
-// one for each way in which others run. On another engine those are one lane or a pair, on its own
-// its pair.
+// The amounts that other tasks on the rank may still hold while they run, though they count as
+// ended: one sum for each way in which others run. On another engine one lane or a pair runs, on
+// the lane's own engine the lane that it pairs with.
 std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   const spec::Lane& l = at(program_.lanes, lane);
   std::vector<Term> sums = {solver_.number(0)};
   for (const spec::Engine engine : spec::kAllEngines) {
-    std::vector<int> others;  // lanes that release something
+    std::vector<int> others;  // lanes that release to the pool
     std::vector<Term> held;
     for (int other = program_.first_lane(l.rank); other < program_.first_lane(l.rank + 1);
          ++other) {
@@ -209,18 +209,18 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   return sums;
 }
 
-// Just after a start, which is when a pool holds most: its own amount comes on top of what counts
-// hold, and what runs beside it has not released yet.
+// A pool holds most just after a start: the task's own amount comes on top of what counts hold, and
+// so does what tasks beside it have not released yet.
 std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
   std::vector<Term> ways;
   for (const auto& a : at(program_.lanes, lane).acquires) {
     if (a.pool != pool) continue;
     const auto room = room_in(at(guards_, lane), pool);
     const Term after = term(at(counters_.held, pool)) + solver_.number(a.amount);
-    const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first is nothing
+    const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first sum is 0
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
-      // Amounts that are still held were held when the task was admitted.
+      // Amounts that are still held were also held when the task was admitted.
       if (room && i > 0) {
         facts.push_back(after + sums[i] <= solver_.number(room->most_held_after()));
       }
@@ -242,8 +242,8 @@ Term CounterQueries::holds_above(int pool, Term bound) {
   std::vector<Term> ways = {bound < term(at(counters_.held, pool))};
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     const spec::Lane& l = at(program_.lanes, lane);
-    // Room that a task acquires and releases itself is held only while it runs, and room that
-    // another engine has not yet released only beside it.
+    // Room that a task acquires and releases itself is held only while the task runs; room that a
+    // task on another engine has not released yet is held only beside that task.
     const bool returns = std::any_of(l.releases.begin(), l.releases.end(),
                                      [pool](const auto& r) { return r.pool == pool; });
     const bool beside = held_elsewhere(lane, pool).size() > 1;

@@ -15,15 +15,15 @@ namespace ripeline::verify {
 
 class CounterQueries {
  public:
-  // `counters` are those of the program, or of a mistake in them that a test looks for.
+  // `counters` are those of the program, or of one with a mistake that a test plants.
   CounterQueries(const spec::Program& program, Counters counters, SolverUse use);
   CounterQueries(const spec::Program& program, SolverUse use);
 
-  // The invariant holds before the first task, and every task that starts keeps it.
+  // True if the invariant holds before the first task, and every task that starts keeps it.
   [[nodiscard]] bool invariant_is_inductive();
-  // The same as terms, for evidence: everything is asked, what is plain to see as well.
+  // The same as terms for evidence, which asks everything, even what is plain to see.
   [[nodiscard]] Term at_start();                 // no task has ended
-  [[nodiscard]] Term invariant_broken();         // as things are
+  [[nodiscard]] Term invariant_broken();         // in the present state
   [[nodiscard]] Term broken_by_start(int lane);  // by a task of this lane that may start
   // How many of a writing solver's required terms come before the invariant.
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
@@ -34,19 +34,19 @@ class CounterQueries {
     return solver_.number(0) <= term(linear);
   }
 
-  // Not all has ended and no lane may start.
+  // True if not all tasks have ended and no lane may start.
   [[nodiscard]] Term stuck();
-  // No task of this lane surely may start: all of these hold.
+  // No task of this lane is certain to be able to start if all of these hold.
   [[nodiscard]] std::vector<Term> blocked(int lane);
-  // A start, now, after which the pool holds more than the bound.
+  // True if some start, in the present state, makes the pool hold more than the bound.
   [[nodiscard]] Term start_above(int pool, Term bound);
-  // The pool holds more than the bound, at any time.
+  // True if the pool holds more than the bound at some time.
   [[nodiscard]] Term holds_above(int pool, Term bound);
 
   [[nodiscard]] Solver& solver() { return solver_; }
   [[nodiscard]] Term microbatches() const { return microbatches_; }
   [[nodiscard]] Term total() { return solver_.sum(done_); }
-  // The lanes' counts in the last answer `sat`.
+  // The lanes' counts in the model of the last answer `sat`.
   [[nodiscard]] std::vector<std::int64_t> counts() const;
   [[nodiscard]] Term differs(const std::vector<std::int64_t>& counts);
 

@@ -12,8 +12,8 @@ using spec::Program;
 
 namespace {
 
-// Lanes of the stage that each task of `lane` needs, of the same number, by way of such lanes.
-// Their counts are never less than the lane's, by the facts about single needs.
+// Lanes of the stage whose tasks of the same number each task of `lane` needs, perhaps through
+// others. Their counts are never less than the lane's, by the facts about single needs.
 std::vector<int> needed_at_stage(const Program& program, int lane) {
   const spec::Lane& own = at(program.lanes, lane);
   std::vector<int> found{lane};
@@ -32,11 +32,11 @@ std::vector<int> needed_at_stage(const Program& program, int lane) {
   return found;
 }
 
-// A lane's acquired amount, and who gives it back, as far as that is known.
+// The amount that a lane acquires, and the lanes that give it back, as far as they are known.
 struct Acquired {
   int lane = 0;
   std::int64_t leaving = 0;
-  std::int64_t left = 0;  // the amount that nobody gives back yet
+  std::int64_t left = 0;  // the amount that no lane gives back yet
   Holder holder;
 };
 
@@ -60,9 +60,9 @@ class StageHolders {
     }
   }
 
-  // Nothing: some release gives back what no lane is known to have acquired before.
+  // Nothing if some release gives back an amount that no lane is known to have acquired before.
   std::optional<std::vector<Holder>> divided() {
-    // A release whose lane needs more comes later.
+    // Releases are sorted so that a release whose lane needs more comes later.
     std::stable_sort(released_.begin(), released_.end(), [](const Released& a, const Released& b) {
       return a.needed.size() < b.needed.size();
     });
@@ -78,7 +78,7 @@ class StageHolders {
   }
 
  private:
-  // Its own first, then of those who leave less: what others leave more room beside is held longer.
+  // Gives back the lane's own amount first, then those that leave least: others are held longer.
   bool give_back(const Released& r) {
     std::vector<Acquired*> from;
     for (Acquired& a : acquired_) {
@@ -95,7 +95,7 @@ class StageHolders {
       amount -= given;
       a->left -= given;
       if (a->lane == r.lane) {
-        a->holder.free_beside += given;  // counts see a task that has ended
+        a->holder.free_beside += given;  // counts see only ended tasks
       } else {
         a->holder.parts.push_back({given, Linear().add(a->lane, given).add(r.lane, -given)});
       }
@@ -143,7 +143,7 @@ std::vector<Holder> holders_of(const Program& program, const std::vector<spec::G
   std::vector<Holder> holders;
   for (auto& [stage, of_stage] : stages) {
     auto divided = of_stage.divided();
-    // It may then not follow that each stage holds 0 or more.
+    // It may then not follow that the amount held by each stage is 0 or more.
     if (!divided) return whole_stages(program, guards, pool, held);
     std::move(divided->begin(), divided->end(), std::back_inserter(holders));
   }

@@ -12,7 +12,7 @@ using spec::Program;
 
 namespace {
 
-// Between 0 and all of its tasks have ended, and nobody has run ahead of a producer.
+// Each lane has ended between 0 and all of its tasks, and no lane has run ahead of a producer.
 void add_counts(const Program& program, int lane, const std::vector<int>& needs,
                 std::vector<Linear>& facts) {
   Linear not_negative;
@@ -22,7 +22,7 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   facts.push_back(at_most_all);
   for (const int edge : needs) {
     const spec::Edge& e = at(program.edges, edge);
-    if (e.of == spec::Of::all) continue;  // no sum says it
+    if (e.of == spec::Of::all) continue;  // no sum expresses it
     Linear ordered = is_ahead(e.producer, lane);
     ordered.constant += e.of == spec::Of::before ? 2 : 1;
     if (program.crosses_shares(e)) add_unneeded(ordered, program, e);
@@ -30,7 +30,7 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   }
 }
 
-// The pool's room, and for each n > 0 what those may hold of it who leave n free when they start.
+// The pool's capacity, and for each n > 0 a bound on the parts beside which n or more stays free.
 void add_room(const Program& program, const std::vector<spec::Guards>& guards, int pool,
               const Linear& held, std::vector<Linear>& facts) {
   const std::int64_t capacity = *at(program.pools, pool).capacity;
@@ -40,7 +40,7 @@ void add_room(const Program& program, const std::vector<spec::Guards>& guards, i
   };
   at_most(capacity).add(held, -1);
   const std::vector<Holder> holders = holders_of(program, guards, pool, held);
-  // Visits each part with what is free beside it and beside those that are given back after it.
+  // Visits each part with the room that is free beside it and beside the parts given back later.
   const auto each_part = [&holders](const auto& visit) {
     for (const Holder& holder : holders) {
       std::int64_t free = holder.free_beside;

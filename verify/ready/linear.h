@@ -1,5 +1,5 @@
-// Linear: a sum of counts of ended tasks, with multiples of how many microbatches there are, of all
-// or of a share, and a constant.
+// Linear: a sum of counts of ended tasks, of multiples of the number of microbatches (all of them,
+// or those of a share), and of a constant.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace ripeline::verify {
 
 struct Linear {
-  // Each lane, or variable after those of the lanes, at most once, with its factor.
+  // Each lane, or variable numbered after the lanes, at most once, with its factor.
   std::vector<std::pair<int, std::int64_t>> lanes;
   std::vector<std::pair<spec::Share, std::int64_t>> microbatches;  // each share at most once
   std::int64_t constant = 0;

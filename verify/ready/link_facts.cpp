@@ -32,7 +32,7 @@ LinkFacts::LinkFacts(const Program& program, const Prefixes& prefixes, const Nee
   }
 }
 
-// At most so many messages of the edge are sent and not taken.
+// The most messages of the edge that can be sent and not taken.
 Linear LinkFacts::pending(int e) const {
   Linear waiting;
   waiting.add(edge(e).producer, 1);
@@ -55,11 +55,11 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
   for (const int e : bounded) {
     const bool shares = at(inbox_edges_, edge(e).inbox).size() > 1;
     if (edge(e).of == spec::Of::all) {
-      // Its own slots hold all its messages, or no start is possible.
+      // Its own slots must hold all its messages, or else no start is possible.
       if (shares) require(e, {});
     } else if (arrives_in_order(e) &&
                (prefixes_.is_prefix(lane) || all_in_order(offers, bounded))) {
-      continue;  // the next one is among those that have arrived
+      continue;  // the next message is among those that have arrived
     } else if (bounded.size() != 1 || !any_will_do(lane, e, offers)) {
       require(e, {});
     } else if (offers.size() > 1 || edge(e).of == spec::Of::before ||
@@ -74,8 +74,8 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
   return exact;
 }
 
-// A task takes its messages together: its own slots must be enough for them. The first microbatch
-// has no message of the one before it, and none comes of what a producer does not have.
+// A task takes its messages together, so its inboxes must have slots for all of them. The first
+// microbatch has no message of the one before; a producer sends none of microbatches that it lacks.
 bool LinkFacts::add_slots_at_once(const std::vector<int>& edges, StartFacts& facts) const {
   struct Free {
     Linear always, sometimes;
@@ -113,13 +113,13 @@ Linear LinkFacts::some_arrived(int e) const {
   return here;
 }
 
-// Whatever arrives over this edge is at hand otherwise, since all is.
+// Whatever arrives over this edge has its other needs met, since all other offers are whole.
 Facts LinkFacts::others_whole(int e, const std::vector<Offer>& offers) const {
   Facts facts;
   if (at(arrived_, e) >= 0) {
     facts.push_back(some_arrived(e));
   } else {
-    // A need of the microbatch before: the first task, which takes none, has started, as it could.
+    // A need of the microbatch before: the first task, which takes no message, could start and has.
     facts.push_back(is_ahead(edge(e).producer, edge(e).consumer));
   }
   const auto mine = offer_over(e, offers);
@@ -150,12 +150,12 @@ bool LinkFacts::all_in_order(const std::vector<Offer>& offers,
          std::all_of(bounded.begin(), bounded.end(), [&](int e) { return arrives_in_order(e); });
 }
 
-// A microbatch that arrives over this edge can start, if it is at hand otherwise.
+// True if a microbatch that arrives over this edge can start once its other needs are met.
 bool LinkFacts::any_will_do(int lane, int e, const std::vector<Offer>& offers) const {
   return !prefixes_.is_prefix(lane) && offer_over(e, offers) != offers.end();
 }
 
-// All that waits has arrived, since the slots suffice; or else one of `ways`.
+// Either all waiting messages have arrived, since the slots suffice, or one of `ways` holds.
 void LinkFacts::require_arrival(int e, std::vector<Facts> ways, StartFacts& facts) const {
   Linear left;
   left.constant = slots_of(edge(e).inbox);

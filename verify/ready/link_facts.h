@@ -1,17 +1,17 @@
-// LinkFacts: what bounded links say of a lane's next start.
+// LinkFacts: what follows from bounded links about a lane's next start.
 //
-// With k slots, of what one edge has ready, some k messages have arrived, whichever timing chose:
-// one at least. That is enough for a lane that takes any microbatch and gets this message last;
-// over a fifo edge with a producer in order the next one is among them. Otherwise counts say only
-// that all have arrived when they are no more than the slots. See verify/ready/counters.h.
+// With k slots, some k of the messages that one edge has ready have arrived, whichever timing
+// chose: at least one. That is enough for a lane that takes any microbatch and gets this message
+// last; over a fifo edge with a producer in order the next message is among them. Otherwise counts
+// tell only that all have arrived, if they are no more than the slots. See verify/ready/counters.h.
 //
 // An example: 0F, in any order, sends over 2 slots to 1F, which is sequential. With 0F at three and
-// 1F at none, the two that arrived may be those of 1 and 2, and 1F, which must follow with 0, waits
-// for ever; counts see 3 - 0 > 2 and do not say that 1F may start. Over `fifo 2` behind a
-// sequential 0F they are 0 and 1, and 1F is exact. If 1F may take any microbatch, one of the two
-// is enough, so it is exact as well.
+// 1F at none, the two messages that arrived may be those of 1 and 2, and 1F, which must begin with
+// 0, waits for ever; counts see 3 - 0 > 2 and do not tell that 1F may start. Over `fifo 2` behind a
+// sequential 0F the two are those of 0 and 1, and 1F is exact. If 1F may take any microbatch, one
+// of the two is enough, so it is exact as well.
 //
-// One thread; what it was made of must outlive it.
+// One thread; the constructor's arguments must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@
 
 namespace ripeline::verify {
 
-// Slots that edges share, when nothing more arrives: all are taken, or all messages have arrived.
+// Slots shared by edges, when nothing more arrives: all are taken, or all messages have arrived.
 struct SharedSlots {
   std::int64_t slots = 0;
-  std::vector<int> arrived;     // per edge: the variable that counts what has arrived, not taken
-  std::vector<Linear> pending;  // per edge: what its producer has ended and its consumer not begun
+  std::vector<int> arrived;     // per edge: the variable that counts arrived messages not taken
+  std::vector<Linear> pending;  // per edge: tasks ended by its producer, not begun by its consumer
 };
 
 class LinkFacts {
  public:
   LinkFacts(const spec::Program& program, const Prefixes& prefixes, const NeedFacts& needs);
 
-  // The channel edges whose pending messages are counted exactly. Each has a variable, numbered
-  // after the lanes' variables.
+  // The slots of channels whose pending messages are counted exactly. Each of their edges has a
+  // variable, numbered after the lanes' variables.
   [[nodiscard]] const std::vector<SharedSlots>& shared() const { return shared_; }
   [[nodiscard]] int variables() const { return variables_; }
 
-  // Adds to the facts of the lane what these of its edges say; `offers` as NeedFacts gave them.
-  // False: because of links, `may` and `must` differ.
+  // Adds the facts that follow from these edges of the lane; `offers` are those that NeedFacts
+  // gave. False if links make `may` and `must` differ.
   [[nodiscard]] bool add(int lane, const std::vector<int>& edges, const std::vector<Offer>& offers,
                          StartFacts& facts) const;
 

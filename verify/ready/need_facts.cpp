@@ -9,8 +9,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-// done[p], and one more where the first microbatch needs nothing; but not behind a producer that
-// overtakes, which may have ended its last microbatch, and no task needs that one.
+// The offer's size is done[p], and one more if the first microbatch needs nothing; but not one more
+// if the producer overtakes: it may have ended its last microbatch, which no task needs.
 Offer NeedFacts::offer_of(int e) const {
   Offer offer{e, {}, prefixes_.is_prefix(edge(e).producer)};
   offer.size.add(edge(e).producer, 1);
@@ -24,7 +24,7 @@ Offer NeedFacts::offer_of(int e) const {
   return offer;
 }
 
-// Offers that hold no other one: what a lane's descendant has ended, it has ended too.
+// The offers that contain no other offer: whatever a lane's descendant has ended, it has ended too.
 std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const {
   std::vector<Offer> kept;
   for (std::size_t i = 0; i < offers.size(); ++i) {
@@ -33,7 +33,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
       const spec::Edge& theirs = edge(other.edge);
       if (theirs.of != spec::Of::same) return false;
       if (mine.of == spec::Of::same) return prefixes_.is_ancestor(mine.producer, theirs.producer);
-      // A prefix, and one more.
+      // The offer is a prefix, and one larger.
       return prefixes_.is_prefix(mine.producer) &&
              prefixes_.is_or_precedes(mine.producer, theirs.producer);
     };
@@ -78,7 +78,7 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
   }
   const bool overtaking =
       std::any_of(kept.begin(), kept.end(), [](const Offer& offer) { return !offer.prefix; });
-  // An overtaking producer may have ended its last microbatch, which nobody needs, before others.
+  // An overtaking producer may have ended its last microbatch, which no task needs, before others.
   const bool shifted = std::any_of(kept.begin(), kept.end(), [&](const Offer& offer) {
     return !offer.prefix && edge(offer.edge).of == spec::Of::before;
   });
@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A set that is shifted, with the first for nothing, has no fewer of the set that holds all than
-  // before.
+  // A shifted set, with the first microbatch for free, has no fewer microbatches in common with the
+  // set that contains all offers than before the shift.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;
@@ -106,8 +106,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
   return false;
 }
 
-// The lane's next microbatch has ended at a producer that overtakes, surely, only once all have
-// that could have.
+// If the producer overtakes, the lane's next microbatch has surely ended there only once all
+// microbatches have that could have.
 void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const {
   Linear ahead = offer.size;
   ahead.add(lane, -1).constant -= 1;
@@ -118,7 +118,7 @@ void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const 
     all.add(edge(offer.edge).producer, 1).add(whole, -1);
     ways.push_back({all});
   }
-  // They are a prefix then, and it has the first for nothing.
+  // All ended microbatches are a prefix then, to which the first microbatch adds one for free.
   if (edge(offer.edge).of == spec::Of::before) ++ahead.constant;
   facts.suffices({{ahead}});
   facts.suffices(ways);
@@ -140,7 +140,7 @@ std::vector<Linear> NeedFacts::holding(const std::vector<Offer>& offers, bool in
     if (holds && (prefixes_.is_prefix(lane) || (!mixed && !in_order))) holders.push_back(lane);
   }
   std::vector<Linear> sizes;
-  for (const int lane : holders) {  // the last ones are the smallest
+  for (const int lane : holders) {  // the last holders are the smallest sets
     if (std::none_of(holders.begin(), holders.end(),
                      [&](int later) { return prefixes_.is_ancestor(lane, later); })) {
       sizes.emplace_back().add(lane, 1);
@@ -158,8 +158,8 @@ void add_unneeded(Linear& sum, const Program& program, const spec::Edge& edge) {
   if (free.remainders != 0) sum.add(free, 1);
 }
 
-// Each offer has its size at least, and one of the microbatch before as many as its producer has
-// ended.
+// Each offer has at least its size; an offer of the microbatch before has at least as many as its
+// producer has ended.
 void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
                                      StartFacts& facts) const {
   const bool in_order = std::all_of(kept.begin(), kept.end(), [&](const Offer& offer) {
@@ -192,8 +192,8 @@ void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
   }
 }
 
-// All that a prefix needs to go on to the lane's next microbatch. How many that are repeats with
-// the shares; between, the most that it is above a line counts.
+// How far a prefix must have come before the lane's next microbatch. The number of tasks needed
+// repeats with the shares; within a period, the most by which it exceeds a line is added.
 Linear NeedFacts::next_has_ended(int lane, int producer) const {
   const spec::Share& from = share_of(producer);
   const spec::Share& to = share_of(lane);

@@ -1,18 +1,18 @@
-// NeedFacts: what a lane's needs say of its next start.
+// NeedFacts: what follows from a lane's needs about its next start.
 //
-// Each need *offers* a set of microbatches: those for which it is met. A task may start only if
-// each offer is larger than what the lane has ended. That suffices where the offers are nested, for
-// then the smallest is what they have in common. Else the offers lie in a set that holds them all,
-// of size w: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
+// Each need *offers* a set of microbatches: those for which the need is met. A task may start only
+// if each offer is larger than what the lane has ended. That suffices if the offers are nested,
+// since the smallest is then their intersection. If not, the offers lie in a set of some size w
+// that holds them all: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
 //
 // An example: two encoders on ranks 0 and 1 feed a model on rank 2, each microbatch in any order.
 // If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2 and 2,
-// and `may` lets two tasks of 2F start though only one has both its inputs. What is sure is 2 + 2 -
-// 3 = 1. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
+// and `may` lets two tasks of 2F start though only one has both its inputs. Only 2 + 2 - 3 = 1 is
+// certain. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
 //
-// Between lanes of different shares a consumer's tasks that need nothing are offered for free, and
-// of a producer in order one counts how far it must have come (next_has_ended). One thread; what
-// it was made of must outlive it.
+// Between lanes of different shares, a consumer's tasks that need nothing are offered for free, and
+// a producer in order is counted by how far it must have come (next_has_ended). One thread; the
+// constructor's arguments must outlive it.
 #pragma once
 
 #include <vector>
@@ -23,11 +23,11 @@
 
 namespace ripeline::verify {
 
-// The offer of one need: a set of the consumer's microbatches, as large as `size` at least.
+// The offer of one need: a set of the consumer's microbatches with at least `size` of them.
 struct Offer {
   int edge = -1;
   Linear size;
-  bool prefix = false;  // 0, 1, 2, …, and `size` of them or all
+  bool prefix = false;  // the set is 0, 1, 2, …: `size` of them, or all
 };
 
 class NeedFacts {
@@ -36,15 +36,15 @@ class NeedFacts {
       : program_(program), prefixes_(prefixes) {}
 
   struct Needs {
-    std::vector<Offer> offers;  // innermost: none holds another
-    bool exact = true;          // needed facts suffice as well
+    std::vector<Offer> offers;  // the innermost offers: none contains another
+    bool exact = true;          // the needed facts suffice as well
   };
   // Adds what these edges need to the facts of their consumer.
   Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;
 
-  // Sizes of sets that hold what all these offers' producers have ended: what a lane that they need
-  // has ended, or every microbatch. `in_order`: only of sets 0, 1, 2, …, which also hold what is
-  // shifted, but for one more.
+  // Sizes of sets that contain what the producers of all these offers have ended: what a lane that
+  // all of them need has ended, or every microbatch. `in_order`: sets 0, 1, 2, … only, which also
+  // contain shifted offers except for one more.
   [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
                                             bool in_order = false) const;
 
@@ -65,7 +65,7 @@ class NeedFacts {
   const Prefixes& prefixes_;
 };
 
-// Adds the consumer's tasks that need nothing of the producer, over an edge that crosses shares.
+// Adds the number of the consumer's tasks that need nothing over an edge that crosses shares.
 void add_unneeded(Linear& sum, const spec::Program& program, const spec::Edge& edge);
 
 }  // namespace ripeline::verify

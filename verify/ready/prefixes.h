@@ -1,8 +1,8 @@
 // Prefixes: which lanes start their microbatches in order, and which lanes come before which.
 //
-// Sets of microbatches that lanes have ended are nested when one lane is an ancestor of the other,
-// or when both are prefixes, 0, 1, 2, …; verify/ready/counters.h says what rests on that. One
-// thread; what it was made of must outlive it.
+// Sets of microbatches that lanes have ended are nested if one lane is an ancestor of the other, or
+// if both are prefixes, 0, 1, 2, …; verify/ready/counters.h relies on that. One thread; the
+// constructor's arguments must outlive it.
 #pragma once
 
 #include <map>
@@ -17,11 +17,11 @@ class Prefixes {
  public:
   Prefixes(const spec::Program& program, const std::vector<spec::Guards>& guards);
 
-  // The lane's microbatches start in order: it is sequential; or needs what needs its own
-  // microbatch before; or stands between a lane that starts in order and lets one microbatch in at
-  // a time, and what lets it out.
+  // True if the lane's microbatches start in order: it is sequential; or it needs a task that needs
+  // its own microbatch before; or it lies between a lane that starts in order and lets in one
+  // microbatch at a time, and the lane that lets this out.
   [[nodiscard]] bool is_prefix(int lane) const { return prefixes_[static_cast<std::size_t>(lane)]; }
-  // Each task of `of` needs the lane's of the same microbatch, at once or through others.
+  // True if each task of `of` needs the lane's task of the same microbatch, directly or not.
   [[nodiscard]] bool is_ancestor(int lane, int of) const;
   [[nodiscard]] bool is_or_precedes(int lane, int of) const {
     return lane == of || is_ancestor(lane, of);
@@ -36,7 +36,7 @@ class Prefixes {
 
   const spec::Program& program_;
   std::vector<bool> prefixes_;                         // per lane
-  mutable std::map<int, std::vector<int>> ancestors_;  // per lane that was asked about
+  mutable std::map<int, std::vector<int>> ancestors_;  // per lane that was asked for
 };
 
 }  // namespace ripeline::verify

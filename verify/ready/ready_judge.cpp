@@ -26,13 +26,13 @@ using spec::Program;
 
 namespace {
 
-// How many microbatch counts are searched for a run before a range without an end, or a long one,
-// is left open.
+// How many counts are searched for a run before the rest of a range without an end, or of a long
+// one, is left open.
 constexpr int kCounts = 8;
-// Steps of the solver after which a question is asked in another way.
+// After this many solver steps a question is asked in another way.
 constexpr std::uint64_t kFewSteps = 500'000;
 
-// So few that states may settle each of them.
+// True if the range has so few counts that visiting states may settle each of them.
 bool is_few(const spec::MicrobatchRange& counts) {
   return counts.max && *counts.max < counts.min + kCounts;
 }
@@ -112,7 +112,7 @@ MemoryFinding ReadyJudge::memory() {
         program_, solver, [&](int pool, Term bound) { return queries_->holds_above(pool, bound); },
         std::vector<std::int64_t>(program_.pools.size(), 0));
   } else {
-    found.bounds = capacities_of(program_);  // the guards keep to them
+    found.bounds = capacities_of(program_);  // the guards keep the amounts within them
   }
   return found;
 }
@@ -125,7 +125,7 @@ Finding ReadyJudge::settle(const Question& question) {
   if (!find_runs_ && counts_decide() && !is_few(program_.microbatches)) {
     return {.method = Method::counters, .reason = "No run was looked for."};
   }
-  // From here on, count by count: the solver says which counts are in question.
+  // From here on, counts are judged one by one: the solver finds the counts in question.
   std::string gave_up;
   CountPlan plan{
       .range = program_.microbatches, .most = kCounts, .to_the_end = true, .budget = &budget_};
@@ -149,7 +149,7 @@ Answer ReadyJudge::first_answer(const Question& question) {
   Solver& solver = queries_->solver();
   std::vector<Term> asked{question.bad};
   if (!question.known) return solver.check(question.query, asked);
-  // With few ranks the plain question takes fewer steps than finding what is known of their states.
+  // With few ranks the plain question takes fewer steps than finding excluded backlogs first.
   const Answer soon = solver.check_afresh(question.query, asked, few_steps_);
   if (soon != Answer::unknown) return soon;
   if (inductive_) {
@@ -159,7 +159,7 @@ Answer ReadyJudge::first_answer(const Question& question) {
   return solver.check_afresh(question.query, asked);
 }
 
-// The fewest microbatches, so many or more, with which such a state is.
+// The fewest microbatches, at least `from`, for which the solver finds a state of the question.
 std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
                                                 std::string& gave_up) {
   Solver& solver = queries_->solver();
@@ -186,7 +186,7 @@ HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
   const Goal goal = question.goal(microbatches);
   if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return {};
   std::vector<Term> extra = {question.bad, queries_->microbatches() == solver.number(microbatches)};
-  // The smallest states first: a run to them has the fewest tasks.
+  // The smallest states come first: a run to them has the fewest tasks.
   const auto next_target = [&]() -> std::optional<Target> {
     const std::string query = question.query + ", fewest tasks";
     if (!inductive_ || !small(solver, query, queries_->total(), extra)) return std::nullopt;

@@ -1,7 +1,7 @@
 // ReadyJudge: readiness-first dispatch, proved by counters for every microbatch count, else settled
 // count by count.
 //
-// What its obligations share, the counters' invariant, is established once. One thread.
+// The counters' invariant, which its obligations share, is established once. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace ripeline::verify {
 class ReadyJudge final : public Judge {
  public:
   ReadyJudge(const spec::Program& program, const VerifyOptions& options);
-  // With these questions, about `classes` unless they are null: the program's own, or those of a
-  // mistake that a test looks for.
+  // With given queries, about `classes` unless that is null: the program's own, or those of a
+  // mistake that a test plants.
   ReadyJudge(const spec::Program& program, const VerifyOptions& options,
              std::unique_ptr<const ByClasses> classes, std::unique_ptr<CounterQueries> queries);
   [[nodiscard]] Finding deadlock() override;
@@ -38,7 +38,7 @@ class ReadyJudge final : public Judge {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
-    // Facts of all these states if the invariant is inductive; empty where nothing is known.
+    // Facts about all these states if the invariant is inductive; empty if there are none to find.
     std::function<std::vector<Term>()> known = {};
   };
   [[nodiscard]] bool is_inductive();
@@ -63,7 +63,7 @@ class ReadyJudge final : public Judge {
   bool find_runs_;
   std::uint64_t few_steps_;
   Budget budget_;
-  std::unique_ptr<const ByClasses> classes_;  // null: the queries are about the program
+  std::unique_ptr<const ByClasses> classes_;  // null if the queries are about the program itself
   std::unique_ptr<CounterQueries> queries_;
   bool inductive_ = false;
 };

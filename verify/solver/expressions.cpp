@@ -10,13 +10,13 @@ namespace {
 using spec::Expr;
 using Kind = spec::Expr::Kind;
 
-// numerator / denominator, with a denominator above 0.
+// The value numerator / denominator, with a denominator above 0.
 struct Quotient {
   Term numerator;
   std::int64_t denominator = 1;
 };
 
-// Beyond this, factors might overflow when they are multiplied.
+// Factors above this limit might overflow when they are multiplied.
 constexpr std::int64_t kMostFactor = 1'000'000;
 
 class Translation {
@@ -66,7 +66,7 @@ class Translation {
     return Quotient{it->second, 1};
   }
 
-  // Both over one denominator.
+  // Both expressions over one denominator.
   std::optional<std::pair<Quotient, Quotient>> aligned(const Expr& left, const Expr& right) {
     const auto a = translate(left);
     const auto b = translate(right);

@@ -1,7 +1,7 @@
-// An expression of the language as a solver's term, when it is linear.
+// Translates an expression of the language to a solver's term, if it is linear.
 //
-// Names are either constants, which are folded first, or terms. Failure is a sentence that says
-// what is not linear.
+// Names are either constants, which are folded first, or terms. A failure is described by a
+// sentence that names the part that is not linear.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct IntegerTerm {
   std::string problem;  // why there is no term
 };
 
-// Integers only: a fraction that is not rounded is a problem.
+// The term of an expression with integer values: a fraction that is not rounded is a problem.
 [[nodiscard]] IntegerTerm integer_term(Solver& solver, const spec::Expr& expr, const Names& names);
 
-// Folds the constants into it.
+// The expression with its constants folded.
 [[nodiscard]] spec::Expr folded(const spec::Expr& expr, const Names& names);
 
 }  // namespace ripeline::verify

@@ -1,4 +1,4 @@
-// Least and small values, by asking again with a bound.
+// Least and small values, found by asking again with a bound.
 #include "verify/solver/least.h"
 
 #include <numeric>
@@ -37,11 +37,11 @@ std::optional<std::int64_t> least(Solver& solver, const std::string& query, Term
 
 std::optional<std::int64_t> small(Solver& solver, const std::string& query, Term objective,
                                   std::vector<Term> extra) {
-  // The first model is often as small as can be, and proving that is what takes long.
+  // The first model often has the least value, and proving that it is the least takes long.
   constexpr std::uint64_t kSteps = 300'000;
   if (solver.check(query, extra) != Answer::sat) return std::nullopt;
   std::int64_t best = solver.value(objective);
-  bool current = true;  // the last model attains it
+  bool current = true;  // the last model attains `best`
   extra.emplace_back();
   for (std::int64_t step = 1; step > 0;) {
     extra.back() = objective <= solver.number(best - step);

@@ -10,14 +10,14 @@
 
 namespace ripeline::verify {
 
-// The least value of `objective` that the extra terms allow; they are known to allow one. The
-// solver's last model attains it. Nothing: the solver did not answer.
+// The least value of `objective` that the extra terms allow; the caller knows that they allow one.
+// The solver's last model attains the value. Nothing if the solver did not answer.
 [[nodiscard]] std::optional<std::int64_t> least(Solver& solver, const std::string& query,
                                                 Term objective, std::int64_t lower_bound,
                                                 std::vector<Term> extra);
 
-// A small value of `objective`, found with few steps; the solver's last model attains it. Nothing:
-// the extra terms allow none, or the solver did not answer.
+// A small value of `objective`, found with few steps; the solver's last model attains it. Nothing
+// if the extra terms allow no value, or the solver did not answer.
 [[nodiscard]] std::optional<std::int64_t> small(Solver& solver, const std::string& query,
                                                 Term objective, std::vector<Term> extra);
 

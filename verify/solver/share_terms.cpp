@@ -9,7 +9,7 @@ using spec::Share;
 
 namespace {
 
-// The share of those m for which `has(m)`, over a period that both shares fit in.
+// The share of the m for which `has(m)` is true, over a period that is a multiple of both shares'.
 template <class Has>
 Share chosen(const Share& a, const Share& b, const Has& has) {
   Share share{std::lcm(a.period, b.period), 0};

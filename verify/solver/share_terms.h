@@ -1,7 +1,7 @@
 // Shares of the microbatches: as sets, and counted by a solver.
 //
-// A share is core/vocabulary/share.h's; one without a microbatch has no remainders, and is only
-// counted.
+// A share is one of core/vocabulary/share.h; a share without microbatches has no remainders, and is
+// used in counting only.
 #pragma once
 
 #include "spec/program.h"
@@ -9,16 +9,16 @@
 
 namespace ripeline::verify {
 
-// Those of `share` that `other` lacks.
+// The microbatches of `share` that `other` lacks.
 [[nodiscard]] spec::Share without(const spec::Share& share, const spec::Share& other);
-// The producer's microbatches that some task of the consumer needs, were there one for each.
+// The producer's microbatches that some task of the consumer would need if it had one for each.
 [[nodiscard]] spec::Share needed_share(const spec::Program& program, const spec::Edge& edge);
 
-// How many of the first `microbatches` a share has; of fewer than 0, 0 or less.
+// How many of the first `microbatches` a share has; 0 or less if `microbatches` is below 0.
 [[nodiscard]] Term below(Solver& solver, const spec::Share& share, Term microbatches);
-// The k-th of a share that has some, from 0 on.
+// The k-th microbatch, from 0 on, of a share that has some.
 [[nodiscard]] Term microbatch(Solver& solver, const spec::Share& share, Term k);
-// The fewest microbatches of which a share has `tasks`; of 0 tasks or fewer, 0 or less.
+// The fewest microbatches of which a share has `tasks`; 0 or less if `tasks` is 0 or less.
 [[nodiscard]] Term reach(Solver& solver, const spec::Share& share, Term tasks);
 
 }  // namespace ripeline::verify

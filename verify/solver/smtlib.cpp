@@ -6,8 +6,8 @@
 namespace ripeline::verify {
 namespace {
 
-// A term that is used twice and is at least so large gets a name; smaller ones read better in
-// place.
+// A term that is used twice and has at least this size gets a name; smaller terms are more readable
+// where they are used.
 constexpr std::uint32_t kShared = 24;
 constexpr std::uint32_t kMostSize = 1'000'000;
 
@@ -122,7 +122,7 @@ std::string Script::text(const std::string& title, const std::vector<Id>& extra,
   asserted.insert(asserted.end(), extra.begin(), extra.end());
   const std::vector<Use> used = uses(asserted);
   std::string declared;
-  std::set<std::pair<std::string, std::size_t>> known;  // with the number of arguments
+  std::set<std::pair<std::string, std::size_t>> known;  // names with their numbers of arguments
   bool functions = false;
   for (std::size_t id = 0; id < nodes_.size(); ++id) {
     const Node& node = nodes_[id];

@@ -1,7 +1,7 @@
 // Script: terms as SMT-LIB 2 text, for solvers other than the one that is linked in.
 //
-// Holds the terms of one Solver that writes instead of solving. text() is a whole file: QF_LIA, or
-// QF_UFLIA if it has functions, declarations, plain assertions without names of their own, one
+// A Script holds the terms of one Solver that writes instead of solving. text() is a whole file:
+// the logic QF_LIA, or QF_UFLIA with functions; declarations; plain assertions without names; one
 // check-sat. The same terms give the same bytes on every machine. One thread.
 #pragma once
 
@@ -37,7 +37,7 @@ class Script {
   void require(Id truth) { required_.push_back(truth); }
   [[nodiscard]] std::size_t required() const { return required_.size(); }
 
-  // The first `required` of the required terms, then the extra ones. `title` becomes a comment.
+  // The first `required` required terms and the extra ones, as a file. `title` becomes a comment.
   [[nodiscard]] std::string text(const std::string& title, const std::vector<Id>& extra,
                                  std::size_t required) const;
 
@@ -49,14 +49,14 @@ class Script {
     std::string name;
   };
   struct Use {
-    int count = 0;           // how often it is written, if nothing is shared
-    std::uint32_t size = 0;  // the tree's, up to a limit
+    int count = 0;           // how often it is written, if no term is shared
+    std::uint32_t size = 0;  // the size of its tree, up to a limit
   };
   [[nodiscard]] std::vector<Use> uses(const std::vector<Id>& asserted) const;
   [[nodiscard]] bool is_truth(Id id) const;
   void write(std::string& out, Id id, const std::vector<Use>& uses, bool whole) const;
 
-  std::vector<Node> nodes_;  // arguments come before what uses them
+  std::vector<Node> nodes_;  // a term comes after its arguments
   std::vector<Id> required_;
 };
 

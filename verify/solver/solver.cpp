@@ -1,4 +1,4 @@
-// The only file that sees Z3.
+// The solver: the only file that sees Z3.
 #include "verify/solver/solver.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Op = Script::Op;
 
 namespace {
 
-// Want of memory is no answer.
+// Throws std::bad_alloc if Z3 ran out of memory, since that is no answer to a question.
 void refuse_want_of_memory(const z3::exception& error) {
   if (std::string_view(error.msg()).find("out of memory") != std::string_view::npos) {
     throw std::bad_alloc();
@@ -28,18 +28,18 @@ void refuse_want_of_memory(const z3::exception& error) {
 
 struct Solver::State {
   std::optional<Script>
-      script;  // for a solver that writes: then `ask` is all that is used of what follows
+      script;  // set for a solver that writes: of the members below, only `ask` is used then
   SolverUse::Ask ask;
   z3::context context;
   std::vector<z3::expr> terms;
   std::vector<z3::expr> required;
-  // Simple: the incremental core, without the tactics that a default solver may put in front of it.
+  // simple() is the incremental core, without the tactics that a default solver may try first.
   z3::solver solver{context, z3::solver::simple()};
   std::optional<z3::model> model;
-  std::uint64_t steps = 0;  // per check; halved whenever one gives up, so that all end soon
+  std::uint64_t steps = 0;  // per check; halved whenever a check gives up, so that all end soon
   bool has_functions = false;
   bool broken =
-      false;  // an exception left the solver in a state that is not known: it answers no more
+      false;  // an exception left the solver in an unknown state: from then on it answers no more
 
   std::uint32_t add(const z3::expr& expr) {
     terms.push_back(expr);
@@ -61,7 +61,7 @@ struct Solver::State {
 
   void limit(z3::solver& limited, std::uint64_t most) {
     z3::params params = limits(most);
-    // Many times faster on these queries than the newer arithmetic solver, which is the default.
+    // The older arithmetic solver is many times faster on these queries than the default one.
     params.set("arith.solver", 2U);
     limited.set(params);
   }
@@ -87,7 +87,7 @@ struct Solver::State {
     return answer(fresh);
   }
 
-  // In a scope of its own, within so many steps.
+  // The answer to the extra terms in a scope of their own, within `most` steps.
   Answer answer_within(std::uint64_t most, const std::vector<z3::expr>& extra) {
     limit(solver, most);
     solver.push();
@@ -98,7 +98,7 @@ struct Solver::State {
     return found;
   }
 
-  // Another strategy for what the first one leaves open: Z3's own choice of tactics and arithmetic.
+  // Tries a second strategy, Z3's own choice of tactics and arithmetic, if the first gives up.
   Answer ask_default(const std::vector<z3::expr>& extra) {
     z3::solver other(context, has_functions ? "QF_UFLIA" : "QF_LIA");
     other.set(limits(steps));

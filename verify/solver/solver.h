@@ -1,11 +1,11 @@
-// Solver: linear integer arithmetic with functions of one integer, answered by Z3 behind plain
+// Solver: linear integer arithmetic with functions of integers, answered by Z3 behind plain
 // types.
 //
 // A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
-// required terms together with the extra ones given, within a number of solver steps; the extra
-// ones are then forgotten. `unknown` is an answer like the others and proves nothing. Never throws.
-// A solver that writes is never asked: its terms become SMT-LIB text, without Z3. One thread;
-// solvers share nothing.
+// required terms together with the extra terms it is given, within a number of solver steps; the
+// extra terms are then forgotten. `unknown` is an answer like the others and proves nothing. Never
+// throws. A solver that writes solves nothing: its terms become SMT-LIB text, without Z3. One
+// thread; solvers share nothing.
 #pragma once
 
 #include <cstdint>
@@ -44,16 +44,16 @@ class Term {
 
 enum class Answer : std::uint8_t { sat, unsat, unknown };
 
-// The use of a solver: to solve, to write, or to write and leave each answer to `ask`.
+// How a solver is used: to solve, to write, or to write with the answers given by `ask`.
 struct SolverUse {
-  // To solve: `steps` is Z3's rlimit for each check, halved whenever one gives up; 0: no limit.
+  // For solving: `steps` is Z3's rlimit for each check, halved when one gives up; 0: no limit.
   SolverUse(std::uint64_t limit) : steps(limit) {}
   [[nodiscard]] static SolverUse writing() {
     SolverUse use(0);
     use.writes = true;
     return use;
   }
-  // To write, and to leave the answer of each check to somebody else.
+  // For writing, with the answer of each check given by a function.
   using Ask = std::function<Answer(const std::string& query, const Solver&,
                                    const std::vector<Term>& extra)>;
   [[nodiscard]] static SolverUse asking(Ask ask) {
@@ -62,8 +62,8 @@ struct SolverUse {
     return use;
   }
   std::uint64_t steps;
-  bool writes = false;  // check() then answers unknown, unless there is somebody
-  Ask ask = {};         // to ask
+  bool writes = false;  // check() then answers unknown, unless `ask`
+  Ask ask = {};         // is set and answers
 };
 
 // Z3's answer to a whole SMT-LIB file. Never throws.
@@ -78,25 +78,25 @@ class Solver {
 
   [[nodiscard]] Term integer(const std::string& name);
   [[nodiscard]] Term number(std::int64_t value);
-  // The value at `argument` of a function from integers to integers of which nothing else is known.
+  // The value at `argument` of an integer function of which nothing else is known.
   [[nodiscard]] Term apply(const std::string& function, Term argument);
   [[nodiscard]] Term sum(const std::vector<Term>& terms);     // 0 if there are none
   [[nodiscard]] Term all_of(const std::vector<Term>& terms);  // true if there are none
   [[nodiscard]] Term any_of(const std::vector<Term>& terms);  // false if there are none
-  // The value of a function of integers of which nothing else is known; its name and the number of
-  // its arguments tell it from others.
+  // The value of a function of integers about which nothing else is known. A function is identified
+  // by its name and its number of arguments.
   [[nodiscard]] Term apply(const std::string& function, const std::vector<Term>& arguments);
 
   void require(Term truth);
-  // `query` names the question, for whoever reads a log of them. `steps`, if above 0, replaces the
-  // solver's limit this once, and no other strategy is then tried.
+  // `query` names the question in logs. `steps`, if above 0, replaces the solver's limit for this
+  // check, and no second strategy is tried then.
   [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
                              std::uint64_t steps = 0);
-  // The answer of check(), by a solver that has learnt nothing from the questions before, which can
-  // make a large one many times slower; nor does it leave anything to those after it.
+  // Like check(), by a solver that has learnt nothing from earlier questions, which can make a
+  // large question many times slower; later questions learn nothing from it either.
   [[nodiscard]] Answer check_afresh(const std::string& query, const std::vector<Term>& extra,
                                     std::uint64_t steps = 0);
-  // Values in the last check that answered sat.
+  // The term's value in the model of the last check that answered sat.
   [[nodiscard]] std::int64_t value(Term integer) const;
   [[nodiscard]] bool truth(Term truth) const;
 
@@ -107,8 +107,8 @@ class Solver {
   // Every check so far, in order.
   [[nodiscard]] const std::vector<Query>& queries() const { return queries_; }
 
-  // For a solver that writes: a whole SMT-LIB file that asks for the first `required` of the
-  // required terms and the extra ones.
+  // For a solver that writes: a whole SMT-LIB file that asserts the first `required` of the
+  // required terms, and the extra terms.
   [[nodiscard]] std::size_t required() const;
   [[nodiscard]] std::string script(const std::string& title, const std::vector<Term>& extra,
                                    std::size_t required) const;

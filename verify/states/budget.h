@@ -1,4 +1,4 @@
-// Budget: states that searches may still visit.
+// Budget: the number of states that searches may still visit.
 //
 // A state of many tasks counts for several, so that a budget is a measure of work. One thread.
 #pragma once
@@ -11,7 +11,7 @@ namespace ripeline::verify {
 
 struct Budget {
   std::uint64_t left = 0;
-  bool ran_out = false;  // something was refused, and so is whatever is asked for after it
+  bool ran_out = false;  // a request was refused; later ones are refused too
   [[nodiscard]] bool spend(std::uint64_t amount) {
     if (ran_out || left < amount) {
       left = 0;
@@ -26,7 +26,7 @@ struct Budget {
   }
 };
 
-// The part of a budget that one search may have; the budget pays in the end for what was spent.
+// The part of a budget that one search may use; at the end the budget pays what the part has spent.
 class BudgetShare {
  public:
   BudgetShare(Budget& whole, std::uint64_t most)

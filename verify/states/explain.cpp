@@ -1,4 +1,4 @@
-// Stuck runs and broken bounds in words.
+// Explains stuck runs and broken bounds in sentences.
 #include "verify/states/explain.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Explanation {
       if (!block) continue;
       found.push_back({lane, m, *block, machine_.describe(state_, lane, m, *block)});
     }
-    // A wait for room says most, so it comes first.
+    // A wait for room tells the most, so it comes first.
     std::stable_partition(found.begin(), found.end(),
                           [](const Wait& wait) { return wait.block.why == Block::Why::room; });
     return found;
@@ -57,7 +57,7 @@ class Explanation {
     return "Not all tasks have run, and none may start.";
   }
 
-  // 4 of 4 held, all for stage 0
+  // The holders of the pool, as in: 4 of 4 held, all for stage 0
   std::string holders(int pool) const {
     std::map<int, std::int64_t> per_stage;
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
@@ -106,16 +106,16 @@ class Explanation {
     return -1;
   }
 
-  // The block to name: what is missing before what is full, and nothing for a task that is not its
-  // rank's next.
+  // The block to name: a missing need comes before lack of room; nothing for a task that is not
+  // next in its rank's order.
   std::optional<Block> telling(int lane, int microbatch) const {
     const std::vector<Block> blocks = machine_.blocks(state_, lane, microbatch);
     for (const Block::Why why : {Block::Why::order, Block::Why::need, Block::Why::sequence,
                                  Block::Why::room, Block::Why::kept, Block::Why::engine}) {
       for (const Block& block : blocks) {
         if (block.why != why) continue;
-        // Behind another task of its rank, that one's wait is the reason; behind the order's end
-        // nothing else is.
+        // If another task of its rank is next, that task's wait is the reason; if the order has
+        // ended, being left out of the order is the only one.
         if (why == Block::Why::order && !order_ended(lane)) return std::nullopt;
         return block;
       }
@@ -160,7 +160,7 @@ class Explanation {
     return text + fmt::format(", and {} in turn.", one ? "it waits" : "they wait");
   }
 
-  // Tasks that release from the pool and whose stage has acquired for their microbatch.
+  // Tasks that release to the pool and for whose microbatch their stage has acquired from the pool.
   std::vector<Task> would_free(int pool) const {
     std::vector<Task> found;
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
@@ -249,7 +249,7 @@ class Explanation {
     return spec::handed_over(machine_, state_, l.rank, l.engine);
   }
 
-  // The task has ended, but its engine is not free until a rendezvous has taken its message.
+  // The task has ended, but its engine stays occupied until its message by rendezvous is taken.
   std::optional<Reason> until_taken(const Task& task) const {
     const std::optional<spec::HandOver> held = handed_over_by(task.lane);
     if (!held || held->sender != task) return std::nullopt;
@@ -259,8 +259,8 @@ class Explanation {
                               program_.task_name(held->taker.lane, held->taker.microbatch))};
   }
 
-  // The task that is needed has ended, but its message does not arrive: its slots are taken, or its
-  // rendezvous is not due.
+  // The task that is needed has ended, but its message does not arrive: the slots are taken, or the
+  // receiver has not come to the rendezvous.
   std::optional<Reason> undelivered(const Task& task, int edge) const {
     const spec::Edge& e = at(program_.edges, edge);
     const int missing = machine_.first_missing(state_, edge, task.microbatch);
@@ -282,7 +282,7 @@ class Explanation {
                            program_.task_name(holders.front().lane, holders.front().microbatch))};
   }
 
-  // The tasks whose messages have the inbox's slots.
+  // The tasks whose messages occupy the inbox's slots.
   std::vector<Task> takers(int inbox) const {
     std::vector<Task> found;
     for (int edge = 0; edge < size_of(program_.edges); ++edge) {
@@ -302,7 +302,7 @@ class Explanation {
     return found;
   }
 
-  // Follows one reason after the other until a task comes again.
+  // Follows one reason after another until a task occurs a second time.
   std::string circle(Task task) const {
     std::vector<Task> tasks;
     std::vector<std::string> texts;

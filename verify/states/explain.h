@@ -12,8 +12,8 @@
 
 namespace ripeline::verify {
 
-// Why each lane's lowest unstarted task cannot start, after these events; under a committed order,
-// of each rank's next task only.
+// Why, after these events, the lowest unstarted task of each lane cannot start; under a committed
+// order, only why the next task of each rank cannot.
 [[nodiscard]] std::vector<Wait> waits_after(const spec::Machine& machine,
                                             const std::vector<spec::Event>& events);
 // The tasks that wait and what each waits for, in one or two sentences.

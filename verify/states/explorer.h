@@ -1,7 +1,7 @@
-// Explorer: goes through states, each once, and knows the way to each.
+// Explorer: visits states, each once, and knows the moves that lead to each.
 //
-// This is the one place that says when a state is new, what a search pays and when it has seen
-// everything. Searches differ in their states alone, and a Space says what these are:
+// This is the one place that decides when a state is new, what a search pays and when it has
+// visited everything. Searches differ only in their states, which a Space describes:
 //
 //   struct Space {
 //     using State = …;                                // a value
@@ -9,17 +9,17 @@
 //     std::string key(const State&);                  // states of one key are one state
 //     Visit<Move> visit(State&, std::size_t number);  // called once for each state
 //     State after(const State&, const Move&);
-//     // May be left out. Whenever a move leads to a state, new or not:
+//     // Optional; called whenever a move leads to a state, new or not:
 //     void reached(std::size_t from, std::size_t to);
 //   };
 //
 //   const Explored<Move> found = breadth_first(space, {first}, budget, {.visit = 1});
 //   found.way       moves from a first state to what was looked for
-//   found.complete  it is nowhere, since every state was visited
+//   found.complete  every state was visited, and the goal is nowhere
 //
-// States are numbered 0, 1, … as they are found, which is also the order in which they are visited.
-// A search ends early when its budget refuses something, to the Space also, or when there are more
-// states than it may find. One thread.
+// States are numbered 0, 1, … as they are found; breadth first they are visited in this order too.
+// A search ends early if its budget refuses a request, the Space's own included, or if there are
+// more states than it may find. One thread.
 #pragma once
 
 #include <algorithm>
@@ -40,27 +40,27 @@ namespace ripeline::verify {
 // The result of a visit to a state.
 template <class Move>
 struct Visit {
-  bool found = false;             // the goal is here,
+  bool found = false;             // the goal is this state,
   std::optional<Move> through{};  // or behind this move
-  std::vector<Move> moves{};      // else: those to make from here, the first first
+  std::vector<Move> moves{};      // otherwise: the moves to make from here, in order
 };
 
 struct Limits {
-  std::uint64_t visit = 0;    // the budget that each state costs
-  std::uint64_t arrival = 0;  // and each time that a state is come to, new or not
-  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // states that it may find
+  std::uint64_t visit = 0;    // the budget that a visit to a state costs
+  std::uint64_t arrival = 0;  // the budget that each arrival at a state costs, new or not
+  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // the most that it may find
 };
 
-// How each state was found: the moves from a first state are walked back.
+// How each state was found; following this back gives the moves from a first state.
 template <class Move>
 class Ways {
  public:
-  // Where first states are from.
+  // The predecessor of first states.
   static constexpr std::size_t kFirst = static_cast<std::size_t>(-1);
 
   void add(std::size_t from, Move move) { steps_.push_back({from, std::move(move)}); }
   [[nodiscard]] std::size_t size() const { return steps_.size(); }
-  // The states on the way to this one, itself the last.
+  // The states on the way to this state, which is the last of them.
   [[nodiscard]] std::vector<std::size_t> states_to(std::size_t number) const {
     std::vector<std::size_t> states;
     for (; number != kFirst; number = steps_[number].from) states.push_back(number);
@@ -86,9 +86,9 @@ class Ways {
 
 template <class Move>
 struct Explored {
-  std::optional<std::vector<Move>> way{};  // to what was looked for
-  bool complete = false;                   // every state was visited, and it is nowhere
-  Ways<Move> ways{};                       // to each state that was found
+  std::optional<std::vector<Move>> way{};  // to the goal
+  bool complete = false;                   // every state was visited, and the goal is nowhere
+  Ways<Move> ways{};                       // to each state found
 };
 
 template <class Space>
@@ -100,7 +100,7 @@ class Explorer {
   Explorer(Space& space, Budget& budget, const Limits& limits)
       : space_(space), budget_(budget), limits_(limits) {}
 
-  // The states found first are visited first: a way has the fewest moves.
+  // States found first are visited first, so the way found has the fewest moves.
   [[nodiscard]] Explored<Move> breadth_first(std::vector<State> firsts) && {
     std::deque<State> open;
     const auto reach = [&](State state, std::size_t from, const Move& move) {
@@ -115,8 +115,8 @@ class Explorer {
     return result();
   }
 
-  // The moves from a state are followed to their end, one after the other. Only the states on the
-  // way to the present one are kept.
+  // Follows the moves from a state to their ends, one after another. Only the states on the way to
+  // the present one are kept.
   [[nodiscard]] Explored<Move> depth_first(std::vector<State> firsts) && {
     struct OnWay {
       State state;
@@ -180,7 +180,7 @@ class Explorer {
   Space& space_;
   Budget& budget_;
   Limits limits_;
-  bool full_ = false;                                     // the limit on states left one out
+  bool full_ = false;                                     // the limit left a state out
   std::unordered_map<std::string, std::size_t> numbers_;  // per state found, by its key
   Explored<Move> explored_;
 };

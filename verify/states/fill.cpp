@@ -37,7 +37,7 @@ class GreedyRun {
   }
 
  private:
-  // True: something has started, and what is wanted more may be possible again.
+  // Starts wanted tasks; true if any started, so that more wanted lanes may be able to start now.
   bool start_wanted() {
     hand_over();
     bool any = false;
@@ -73,7 +73,7 @@ class GreedyRun {
     return true;
   }
 
-  // Readiness-first the lowest that has not started: a guess, where others are ready before it.
+  // With dispatch ready, the lowest unstarted task: a guess, since others may be ready before it.
   std::optional<Task> next_of(int lane) const {
     const spec::Lane& l = at(program_.lanes, lane);
     if (program_.dispatch.in_order) {
@@ -85,11 +85,11 @@ class GreedyRun {
     return Task{lane, started};
   }
 
-  // Its messages arrive, as far as they were sent; false: not all have.
+  // Lets the task's messages arrive, as far as they were sent; false if some have not arrived.
   bool collect(const Task& task) {
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const spec::Edge& e = at(program_.edges, edge);
-      if (!program_.crosses_ranks(e)) continue;  // asked for by the start itself
+      if (!program_.crosses_ranks(e)) continue;  // the start checks these
       const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
       for (int m = first; m < last; ++m) {
         while (message(edge, m) == MessageState::sent) {
@@ -107,7 +107,7 @@ class GreedyRun {
                            static_cast<std::size_t>(microbatch)];
   }
 
-  // Rendezvous that are due free the engines of their senders.
+  // Accepts messages by rendezvous that are due, which frees the engines of their senders.
   void hand_over() {
     for (const int edge : rendezvous_) {
       for (int m = 0; m < machine_.microbatches(); ++m) {
@@ -127,7 +127,7 @@ class GreedyRun {
     take({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
   }
 
-  // Ends the running task whose lane is wanted most: others give back what is to be held.
+  // Ends the running task of the most wanted lane, since other tasks' ends release held amounts.
   bool end_one() {
     if (running_.empty() || left_ == 0 || budget_.left == 0) return false;
     const auto place = [&](const Task& task) {
@@ -152,8 +152,8 @@ class GreedyRun {
   const Machine& machine_;
   const Program& program_;
   const Wishes& wishes_;
-  std::vector<std::optional<std::int64_t>> enough_;  // per pool: what is not held yet
-  std::ptrdiff_t left_ = 0;                          // how many of these
+  std::vector<std::optional<std::int64_t>> enough_;  // per pool: the amount not reached yet
+  std::ptrdiff_t left_ = 0;                          // how many pools have one
   Budget& budget_;
   bool side_by_side_;
   Machine::State state_;

@@ -1,8 +1,8 @@
-// fill: one run that holds much at once.
+// fill: makes one run that holds large amounts at once.
 //
-// Greedy, and never taken back: the lanes that are wanted most start as long as they may, and ends
-// that give something back wait until nothing else can happen. What such a run holds is reached,
-// hence no lower number bounds it; that no run holds more it does not say. Pure functions.
+// The run is greedy, without going back: the most wanted lanes start as long as they can, and tasks
+// that release something end only when nothing else can happen. Pools reach what such a run holds,
+// so no lower bound is true; the run does not show that no run holds more. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace ripeline::verify {
 
-// Which lanes are to start first.
+// The order in which lanes are to start.
 struct Wishes {
-  std::vector<int> lanes;  // all, the most wanted first
-  int freely = 0;          // so many of them start as often as they may; the others once at a time
+  std::vector<int> lanes;  // all lanes, the most wanted first
+  int freely = 0;          // so many start as often as they may; the others once at a time
 };
 
-// Events that spec::Machine makes under any choice, until every pool has held `enough`, if there is
-// a number for it, or until nothing is left to happen. The budget is of starts, made or tried.
+// Events that spec::Machine makes under any choice, until every pool with a number in `enough` has
+// held that much, or until nothing is left to happen. The budget counts starts, made or tried.
 [[nodiscard]] std::vector<spec::Event> fill(const spec::Machine& machine, const Wishes& wishes,
                                             std::vector<std::optional<std::int64_t>> enough,
                                             Budget& budget);
 
-// Per pool the most that it holds at any time in these events, which the machine makes.
+// The most that each pool holds at any time in these events, which the machine must make.
 [[nodiscard]] std::vector<std::int64_t> most_held(const spec::Machine& machine,
                                                   const std::vector<spec::Event>& events);
 

@@ -1,4 +1,4 @@
-// Goal: what a run is to show.
+// Goal: what a run has to show.
 //
 // Pure functions; never throw.
 #pragma once
@@ -17,11 +17,11 @@ struct Goal {
   [[nodiscard]] bool is_stuck() const { return bounds.empty(); }
 };
 
-// If a task of the lane starts in this state, some pool holds more than its bound.
+// True if some pool holds more than its bound after a task of the lane starts in this state.
 [[nodiscard]] bool breaks_bound(const Goal& goal, const spec::Lane& lane,
                                 const spec::Machine::State& state);
 
-// Each event is enabled in its turn, and the last state shows the goal.
+// True if each event is enabled in its turn, and the last state or start shows the goal.
 [[nodiscard]] bool replays(const spec::Machine& machine, spec::Machine::Chooser chooser,
                            const Goal& goal, const std::vector<spec::Event>& events);
 

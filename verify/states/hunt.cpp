@@ -12,13 +12,13 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// Beyond this many tasks no run is searched for: one state alone would take long.
+// With more tasks than this no run is searched for: a single state would take long.
 constexpr std::int64_t kMostTasks = 200'000;
 constexpr int kTargets = 6;
 constexpr std::size_t kStatesPerTarget = 5'000;
 constexpr int kWalks = 64;
-// An exhaustive search may use this share of what is left, so that one microbatch count does not
-// use it all; but so much, or half, in any case: it settles most counts of small programs.
+// An exhaustive search may use this share of what is left, lest one microbatch count use all of it;
+// but at least kEnough, or half if that is less, which settles most counts of small programs.
 constexpr std::uint64_t kShare = 8;
 constexpr std::uint64_t kEnough = 250'000;
 
@@ -28,7 +28,7 @@ Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const
   return Search(machine, chooser, goal, counts_decide, share.budget()).explore();
 }
 
-// Tasks of one rank overlap, and hold more than one at a time.
+// Searches event by event: tasks of one rank may overlap, and then hold more than one at a time.
 HuntResult hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
   BudgetShare half(budget, budget.left / 2);
   BudgetShare other_half(budget, budget.left / 2);
@@ -51,7 +51,7 @@ HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
   Search any(machine, Chooser::any, goal, counts_decide, budget);
   std::optional<std::vector<spec::Event>> others;
-  // A state that sticks by counts alone does so whichever microbatches are first.
+  // Where counts decide, a state sticks whichever microbatches come first.
   std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
   if (!counts_decide) ways.push_back(Search::Microbatches::high);
   for (int i = 0; i < kTargets; ++i) {

@@ -1,4 +1,4 @@
-// From a solver's stuck state, or bound broken, to a run that shows it.
+// hunt: from a solver's stuck state, or broken bound, to a run that shows it.
 //
 // A model of the counters may be a state that no run reaches, or that the dispatch does not reach.
 // Nothing is refuted before Machine has replayed a run.
@@ -15,17 +15,17 @@ namespace ripeline::verify {
 struct HuntResult {
   enum class What : std::uint8_t {
     refuted,  // the dispatch makes this run
-    others,   // other choices make this run; the dispatch was not found to
-    safe,     // all states were visited: no choice makes one
+    others,   // other choices make this run; the dispatch was not found to make one
+    safe,     // all states were visited: no choice leads to the goal
     open,     // nothing was found, and not all states were visited
   };
   What what = What::open;
   std::vector<spec::Event> events;
   bool dispatch_is_safe =
-      false;  // all states that the dispatch reaches were visited, of others and open
+      false;  // for others and open: all states that the dispatch reaches were visited
 };
 
-// `next_target` gives states to search for, the most promising first, then nothing.
+// `next_target` gives states to search for, the most promising first, and nothing at the end.
 [[nodiscard]] HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
                               bool counts_decide,
                               const std::function<std::optional<Target>()>& next_target,

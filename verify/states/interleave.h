@@ -1,7 +1,7 @@
 // Every state of spec/machine.h, event by event.
 //
-// For programs in which tasks of one rank run side by side, on several engines or as a pair: more
-// may be held then than when tasks run one at a time, which Search::explore() does not see.
+// For programs in which tasks of one rank run side by side, on several engines or as a pair: pools
+// may then hold more than when tasks run one at a time, and Search::explore() misses that.
 #pragma once
 
 #include "spec/machine.h"
@@ -11,7 +11,7 @@
 
 namespace ripeline::verify {
 
-// Breadth first, to a start that breaks a bound, or a stuck state.
+// Searches breadth first for a start that breaks a bound, or for a stuck state.
 [[nodiscard]] Explored<spec::Event> interleave(const spec::Machine& machine,
                                                spec::Machine::Chooser chooser, const Goal& goal,
                                                Budget& budget);

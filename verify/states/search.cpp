@@ -28,7 +28,7 @@ std::vector<int> depths(const Program& program) {
   return depth;
 }
 
-// States in which nothing runs.
+// The states in which nothing runs, as a Space.
 class AtRest {
  public:
   using State = Machine::State;
@@ -67,7 +67,7 @@ class AtRest {
   Budget& budget_;
 };
 
-// The states in which nothing runs, but only those on the way to a target.
+// The states in which nothing runs and no lane is beyond the target's counts.
 class TowardsTarget : public AtRest {
  public:
   TowardsTarget(const TaskMoves& moves, const Goal& goal, Budget& budget, const Target& target,
@@ -102,7 +102,7 @@ class TowardsTarget : public AtRest {
 
  private:
   const Target& target_;
-  std::int64_t total_;  // tasks
+  std::int64_t total_;  // the number of tasks in the target
   const std::vector<int>& depth_;
   Search::Microbatches first_;
 };
@@ -130,11 +130,11 @@ std::optional<Run> Search::walk(int walks) {
   for (int seed = 1; seed <= walks; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     std::vector<std::mt19937::result_type>
-        wish;  // per lane; an even one is for the last microbatch
+        wish;  // per lane; if even, the lane's last microbatch is preferred
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) wish.push_back(random());
     const auto pick = [&](const std::vector<Task>& next) {
       if (seed % 4 == 0 || random() % 8 == 0) {
-        return next[random() % next.size()];  // a slight bias does no harm
+        return next[random() % next.size()];  // the slight bias does no harm
       }
       Task best = next.front();
       for (const Task& task : next) {
@@ -245,7 +245,7 @@ std::optional<std::vector<Event>> Search::overfill(const Run& run, int inbox) co
       machine_.step(full, before[i]);
     }
   }
-  std::vector<Event> waiting;  // the last microbatches first: they are taken last
+  std::vector<Event> waiting;  // the last microbatches first, since they are taken last
   for (int m = machine_.microbatches(); m-- > 0;) {
     for (int edge = 0; edge < size_of(program_.edges); ++edge) {
       const bool waits = moves_.is_on_its_way(full, edge, m);

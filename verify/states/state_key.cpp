@@ -54,7 +54,7 @@ StateKey& StateKey::add_rounds(const Machine::State& state) {
   return *this;
 }
 
-// Seven bits to a byte, the lowest first; the highest bit says that more follow.
+// Writes seven bits to a byte, the lowest first; the highest bit is set if more bytes follow.
 StateKey& StateKey::add(int number) {
   constexpr unsigned kMore = 128;
   auto left = static_cast<unsigned>(number);

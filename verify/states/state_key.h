@@ -1,9 +1,9 @@
-// StateKey: the bytes by which a search knows a Machine's state again.
+// StateKey: the bytes by which a search recognises a Machine's state.
 //
-// A search adds what its states differ in; what follows from that it may leave out. Two keys made
-// by the same calls are equal only if all that was added is equal: parts whose size the machine
-// fixes have that size, a number's bytes say which is its last, and all else says its length first.
-// Values.
+// A search adds whatever its states differ in, except what follows from the rest. Two keys made by
+// the same calls are equal only if all that was added is equal: parts whose size the machine fixes
+// have that size, the bytes of a number mark its last byte, and every other part begins with its
+// length. Values.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ namespace ripeline::verify {
 
 class StateKey {
  public:
-  // Which tasks have ended: enough where none runs.
+  // Adds which tasks have ended: enough in states in which no task runs.
   StateKey& add_ended(const spec::Machine::State& state);
   StateKey& add_tasks(const spec::Machine::State& state);
   StateKey& add_messages(const spec::Machine::State& state);
-  // The messages that fifo edges have sent and not delivered, in order.
+  // Adds the messages that fifo edges have sent and not delivered, in order.
   StateKey& add_queues(const spec::Machine::State& state);
-  // Whose turn it is in each rank's hint.
+  // Adds whose turn it is in each rank's hint.
   StateKey& add_rounds(const spec::Machine::State& state);
 
   StateKey& add(int number);  // >= 0
@@ -33,7 +33,7 @@ class StateKey {
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
  private:
-  // So many bits of each value, packed; `values` is as long in every state.
+  // Adds `width` bits of each value, packed; `values` must have the same length in every state.
   template <class Value, class BitsOf>
   StateKey& add_packed(const std::vector<Value>& values, int width, const BitsOf& bits_of);
 

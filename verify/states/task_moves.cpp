@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kTasksPerUnit = 64;
 
-// The next start follows an order from a file, which lists microbatches in any order, or a
-// priority, which may prefer any.
+// True if the next start follows an order from a file, which may list microbatches in any order, or
+// a priority, which may prefer any microbatch.
 bool binds_microbatches(const Program& program, Machine::Chooser chooser) {
   const spec::Dispatch& dispatch = program.dispatch;
   if (dispatch.in_order) return at(program.orders, dispatch.order).file.has_value();
@@ -47,14 +47,14 @@ TaskMoves::TaskMoves(const Machine& machine, Machine::Chooser chooser, bool lowe
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     const spec::Edge& e = at(program_.edges, edge);
     if (e.rendezvous) rendezvous_.push_back(edge);
-    // The lowest microbatch may be behind others then.
+    // A fifo edge may then hold the lowest microbatch behind others.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
-    // Microbatches that some lanes leave out differ from the others.
+    // The microbatches that some lanes leave out are not like the others.
     if (program_.crosses_shares(e)) lowest_only_ = false;
   }
 }
 
-// It has not started, and those that it needs have ended.
+// True if the task has not started, and the tasks that it needs have ended.
 bool TaskMoves::is_next(const State& state, const Task& task) const {
   if (machine_.has_started(state, task.lane, task.microbatch)) return false;
   for (const int edge : at(program_.lanes, task.lane).edges) {
@@ -67,7 +67,7 @@ bool TaskMoves::is_next(const State& state, const Task& task) const {
   return true;
 }
 
-// The messages that the task needs.
+// Visits the messages that the task needs.
 template <class Do>
 void TaskMoves::for_each_message(const Task& task, const Do& visit) const {
   for (const int edge : at(program_.lanes, task.lane).edges) {
@@ -88,7 +88,7 @@ std::optional<std::vector<Event>> TaskMoves::deliveries(const State& state,
                                                         const Task& task) const {
   std::vector<Event> events;
   State after = state;
-  // A message that its engine hands over must be accepted first.
+  // A message that the task's engine hands over by rendezvous must be accepted first.
   const spec::Lane& lane = at(program_.lanes, task.lane);
   for (const int edge : rendezvous_) {
     const spec::Edge& e = at(program_.edges, edge);
@@ -137,7 +137,7 @@ bool TaskMoves::may_start_after_arrivals(State& state, const Task& task) const {
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
   });
-  // A task that dispatch takes may start, which is quicker to tell.
+  // A task chosen by the dispatch is one that may start: asking that first is quicker.
   const bool may =
       machine_.may_start(state, task.lane, task.microbatch) &&
       (chooser_ == Machine::Chooser::any || machine_.is_enabled(state, start, chooser_));
@@ -196,12 +196,12 @@ std::optional<std::vector<Event>> TaskMoves::sticking(const State& state,
       machine_.step(after, event);
     }
   }
-  // Whatever else arrives, what may start now may start then.
+  // A task that may start now still may after any further arrivals.
   if (any_may_start(after) || !fill(after, 0, arrivals, budget)) return std::nullopt;
   return arrivals;
 }
 
-// Edge by edge: what arrives in which order makes no difference in the end, but over a fifo edge.
+// Tries edge by edge: the order of arrivals does not matter in the end, except over a fifo edge.
 bool TaskMoves::fill(State& state, int first_edge, std::vector<Event>& arrivals,
                      Budget& budget) const {
   bool full = true;
@@ -228,7 +228,7 @@ bool TaskMoves::fill(State& state, int first_edge, std::vector<Event>& arrivals,
 std::string TaskMoves::key(const State& state) const {
   StateKey key;
   key.add_ended(state);
-  // The position that a hint keeps in its order follows from the tasks.
+  // A hint's position in its order follows from the tasks that have ended.
   if (chooser_ == Machine::Chooser::dispatch) key.add_rounds(state);
   if (bounded_) key.add_queues(state);
   return key.take();

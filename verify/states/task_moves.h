@@ -1,14 +1,14 @@
 // TaskMoves: how a Machine goes from one state in which nothing runs to the next.
 //
-// A move runs one task to its end, right after those of its messages that are still on their way
-// have arrived, over a fifo edge with those before them. Nothing is lost by that. Delaying all
-// other messages leaves the hint the fewest tasks to choose from, and a hint never turns to a lane
-// because another lane has become ready as well; so the sequences of lanes that dispatch can be
-// brought to run by timing are those found here, on ranks with one engine. Bounded slots are filled
-// at the end, in whatever way lets no task start. See verify/ready/counters.h for why running tasks
-// one at a time reaches every state in which nothing runs.
+// A move runs one task to its end, right after the arrival of those of its messages that are still
+// on their way, and over a fifo edge of the messages before them. No reachable state is lost by
+// that. Delaying all other messages leaves the hint the fewest tasks to choose from, and a hint
+// never prefers a lane because another lane is ready as well; so, on ranks with one engine, these
+// moves find exactly the sequences of lanes that dispatch runs under some timing. Bounded slots are
+// filled at the end, in any way that lets no task start. verify/ready/counters.h explains why
+// running tasks one at a time reaches every state in which nothing runs.
 //
-// What it was made of must outlive it. One thread.
+// The constructor's arguments must outlive it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,18 @@ class TaskMoves {
  public:
   using State = spec::Machine::State;
 
-  // `lowest_only`: of a lane, the lowest microbatch whose producers have ended is the only one to
-  // consider. Right where counts decide (verify/ready/counters.h), and a restriction elsewhere.
+  // `lowest_only`: in each lane, only the lowest microbatch whose producers have ended is
+  // considered. Exact where counts decide (verify/ready/counters.h), and a restriction elsewhere.
   TaskMoves(const spec::Machine& machine, spec::Machine::Chooser chooser, bool lowest_only);
 
   [[nodiscard]] const spec::Machine& machine() const { return machine_; }
   [[nodiscard]] spec::Machine::Chooser chooser() const { return chooser_; }
   // The cost of a state, in units of a budget.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
-  // All that such states differ in.
+  // The parts in which such states can differ.
   [[nodiscard]] std::string key(const State& state) const;
 
-  // The tasks that may run next, in the order of lanes. The state is as it was afterwards.
+  // The tasks that may run next, in the order of lanes. `state` is changed and then restored.
   [[nodiscard]] std::vector<Task> next(State& state) const;
   [[nodiscard]] bool may_make(State& state, const Task& task) const;
   void make(State& state, const Task& task) const;
@@ -49,8 +49,8 @@ class TaskMoves {
   [[nodiscard]] bool is_on_its_way(const State& state, int edge, int microbatch) const {
     return state.messages[index(edge, microbatch)] == spec::Machine::MessageState::sent;
   }
-  // The arrivals after which nothing more arrives and no task may start, though not all have ended;
-  // nothing if there are none. `next` are the moves. The budget pays for ways to fill slots.
+  // Arrivals after which nothing more arrives and no task may start, though not all have ended, or
+  // nothing. `next` are the moves of `state`. The budget pays for the ways to fill slots.
   [[nodiscard]] std::optional<std::vector<spec::Event>> sticking(const State& state,
                                                                  const std::vector<Task>& next,
                                                                  Budget& budget) const;
@@ -77,7 +77,7 @@ class TaskMoves {
   std::vector<int> rendezvous_;  // edges
 };
 
-// The cost of a state grows with its tasks, so that a budget is a measure of work.
+// The cost of visiting a state: it grows with the tasks, so that a budget is a measure of work.
 [[nodiscard]] std::uint64_t cost_of_state(const spec::Machine& machine);
 
 }  // namespace ripeline::verify

@@ -4,10 +4,11 @@
 #include <iterator>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "runtime/clock.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 
@@ -31,7 +32,7 @@ void Carrier::send(const Envelope& envelope, Payload payload) {
                      .places = {}});
 }
 
-Status Carrier::hear(CarrierWord /*word*/, const Envelope& /*envelope*/) {
+Status Carrier::hear(process::CarrierWord /*word*/, const Envelope& /*envelope*/) {
   return {core::StatusCode::invalid,
           "it said something that no " + std::string(name_of(kind())) + " carrier says"};
 }
@@ -94,10 +95,10 @@ void Carrier::peer_is_gone() {
   std::erase_if(queued_, [](const Message& message) { return message.is_to_peer; });
 }
 
-Status Carrier::say(const CarrierWord& word, const Envelope& envelope) {
-  Envelope with = envelope;
-  with.signal = Signal::carrier;
-  return control_.send(peer_, with, encode_word(word));
+Status Carrier::say(const process::CarrierWord& word, const Envelope& envelope) {
+  const Envelope with{.signal = signals::Carrier{std::get<signals::Data>(envelope.signal)},
+                      .sent = envelope.sent};
+  return control_.send(peer_, with, process::encode_word(word));
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -1,23 +1,23 @@
-// Carrier: how the parts of messages get from this process's device to that of one peer, and from
-// there. A DeviceTransport has one for each of its neighbours, and both ends have the same kind.
+// Carrier: moves parts of messages between this process's device and that of one peer, both ways. A
+// DeviceTransport has a carrier for each of its neighbours, and both ends have the same kind.
 //
 // Each message, in either direction, goes through the same states:
 //
-//   queued      until what it needs is there: a place at its receiver, say, or its turn
-//   in flight   the device moves its parts; what they lie in is kept
-//   landed      the host has seen that they are there: the receiver is told, or delivers it
-//   released    what its parts lay in may be used for something else
+//   queued      until all that it needs is there: a place at its receiver, say, or its turn
+//   in flight   the device moves its parts; the buffers that they lie in are kept
+//   landed      the host has seen the end of the move: the receiver is told, or delivers the parts
+//   released    the buffers may be used for something else
 //
-// What a carrier adds: launch() takes a message from the first state to the second, landed() to the
-// third. Whatever it tells its other end are words (runtime/carrier_words.h), which go over the
-// transport of the host's bytes and may overtake each other. No device waits for another process:
-// only what can be done without the peer is enqueued. Of `nccl` that does not hold.
+// Each kind of carrier adds launch(), which takes a message from the first state to the second, and
+// landed(), which takes it to the third. The two ends exchange words, over the transport of host
+// bytes (runtime/process/carrier_words.h); words may overtake each other. Except with `nccl`, no
+// device waits for another process: only work that can be done without the peer is enqueued.
 //
-// A carrier whose moves have two sides (one sends, the other receives) queues what it was told of,
-// with expect(), and launches it when its turn comes. Fails by status: `invalid`, from hear(), and
+// A carrier whose moves have two sides (one sends, the other receives) queues an announced message
+// with expect(), and launches its receive in turn. Fails by status: `invalid`, from hear(), and
 // `lost` are the peer's fault, anything else the device's. One thread, in which the device is
-// current; nothing waits, but for memory that is made or freed: CUDA may do that only when the
-// device has done what it was given.
+// current; no call waits, except when memory is allocated or freed, which CUDA may do only when the
+// device has finished its work.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/carrier_words.h"
 #include "runtime/cuda/completions.h"
-#include "runtime/transport/transport.h"
+#include "runtime/process/carrier_words.h"
+#include "runtime/transport.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 enum class CarrierKind : std::uint8_t {
   staged,  // through pinned memory of the host, over any transport
@@ -48,26 +48,26 @@ class Carrier {
   Carrier& operator=(const Carrier&) = delete;
   [[nodiscard]] virtual CarrierKind kind() const = 0;
 
-  // A message to the peer, whose data are complete.
+  // Sends a message whose data are complete to the peer.
   void send(const Envelope& envelope, Payload payload);
-  // Takes a word of the peer's carrier, and the envelope that came with it.
-  virtual core::Status hear(CarrierWord word, const Envelope& envelope);
-  // Lets everything go on that can, and appends what is to be delivered.
+  // Takes a word of the peer's carrier, and the envelope of the message that it is about.
+  virtual core::Status hear(process::CarrierWord word, const Envelope& envelope);
+  // Advances every message that can be advanced, and appends those that are to be delivered.
   core::Status progress(std::vector<Delivery>& deliveries);
 
-  // Bytes of messages to the peer that are not released.
+  // The bytes of messages to the peer that are queued or in flight.
   [[nodiscard]] std::size_t queued() const;
-  // Whether a message from the peer is on its way, of which this end knows.
+  // Whether this end knows of a message from the peer that it has not delivered.
   [[nodiscard]] bool is_expecting() const;
-  // Whether it has to be asked again soon, although nothing comes.
+  // Whether progress() has to be called again soon, even if nothing comes from the peer.
   [[nodiscard]] virtual bool is_busy() const { return !in_flight_.empty(); }
   [[nodiscard]] bool is_idle() const { return queued_.empty() && in_flight_.empty(); }
 
-  // The peer gets nothing any more. It need not have ended: what it has of this process's memory
-  // stays, until the process ends.
+  // Stops sending to the peer. Its process may still run, so memory of this process that the peer
+  // has open stays until this process ends.
   virtual void peer_is_gone();
-  // Nothing is sent any more: lets go of what is the peer's. Then, until what this end has is used
-  // by this process alone, is_closed() is false.
+  // To be called when nothing is sent any more: closes the memory that is the peer's. is_closed()
+  // is then false as long as the peer has memory of this end open.
   virtual core::Status close() { return {}; }
   [[nodiscard]] virtual bool is_closed() const { return true; }
 
@@ -76,22 +76,23 @@ class Carrier {
     bool is_to_peer = false;
     Envelope envelope;
     Payload payload;                    // with the parts that are moved, once launched
-    std::vector<Bytes> onto;            // where to, as far as that is this process's to say
-    std::vector<std::uint32_t> places;  // or which of the peer's
+    std::vector<Bytes> onto;            // the targets, if they are this process's memory
+    std::vector<std::uint32_t> places;  // the targets, if they are places of the peer
   };
 
-  // Enqueues what moves the message, and names the stream; null: it has to wait, and is asked about
-  // again by the next progress(). Messages are asked about in the order in which they were queued.
+  // Enqueues the message's move, and sets its stream; null: the message has to wait until the next
+  // progress(). Within a progress(), messages are tried in the order in which they were queued.
   virtual core::Status launch(Message& message, cudaStream_t& stream) = 0;
-  // The enqueued move is over: tells the peer, or deliver()s the message.
+  // Called when the enqueued move is over: tells the peer, or deliver()s the message.
   virtual core::Status landed(Message message) = 0;
-  // Once for each progress(), after all that is queued has been asked about.
+  // Called once in each progress(), after all queued messages have been tried.
   virtual core::Status look_after() { return {}; }
 
-  // Messages from the peer: one that is queued, one that has landed.
+  // Queue a message from the peer; deliver one that has landed.
   void expect(Delivery delivery);
   void deliver(Delivery delivery);
-  core::Status say(const CarrierWord& word, const Envelope& envelope = {});
+  // The word may be about the message of an envelope of Data.
+  core::Status say(const process::CarrierWord& word, const Envelope& envelope = {});
   // Drops the queued messages: none of them will be launched.
   void forget_queued() { queued_.clear(); }
   [[nodiscard]] Transport& control() { return control_; }
@@ -108,4 +109,4 @@ class Carrier {
   std::vector<Delivery> landed_;  // to be delivered
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -9,12 +9,12 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/call_guard.h"
 #include "runtime/cuda/carriers/exports.h"
 #include "runtime/cuda/carriers/imports.h"
-#include "runtime/system_name.h"
+#include "runtime/network/system_name.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kAlways = std::chrono::nanoseconds::max();
 
-// As hellos have it.
+// The carrier's name, as a CarrierHello has it; empty: no carrier is required.
 std::string set(std::optional<CarrierKind> carrier) {
   return carrier ? std::string(name_of(*carrier)) : "";
 }
@@ -48,17 +48,18 @@ Status read_carrier(std::optional<CarrierKind>& carrier) {
 
 std::string memory_host() {
   std::error_code none;
-  return system_name() + " " + std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
+  return network::system_name() + " " +
+         std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
 }
 
-CarrierChoice::CarrierChoice(CarrierMeeting& meeting, Place& pinned, const DeviceMemory& memory,
-                             End end)
+CarrierChoice::CarrierChoice(CarrierMeeting& meeting, network::Place& pinned,
+                             const DeviceMemory& memory, End end)
     : meeting_(meeting), pinned_(pinned), memory_(memory), end_(std::move(end)) {
   for (const int peer : meeting.neighbours()) peers_[peer];
 }
 
 Status CarrierChoice::meet() {
-  CarrierHello hello{
+  process::CarrierHello hello{
       .setting = set(end_.carrier), .host = end_.host, .handle = {}, .token = 0, .why = {}};
   if (Status s = offer(hello); !s.ok()) hello.why = s.message();
   Status status = meeting_.say_to_all(hello);
@@ -78,11 +79,11 @@ Status CarrierChoice::meet() {
                                        rank_text(meeting_.self())};
   }
   if (status.ok()) status = agree();
-  if (!status.ok()) sample_.leave();  // somebody may have it open
+  if (!status.ok()) sample_.leave();  // a neighbour may have it open
   return status;
 }
 
-Status CarrierChoice::offer(CarrierHello& hello) {
+Status CarrierChoice::offer(process::CarrierHello& hello) {
   if (end_.carrier == CarrierKind::staged) return {};
   if (end_.carrier == CarrierKind::nccl) {
     hello.why = end_.why_no_nccl;
@@ -96,7 +97,7 @@ Status CarrierChoice::offer(CarrierHello& hello) {
   if (text.data == nullptr) return {StatusCode::failed, "there is no pinned memory"};
   std::memcpy(text.data, &token_, sizeof token_);
   if (Status s = copy(sample_.data(), text.data); !s.ok()) return s;
-  MemoryHandle handle{};
+  process::MemoryHandle handle{};
   if (Status s = export_memory(sample_.data(), handle); !s.ok()) return s;
   hello.handle = handle;
   hello.token = token_;
@@ -104,7 +105,7 @@ Status CarrierChoice::offer(CarrierHello& hello) {
 }
 
 Status CarrierChoice::copy(void* onto, const void* from) {
-  const GuardedCall call("cudaMemcpyAsync");
+  const watchdog::GuardedCall call("cudaMemcpyAsync");
   if (Status s =
           status_of(cudaMemcpyAsync(onto, from, sizeof token_, cudaMemcpyDefault, stream_.get()),
                     "copy some bytes");
@@ -115,10 +116,10 @@ Status CarrierChoice::copy(void* onto, const void* from) {
 }
 
 Status CarrierChoice::hear(CarrierMeeting::Word word) {
-  if (const auto* const hello = std::get_if<CarrierHello>(&word.word)) {
+  if (const auto* const hello = std::get_if<process::CarrierHello>(&word.word)) {
     return hear(word.from, *hello);
   }
-  if (const auto* const verdict = std::get_if<CarrierVerdict>(&word.word)) {
+  if (const auto* const verdict = std::get_if<process::CarrierVerdict>(&word.word)) {
     Peer& peer = peers_[word.from];
     peer.has_judged = true;
     peer.works_for_it = verdict->works;
@@ -129,7 +130,7 @@ Status CarrierChoice::hear(CarrierMeeting::Word word) {
   return {};
 }
 
-Status CarrierChoice::hear(int from, const CarrierHello& hello) {
+Status CarrierChoice::hear(int from, const process::CarrierHello& hello) {
   Peer& peer = peers_[from];
   peer.has_said_hello = true;
   const std::string own = set(end_.carrier);
@@ -143,7 +144,7 @@ Status CarrierChoice::hear(int from, const CarrierHello& hello) {
   Status status = try_out(from, hello);
   peer.works = status.ok();
   if (!status.ok()) peer.why_not = status.message();
-  return meeting_.say(from, CarrierVerdict{.works = peer.works, .why = peer.why_not});
+  return meeting_.say(from, process::CarrierVerdict{.works = peer.works, .why = peer.why_not});
 }
 
 Status CarrierChoice::has_nccl(int process, const std::string& why_not) const {
@@ -151,14 +152,14 @@ Status CarrierChoice::has_nccl(int process, const std::string& why_not) const {
   return {StatusCode::refused, rank_text(process) + " has no NCCL: " + why_not};
 }
 
-Status CarrierChoice::try_out(int from, const CarrierHello& hello) {
+Status CarrierChoice::try_out(int from, const process::CarrierHello& hello) {
   if (end_.carrier == CarrierKind::staged) return {StatusCode::refused, "as it was told"};
   if (end_.carrier != CarrierKind::nccl) return read_from(hello);
   if (Status s = has_nccl(meeting_.self(), end_.why_no_nccl); !s.ok()) return s;
   return has_nccl(from, hello.why);
 }
 
-Status CarrierChoice::read_from(const CarrierHello& hello) {
+Status CarrierChoice::read_from(const process::CarrierHello& hello) {
   if (hello.host != end_.host) return {StatusCode::refused, "on another host"};
   if (!hello.handle) return {StatusCode::refused, hello.why};
   if (stream_.get() == nullptr) return {StatusCode::refused, "there is no stream"};
@@ -202,11 +203,11 @@ std::string CarrierChoice::text() const {
             rank_text(process);
     if (of(process) == CarrierKind::staged) text += " (" + peer.why_not + ")";
   }
-  // Unlike other carriers it makes devices wait for each other.
+  // Unlike other carriers, `nccl` makes devices wait for each other.
   if (end_.carrier == CarrierKind::nccl) {
     text += "; assumed: kernels of NCCL of different communicators run side by side on a device";
   }
   return text;
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

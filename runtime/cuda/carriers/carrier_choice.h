@@ -1,12 +1,12 @@
-// CarrierChoice: which carrier goes between this process and each of its neighbours.
+// CarrierChoice: chooses the carrier between this process and each of its neighbours.
 //
-// At the start each tells each neighbour which carrier it was told to use, if any, on which host it
-// is, and how to open some memory of its device. Who is on the same host opens it, reads what is
-// there, and says whether that went. Where it did at both ends they use `ipc`, else `staged`; so
-// both ends come to the same. Who was told to use one carrier gets that one or is refused, as are
-// two that were not told the same. `nccl` is used where all are told so, and nowhere else.
+// At the start each process tells its neighbours which carrier it must use, if any, its host, and
+// how to open a sample of its device's memory. A neighbour on the same host opens and reads that
+// sample, and reports whether that worked. If it worked at both ends they use `ipc`, else `staged`,
+// so both ends choose alike. If a process must use one carrier, it gets that or is refused, as are
+// two that must use different ones. `nccl` is used only if all processes must use it.
 //
-// Waits for others up to the meeting's limit, and for the device as long as that takes. Fails by
+// Waits for other processes up to the meeting's limit, and for the device without a limit. Fails by
 // status. One thread, in which the device is current.
 #pragma once
 
@@ -19,31 +19,32 @@
 #include "runtime/cuda/carriers/carrier.h"
 #include "runtime/cuda/carriers/carrier_meeting.h"
 #include "runtime/cuda/device_memory.h"
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 // Reads RIPELINE_CARRIER from the environment; nothing if it is not set. Refuses any other text.
 core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
-// Equal in processes that can open each other's memory, as far as the system tells: which system is
-// running, since when, and the process's namespace for what processes share.
+// A text that is equal in processes that can open each other's memory, as far as the system tells:
+// which system is running, since when, and the process's namespace for shared objects.
 [[nodiscard]] std::string memory_host();
 
 class CarrierChoice {
  public:
-  // This end: the carrier that it must use, if any, and what it can use.
+  // This process's end: the carrier that it must use, if any, and what it can use.
   struct End {
     std::optional<CarrierKind> carrier;
     std::string host;
-    std::string why_no_nccl;  // empty: it is there
+    std::string why_no_nccl;  // empty: NCCL can be used
     std::size_t granule = 0;  // bytes of the sample that others open
   };
 
-  // All but the end are borrowed.
-  CarrierChoice(CarrierMeeting& meeting, Place& pinned, const DeviceMemory& memory, End end);
+  // All arguments but `end` are borrowed.
+  CarrierChoice(CarrierMeeting& meeting, network::Place& pinned, const DeviceMemory& memory,
+                End end);
 
-  // Once.
+  // To be called once.
   core::Status meet();
 
   [[nodiscard]] CarrierKind of(int peer) const;
@@ -53,31 +54,31 @@ class CarrierChoice {
  private:
   struct Peer {
     bool has_said_hello = false;
-    bool works = false;  // for this end
+    bool works = false;  // this end could read the peer's sample
     bool works_for_it = false;
     bool has_judged = false;
     std::string why_not;
   };
 
-  core::Status offer(CarrierHello& hello);
+  core::Status offer(process::CarrierHello& hello);
   core::Status hear(CarrierMeeting::Word word);
-  core::Status hear(int from, const CarrierHello& hello);
-  core::Status try_out(int from, const CarrierHello& hello);
-  // Reads the other's memory.
-  core::Status read_from(const CarrierHello& hello);
+  core::Status hear(int from, const process::CarrierHello& hello);
+  core::Status try_out(int from, const process::CarrierHello& hello);
+  // Reads the sample in the other process's memory.
+  core::Status read_from(const process::CarrierHello& hello);
   [[nodiscard]] core::Status has_nccl(int process, const std::string& why_not) const;
   core::Status agree() const;
   core::Status copy(void* onto, const void* from);
   [[nodiscard]] int first_missing() const;  // -1: none
 
   CarrierMeeting& meeting_;
-  Place& pinned_;
+  network::Place& pinned_;
   DeviceMemory memory_;
   const End end_;
   Stream stream_;
-  DeviceMemory::Own sample_;  // opened by others
-  std::uint64_t token_ = 0;   // written there
+  DeviceMemory::Own sample_;  // opened and read by neighbours
+  std::uint64_t token_ = 0;   // the content of the sample
   std::map<int, Peer> peers_;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

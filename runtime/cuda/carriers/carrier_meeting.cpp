@@ -8,7 +8,7 @@
 #include "runtime/clock.h"
 #include "runtime/termination.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
@@ -16,26 +16,28 @@ using core::Time;
 
 namespace {
 
-// Between two looks at whether the process is told to end.
+// The time between two checks whether the process is told to end.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
-// For those who are to hear why it does not start.
+// How long this process waits for its refusal to leave.
 constexpr auto kLastWords = std::chrono::milliseconds(300);
 
 std::string text_of(const Payload& payload) {
   return {reinterpret_cast<const char*>(payload.head.data()), payload.head.size()};
 }
 
-// As the processes to which it is told are to have it.
+// The failure as other processes should report it.
 Status as_told(int from, const Status& why) {
   if (why.code() == StatusCode::refused || why.code() == StatusCode::lost) return why;
   return {StatusCode::lost, rank_text(from) + " stopped: " + why.message()};
 }
 
 // Whether the word is for a carrier, which must exist first.
-bool is_for_later(const CarrierWord& word) {
-  return std::holds_alternative<PlacesAsked>(word) || std::holds_alternative<PlacesGiven>(word) ||
-         std::holds_alternative<Landed>(word) || std::holds_alternative<Launched>(word) ||
-         std::holds_alternative<AllLaunched>(word);
+bool is_for_later(const process::CarrierWord& word) {
+  return std::holds_alternative<process::PlacesAsked>(word) ||
+         std::holds_alternative<process::PlacesGiven>(word) ||
+         std::holds_alternative<process::Landed>(word) ||
+         std::holds_alternative<process::Launched>(word) ||
+         std::holds_alternative<process::AllLaunched>(word);
 }
 
 }  // namespace
@@ -49,13 +51,11 @@ CarrierMeeting::CarrierMeeting(Transport& control, std::chrono::nanoseconds limi
       termination_(termination),
       until_(RankClock::host() + limit) {}
 
-Status CarrierMeeting::say(int to, const CarrierWord& word) {
-  Envelope envelope;
-  envelope.signal = Signal::carrier;
-  return control_.send(to, envelope, encode_word(word));
+Status CarrierMeeting::say(int to, const process::CarrierWord& word) {
+  return control_.send(to, {.signal = signals::Carrier{}}, process::encode_word(word));
 }
 
-Status CarrierMeeting::say_to_all(const CarrierWord& word) {
+Status CarrierMeeting::say_to_all(const process::CarrierWord& word) {
   for (const int peer : neighbours()) {
     if (Status s = say(peer, word); !s.ok()) return s;
   }
@@ -77,20 +77,21 @@ Status CarrierMeeting::next(std::chrono::nanoseconds most, std::vector<Word>& wo
 
 Status CarrierMeeting::hear(Delivery delivery, std::vector<Word>& words) {
   const int from = delivery.from;
-  if (delivery.envelope.signal == Signal::lost) {
+  if (delivery.envelope.is<signals::Lost>()) {
     return {StatusCode::lost, rank_text(from) + " was lost (" + text_of(delivery.payload) + ")"};
   }
-  CarrierWord word;
-  if (delivery.envelope.signal == Signal::carrier) {
-    if (Status s = decode_word(delivery.payload, word); !s.ok()) {
+  process::CarrierWord word;
+  const bool is_word = delivery.envelope.is<signals::Carrier>();
+  if (is_word) {
+    if (Status s = process::decode_word(delivery.payload, word); !s.ok()) {
       return {StatusCode::lost, rank_text(from) + " was lost (" + s.message() + ")"};
     }
   }
-  if (delivery.envelope.signal != Signal::carrier || is_for_later(word)) {
+  if (!is_word || is_for_later(word)) {
     early_.push_back(std::move(delivery));
     return {};
   }
-  if (const auto* const refusal = std::get_if<CarrierRefusal>(&word)) {
+  if (const auto* const refusal = std::get_if<process::CarrierRefusal>(&word)) {
     return as_told(from, {static_cast<StatusCode>(refusal->code), refusal->text});
   }
   words.push_back({.from = from, .word = std::move(word)});
@@ -100,9 +101,9 @@ Status CarrierMeeting::hear(Delivery delivery, std::vector<Word>& words) {
 void CarrierMeeting::refuse(const Status& why) {
   for (const int peer : neighbours()) {
     static_cast<void>(
-        say(peer, CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
+        say(peer, process::CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
   }
   control_.flush(kLastWords);
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

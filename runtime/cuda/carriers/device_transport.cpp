@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "runtime/clock.h"
-#include "runtime/last_wait.h"
-#include "runtime/transport/peers.h"
+#include "runtime/network/peers.h"
+#include "runtime/watchdog/last_wait.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
@@ -17,24 +17,24 @@ using core::Time;
 
 namespace {
 
-// A sleep is longer than it is asked for by about so much: whoever waits for less looks again.
+// About how much a sleep exceeds the asked time; for shorter waits the transport polls instead.
 constexpr auto kSleep = std::chrono::microseconds(50);
-// For so long; then the processor is given to others that want it, which may have it for
-// milliseconds.
+// How long the thread polls before it yields the processor to other threads, which may then keep it
+// for milliseconds.
 constexpr auto kLook = std::chrono::microseconds(20);
 
 bool is_on_device(const Bytes& part) { return part.device >= 0; }
 
 }  // namespace
 
-DeviceTransport::DeviceTransport(Transport& inner, Place& pinned, const DeviceMemory& memory,
-                                 DeviceTransportOptions options)
+DeviceTransport::DeviceTransport(Transport& inner, network::Place& pinned,
+                                 const DeviceMemory& memory, DeviceTransportOptions options)
     : inner_(inner), pinned_(pinned), memory_(memory), options_(std::move(options)) {}
 
 DeviceTransport::~DeviceTransport() {
-  const LastWait last("messages that the GPU was given");
-  // NCCL's operations on the device, which may wait for a peer that is gone, end before anything
-  // waits for the device.
+  const watchdog::LastWait last("messages that the GPU was given");
+  // NCCL's operations on the device may wait for a peer that is gone, so they are ended before
+  // anything waits for the device.
   for (auto& [process, peer] : peers_) peer.direct = nullptr;
   const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
                                    [](const auto& entry) { return entry.second.is_idle(); });
@@ -44,9 +44,9 @@ DeviceTransport::~DeviceTransport() {
 }
 
 Status DeviceTransport::connect() {
-  // For the device there is no other limit.
-  const LastWait last("the start of messages between GPUs",
-                      options_.connect_limit + LastWait::kLimit);
+  // The meeting's limit does not bound waits for the device; this limit does.
+  const watchdog::LastWait last("the start of messages between GPUs",
+                                options_.connect_limit + watchdog::LastWait::kLimit);
   CarrierMeeting meeting(inner_, options_.connect_limit, came_, options_.termination);
   CarrierChoice choice(
       meeting, pinned_, memory_,
@@ -60,7 +60,7 @@ Status DeviceTransport::connect() {
   carriers_ = choice.text();
   if (!status.ok()) meeting.refuse(status);
   note(std::move(status));
-  // Deliveries from processes that were connected sooner.
+  // Handles what has come from processes that were connected sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));
   came_.clear();
   return failure_;
@@ -98,7 +98,7 @@ Status DeviceTransport::make_staged() {
 
 Carrier& DeviceTransport::Peer::carrier_of(const Envelope& envelope, const Payload& payload) const {
   const bool all = std::all_of(payload.parts.begin(), payload.parts.end(), is_on_device);
-  return direct && all && envelope.signal == Signal::data ? *direct : *staged;
+  return direct && all && envelope.is<signals::Data>() ? *direct : *staged;
 }
 
 bool DeviceTransport::Peer::is_expecting() const {
@@ -128,35 +128,37 @@ Status DeviceTransport::send(int to, const Envelope& envelope, Payload payload) 
 void DeviceTransport::take(Delivery delivery) {
   const auto found = peers_.find(delivery.from);
   if (found == peers_.end() || !failure_.ok()) {
-    // Whoever runs with a device that has failed hears no more of it.
-    if (delivery.envelope.signal != Signal::carrier) ready_.push_back(std::move(delivery));
+    // Once the device has failed, words of carriers are dropped, and all else is delivered.
+    if (!delivery.envelope.is<signals::Carrier>()) ready_.push_back(std::move(delivery));
     return;
   }
   Peer& peer = found->second;
-  const Signal signal = delivery.envelope.signal;
-  if (signal == Signal::lost) return lose(peer, std::move(delivery));
+  const Envelope& envelope = delivery.envelope;
+  if (envelope.is<signals::Lost>()) return lose(peer, std::move(delivery));
   if (peer.is_gone) return;
-  if (signal == Signal::data && !delivery.payload.parts.empty()) {
+  if (envelope.is<signals::Data>() && !delivery.payload.parts.empty()) {
     return peer.staged->take(std::move(delivery));
   }
-  if (signal != Signal::carrier) {
+  const auto* const carried = std::get_if<signals::Carrier>(&envelope.signal);
+  if (carried == nullptr) {
     ready_.push_back(std::move(delivery));
     return;
   }
-  CarrierWord word;
-  Status status = decode_word(std::move(delivery.payload), word);
-  if (const auto* const refusal = std::get_if<CarrierRefusal>(&word); refusal && status.ok()) {
+  process::CarrierWord word;
+  Status status = process::decode_word(std::move(delivery.payload), word);
+  if (const auto* const refusal = std::get_if<process::CarrierRefusal>(&word);
+      refusal && status.ok()) {
     status = {StatusCode::invalid, refusal->text};
   } else if (status.ok()) {
     Carrier& carrier = peer.direct ? *peer.direct : *peer.staged;
-    status = carrier.hear(std::move(word), delivery.envelope);
+    status = carrier.hear(std::move(word), {.signal = carried->data, .sent = envelope.sent});
   }
   if (status.code() != StatusCode::invalid) return note(std::move(status));
-  lose(peer, loss_of(delivery.from, status.message(), RankClock::host()));
+  lose(peer, network::loss_of(delivery.from, status.message(), RankClock::host()));
 }
 
 void DeviceTransport::lose(Peer& peer, Delivery loss) {
-  if (!peer.is_gone) peer.loss = std::move(loss);  // it is told once
+  if (!peer.is_gone) peer.loss = std::move(loss);  // delivered once
   peer.is_gone = true;
   peer.staged->peer_is_gone();
   if (peer.direct) peer.direct->peer_is_gone();
@@ -188,7 +190,7 @@ Status DeviceTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery
   progress();
   const bool is_waiting = failure_.ok() && (is_busy() || wait < kSleep);
   const bool at_once = is_waiting || !ready_.empty() || (!failure_.ok() && !had_failed);
-  // The transport inside is polled after a failure, too: others may report why the run fails.
+  // The transport inside is polled even after a failure: others may report why the run fails.
   Status status = look(at_once ? std::chrono::nanoseconds(0) : wait);
   if (!came_.empty()) progress();
   if (is_waiting && ready_.empty()) give_way();
@@ -218,7 +220,7 @@ int DeviceTransport::first_open() const {
   return open == peers_.end() ? -1 : open->first;
 }
 
-// After the last gather nothing is under way but what the caller has to take first.
+// After the run's last gather nothing is under way, except deliveries that the caller has to take.
 Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
   const Time until = RankClock::host() + limit;
   const bool is_idle = std::all_of(peers_.begin(), peers_.end(),
@@ -236,7 +238,7 @@ Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
     progress();
     if (!failure_.ok()) return failure_;
     if (!ready_.empty()) return {StatusCode::timeout, "a message has come meanwhile"};
-    if (came_.empty()) {  // somebody woke it, or it is late
+    if (came_.empty()) {  // wake() was called, or the limit is over
       return {StatusCode::timeout, "rank " + std::to_string(first_open()) +
                                        " has not closed what it has of rank " +
                                        std::to_string(self())};
@@ -247,11 +249,11 @@ Status DeviceTransport::finish(std::chrono::nanoseconds limit) {
 
 void DeviceTransport::note(int process, Status status) {
   if (status.code() != StatusCode::lost) return note(std::move(status));
-  lose(peers_.at(process), loss_of(process, status.message(), RankClock::host()));
+  lose(peers_.at(process), network::loss_of(process, status.message(), RankClock::host()));
 }
 
 void DeviceTransport::note(Status status) {
   if (failure_.ok()) failure_ = std::move(status);
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -2,8 +2,8 @@
 //
 // Parts go from device to device by a Carrier (runtime/cuda/carriers/carrier.h), which is chosen
 // for each neighbour when the processes connect; all else goes over the transport inside. A
-// delivery is complete: its parts are there, on this process's device. No copy waits for anything
-// but what its own process has enqueued, unless NCCL makes it
+// delivery is complete: all its parts are on this process's device. A copy waits only for work that
+// its own process has enqueued, except for copies by NCCL
 // (runtime/cuda/carriers/nccl_carrier.h).
 //
 //   HostPlace pinned = make_pinned_place();
@@ -12,12 +12,12 @@
 //   if (Status s = device.connect(); …)
 //   … device.carriers() says which: "ipc with rank 1, staged with rank 2 (on another host)"
 //
-// All processes have one, and connect at once. While parts are on their way poll() returns at once.
-// Once the device has failed each poll() says so, and still gives what comes: what others say of
-// the run. So does that of one that could not connect. All are borrowed, and what the destructor
-// finds under way it waits for, or aborts where that could be for ever. finish() also waits until
-// no neighbour has memory of this process open. One thread, but for wake(), in which the device is
-// current.
+// All processes have a DeviceTransport, and connect at the same time. While parts are on their way
+// poll() returns at once. Once the device has failed, or connect() has, each poll() fails, and
+// still gives deliveries, in which others may report on the run. All arguments are borrowed. The
+// destructor waits for moves under way, or aborts those that might never end. finish() also waits
+// until no neighbour has memory of this process open. All calls but wake() come from one thread, in
+// which the device is current.
 #pragma once
 
 #include <chrono>
@@ -32,29 +32,29 @@
 #include "runtime/cuda/carriers/nccl_start.h"
 #include "runtime/cuda/carriers/staged_carrier.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 struct DeviceTransportOptions {
-  // The only one that may be used, the same in all processes. Nothing: what can be, for each pair.
+  // The carrier that must be used, the same in all processes. Nothing: each pair's best one.
   std::optional<CarrierKind> carrier = std::nullopt;
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   IpcLimits ipc = {};
   NcclOptions nccl = {};
-  const Termination* termination = nullptr;  // heeded while it connects; null: there is none
+  const Termination* termination = nullptr;  // ends a connect() that waits; null: there is none
   std::string host = memory_host();
 };
 
 class DeviceTransport final : public Transport {
  public:
-  DeviceTransport(Transport& inner, Place& pinned, const DeviceMemory& memory,
+  DeviceTransport(Transport& inner, network::Place& pinned, const DeviceMemory& memory,
                   DeviceTransportOptions options = {});
   ~DeviceTransport() override;
   DeviceTransport(const DeviceTransport&) = delete;
   DeviceTransport& operator=(const DeviceTransport&) = delete;
 
-  // Once, before anything else. Fails by status, on all processes.
+  // To be called once, before anything else. Fails by status, on all processes if on one.
   core::Status connect();
-  // Which carriers are in use, for people.
+  // Names the carriers that are in use, for people.
   [[nodiscard]] const std::string& carriers() const { return carriers_; }
 
   [[nodiscard]] int self() const override { return inner_.self(); }
@@ -68,15 +68,15 @@ class DeviceTransport final : public Transport {
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
   [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override;
-  // Flushes what has left the device: a run that fails needs no other data.
+  // Flushes only messages that have left the device: a run that fails needs no other data.
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
  private:
   struct Peer {
-    std::unique_ptr<StagedCarrier> staged;  // for what no other carrier takes
-    std::unique_ptr<Carrier> direct;        // null: there is no other
+    std::unique_ptr<StagedCarrier> staged;  // for messages that `direct` does not take
+    std::unique_ptr<Carrier> direct;        // null: all messages are staged
     bool is_gone = false;
-    std::optional<Delivery> loss;  // to be told after all that it has sent
+    std::optional<Delivery> loss;  // to be delivered after all that the peer has sent
 
     [[nodiscard]] Carrier& carrier_of(const Envelope& envelope, const Payload& payload) const;
     [[nodiscard]] bool is_expecting() const;
@@ -89,18 +89,18 @@ class DeviceTransport final : public Transport {
   core::Status look(std::chrono::nanoseconds wait);
   void take(Delivery delivery);
   static void lose(Peer& peer, Delivery loss);
-  // The carriers go on, and losses are told whose time has come.
+  // Advances the carriers, and delivers each loss whose peer has no message left to deliver.
   void progress();
-  // Nothing has come, and something will soon.
+  // Yields the processor now and then, while nothing has come but something will soon.
   void give_way();
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] int first_open() const;  // a neighbour with which a carrier is not closed; -1: none
-  // The first failure stays. `lost`, from a carrier: it is the peer that is.
+  // Keep the first failure. From a carrier, `lost` is instead a loss of that peer.
   void note(core::Status status);
   void note(int process, core::Status status);
 
   Transport& inner_;
-  Place& pinned_;
+  network::Place& pinned_;
   DeviceMemory memory_;
   DeviceTransportOptions options_;
   std::string carriers_;
@@ -110,7 +110,7 @@ class DeviceTransport final : public Transport {
   std::vector<Delivery> ready_;  // to be given by poll()
   std::vector<Delivery> came_;
   core::Status failure_;     // the device's
-  core::Time ran_since_{0};  // when it last gave way
+  core::Time ran_since_{0};  // when the thread last gave way
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

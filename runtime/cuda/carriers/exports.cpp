@@ -1,6 +1,6 @@
-// How many buffers are in use at once follows from the program. For a forward there are at most the
-// slots of the link and the proved peak of the activations at the consumer's stage, for a gradient
-// one more than the slots. A link with a slot for each message has as many as microbatches.
+// The program bounds how many buffers are in use at once. For a forward the bound is the slots of
+// the link plus the proved peak of the activations at the consumer's stage, for a gradient one more
+// than the slots. A link with a slot for each message has as many slots as microbatches.
 #include "runtime/cuda/carriers/exports.h"
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 #include <string>
 #include <utility>
 
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
 
-Status export_memory(void* memory, MemoryHandle& handle) {
+Status export_memory(void* memory, process::MemoryHandle& handle) {
   cudaIpcMemHandle_t made{};
-  static_assert(sizeof made == sizeof(MemoryHandle));
-  const GuardedCall call("cudaIpcGetMemHandle");
+  static_assert(sizeof made == sizeof(process::MemoryHandle));
+  const watchdog::GuardedCall call("cudaIpcGetMemHandle");
   if (Status s = status_of(cudaIpcGetMemHandle(&made, memory), "export memory to other processes");
       !s.ok()) {
     return s;
@@ -44,8 +44,8 @@ class Exports::Pool {
     }
   }
 
-  Status collect(PlacesGiven& given) {
-    std::vector<Buffer> gone;  // freed without the lock, for which keepers wait
+  Status collect(process::PlacesGiven& given) {
+    std::vector<Buffer> gone;  // freed without the lock, since keepers wait for the lock
     const std::lock_guard lock(mutex_);
     while (!back_.empty()) {
       Buffer& buffer = buffers_.at(back_.front());
@@ -62,8 +62,8 @@ class Exports::Pool {
     return {};
   }
 
-  Status answer(const PlacesAsked& asked, PlacesGiven& given) {
-    // Before anything is allocated in their place, and without the lock.
+  Status answer(const process::PlacesAsked& asked, process::PlacesGiven& given) {
+    // Closed buffers are freed before others are allocated in their place, and without the lock.
     {
       std::vector<Buffer> gone;
       const std::lock_guard lock(mutex_);
@@ -72,7 +72,7 @@ class Exports::Pool {
       }
     }
     const std::lock_guard lock(mutex_);
-    // The peer had not seen these buffers when it asked, and will use them in this order.
+    // These buffers were given after the peer asked; it will use them for its sizes in this order.
     std::multiset<std::uint64_t> coming;
     for (const auto& [id, buffer] : buffers_) {
       if (buffer.state == State::given && buffer.number > asked.seen) coming.insert(buffer.bytes);
@@ -88,7 +88,7 @@ class Exports::Pool {
     return {};
   }
 
-  Status landed(const Landed::Part& part, std::byte*& data) {
+  Status landed(const process::Landed::Part& part, std::byte*& data) {
     const std::lock_guard lock(mutex_);
     const auto found = buffers_.find(part.place);
     if (found == buffers_.end() || found->second.state != State::given) {
@@ -103,7 +103,7 @@ class Exports::Pool {
     return {};
   }
 
-  // By the last keeper, in its thread. If the device cannot be asked any more nobody gets it again.
+  // Called by the last keeper, in its thread. If the device has failed, the buffer is not reused.
   void come_back(std::uint32_t id) {
     const std::lock_guard lock(mutex_);
     Buffer& buffer = buffers_.at(id);
@@ -135,16 +135,17 @@ class Exports::Pool {
     DeviceMemory::Own memory;
     std::size_t bytes = 0;
     State state = State::given;
-    std::uint64_t number = 0;  // the number of its last giving, from 1
+    std::uint64_t number = 0;  // counts all givings, from 1; that of this buffer's last
     bool is_open = false;      // at the peer, or about to be
-    Readers readers;           // as it came back
+    Readers readers;           // those when it came back
   };
 
   static Status wrong(const std::string& what) {
     return {StatusCode::invalid, "the sender " + what};
   }
 
-  void give(std::uint32_t id, std::optional<MemoryHandle> handle, PlacesGiven& given) {
+  void give(std::uint32_t id, std::optional<process::MemoryHandle> handle,
+            process::PlacesGiven& given) {
     Buffer& buffer = buffers_.at(id);
     buffer.state = State::given;
     buffer.number = ++given_;
@@ -152,7 +153,7 @@ class Exports::Pool {
     given.places.push_back({.id = id, .bytes = buffer.bytes, .handle = std::move(handle)});
   }
 
-  Status make(std::uint64_t size, PlacesGiven& given) {
+  Status make(std::uint64_t size, process::PlacesGiven& given) {
     if (size > largest_) {
       return wrong("asked for a place of " + std::to_string(size) + " bytes; at most " +
                    std::to_string(largest_) + " are allowed");
@@ -160,14 +161,14 @@ class Exports::Pool {
     Buffer buffer;
     buffer.bytes = std::max<std::size_t>(1, (size + granule_ - 1) / granule_) * granule_;
     if (Status s = memory_.allocate(buffer.bytes, buffer.memory); !s.ok()) return s;
-    MemoryHandle handle{};
+    process::MemoryHandle handle{};
     if (Status s = export_memory(buffer.memory.data(), handle); !s.ok()) return s;
     buffers_.emplace(next_, std::move(buffer));
     give(next_++, handle, given);
     return {};
   }
 
-  // A buffer that is in use goes when it comes back.
+  // Notes that the peer has closed a buffer; one that is in use is freed when it comes back.
   Status closed(std::uint32_t id, std::vector<Buffer>& gone) {
     const auto found = buffers_.find(id);
     if (found == buffers_.end() || !found->second.is_open) {
@@ -196,13 +197,13 @@ Exports::Exports(DeviceMemory memory, std::size_t granule, std::size_t largest)
     : pool_(std::make_shared<Pool>(std::move(memory), granule, largest)) {}
 Exports::~Exports() { pool_->stop(); }
 
-Status Exports::collect(PlacesGiven& given) { return pool_->collect(given); }
+Status Exports::collect(process::PlacesGiven& given) { return pool_->collect(given); }
 
-Status Exports::answer(const PlacesAsked& asked, PlacesGiven& given) {
+Status Exports::answer(const process::PlacesAsked& asked, process::PlacesGiven& given) {
   return pool_->answer(asked, given);
 }
 
-Status Exports::landed(const Landed::Part& part, Bytes& bytes) {
+Status Exports::landed(const process::Landed::Part& part, Bytes& bytes) {
   std::byte* data = nullptr;
   if (Status s = pool_->landed(part, data); !s.ok()) return s;
   const auto come_back = [pool = pool_, id = part.place](std::byte*) { pool->come_back(id); };
@@ -217,4 +218,4 @@ void Exports::stop() { pool_->stop(); }
 bool Exports::is_waiting() const { return pool_->is_waiting(); }
 bool Exports::is_closed() const { return pool_->is_closed(); }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

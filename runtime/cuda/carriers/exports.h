@@ -1,32 +1,32 @@
-// Exports: buffers of this device to which one other process writes.
+// Exports: buffers on this process's device to which one other process, the peer, writes.
 //
-// A buffer is *given* to the peer, which may write to it once; is *out* from when the peer has said
-// that it did until the last keeper of what it wrote ends; then it is *back*, and may still be read
-// by what was enqueued before. As soon as the host has seen that this is over it is given again: a
-// stream of another process cannot wait for events of this one. So all that is not in use lies with
-// the peer, which need not ask for it.
+// A buffer is *given* to the peer, which may write to it once; *out* from when the peer reports the
+// write until the last keeper of the written bytes ends; then *back*, while work that was enqueued
+// before may still read it. It is given again once the host has seen the end of that work, since a
+// stream of another process cannot wait for events of this one. So the peer has all buffers that
+// are not in use, and need not ask for them.
 //
-// The peer asks when it lacks a place. Only then, and if nothing that is on its way to it fits,
-// memory is allocated. So there are never more buffers than were in use at once: a message that may
-// leave has a slot at its receiver, and what has been taken out of its slot is held by a task.
+// The peer asks when it lacks a place. Memory is allocated only then, and only if no buffer on its
+// way to the peer fits. So there are never more buffers than were in use at once: a message that
+// may leave has a slot at its receiver, and one that was taken out of its slot is held by a task.
 //
-// The peer opens a buffer once, the first time that it is given. Memory is freed when the peer has
-// closed it; what it has not closed when this ends stays, until the process does.
+// The peer opens a buffer once, the first time that the buffer is given. Memory is freed when the
+// peer has closed it; memory that is still open when this object ends stays until the process ends.
 //
-// What the peer says is checked: `invalid` is its fault. One thread, but for the keepers.
+// All that the peer sends is checked: `invalid` is its fault. One thread, except for the keepers.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "runtime/carrier_words.h"
 #include "runtime/cuda/device_memory.h"
+#include "runtime/process/carrier_words.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// This process's memory as another one opens it; `memory` is the beginning of an allocation.
-core::Status export_memory(void* memory, MemoryHandle& handle);
+// Makes the handle by which another process opens `memory`, which is the start of an allocation.
+core::Status export_memory(void* memory, process::MemoryHandle& handle);
 
 class Exports {
  public:
@@ -36,23 +36,23 @@ class Exports {
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Both append what the peer is to be told of. The first: buffers that are free again.
-  core::Status collect(PlacesGiven& given);
-  core::Status answer(const PlacesAsked& asked, PlacesGiven& given);
-  // The peer has written to it.
-  core::Status landed(const Landed::Part& part, Bytes& bytes);
+  // Both append the places that the peer is to be told of; collect(), buffers that are free again.
+  core::Status collect(process::PlacesGiven& given);
+  core::Status answer(const process::PlacesAsked& asked, process::PlacesGiven& given);
+  // The peer has written to the place of this part.
+  core::Status landed(const process::Landed::Part& part, Bytes& bytes);
 
-  // Buffers that come back are given to nobody any more.
+  // From now on, buffers that come back are not given again.
   void stop();
 
-  // Some are back, and may be free soon.
+  // Some buffers are back, and may be free soon.
   [[nodiscard]] bool is_waiting() const;
-  // Nothing is open at the peer.
+  // The peer has no buffer open.
   [[nodiscard]] bool is_closed() const;
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;  // buffers that are out keep it
+  std::shared_ptr<Pool> pool_;  // also kept alive by buffers that are out
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -3,20 +3,20 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 
-Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
+Status OpenedMemory::open(const process::MemoryHandle& handle, OpenedMemory& memory) {
   cudaIpcMemHandle_t made{};
   std::memcpy(&made, handle.data(), sizeof made);
   OpenedMemory opened;
-  const GuardedCall call("cudaIpcOpenMemHandle");
+  const watchdog::GuardedCall call("cudaIpcOpenMemHandle");
   const cudaError_t error =
       cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
-  // So says CUDA of memory of the same process (its reference, cudaIpcOpenMemHandle; driver 580).
+  // CUDA's error for memory of the same process (its reference, cudaIpcOpenMemHandle; driver 580).
   if (error == cudaErrorDeviceUninitialized) {
     cudaGetLastError();
     return {core::StatusCode::refused, "CUDA IPC is between processes, and these ranks share one"};
@@ -28,11 +28,11 @@ Status OpenedMemory::open(const MemoryHandle& handle, OpenedMemory& memory) {
 
 OpenedMemory::~OpenedMemory() {
   if (data_ == nullptr) return;
-  const GuardedCall call("cudaIpcCloseMemHandle");
+  const watchdog::GuardedCall call("cudaIpcCloseMemHandle");
   cudaIpcCloseMemHandle(data_);
 }
 
-Status Imports::add(const PlacesGiven::Place& place) {
+Status Imports::add(const process::PlacesGiven::Place& place) {
   ++seen_;
   auto found = opened_.find(place.id);
   const bool is_new = found == opened_.end();
@@ -72,4 +72,4 @@ void Imports::close_all(std::vector<std::uint32_t>& closed) {
   opened_.clear();
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -1,8 +1,8 @@
-// Imports: what another process has exported and this one has opened
+// Imports: the buffers, or places, that another process has exported and this process has opened
 // (runtime/cuda/carriers/exports.h).
 //
-// A place is unused from when it is given until take() finds it the smallest that is large enough;
-// the other process then gives it again, or not. One thread, in which the device is current.
+// A place is unused from when it is given until take() chooses it, the smallest that is large
+// enough; the other process may give it again later. One thread, in which the device is current.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/carrier_words.h"
 #include "runtime/cuda/device.h"
+#include "runtime/process/carrier_words.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// Another process's memory, as this one sees it until it ends.
+// Memory of another process, open in this process as long as the object lives.
 class OpenedMemory {
  public:
-  static core::Status open(const MemoryHandle& handle, OpenedMemory& memory);
+  static core::Status open(const process::MemoryHandle& handle, OpenedMemory& memory);
   OpenedMemory() = default;
   OpenedMemory(OpenedMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   OpenedMemory& operator=(OpenedMemory&& other) noexcept {
@@ -36,17 +36,17 @@ class OpenedMemory {
 
 class Imports {
  public:
-  // It is unused; opened, if it was not. `invalid`: it cannot be given.
-  core::Status add(const PlacesGiven::Place& place);
-  // The smallest that holds so many bytes; nothing: there is none.
+  // Adds a given place as unused, and opens it if it is new. `invalid`: it cannot be given.
+  core::Status add(const process::PlacesGiven::Place& place);
+  // Takes the smallest unused place of at least `size` bytes; nothing: there is none.
   std::optional<std::uint32_t> take(std::size_t size);
   [[nodiscard]] std::byte* data(std::uint32_t id) const { return opened_.at(id).memory.data(); }
 
-  // Closes the smallest that is unused, or all, used or not, and appends which.
+  // Close the smallest unused place, or all places, used or not, and append their ids.
   void close_smallest(std::vector<std::uint32_t>& closed);
   void close_all(std::vector<std::uint32_t>& closed);
 
-  // How many places have been given until now.
+  // How many times a place has been given so far.
   [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
  private:
@@ -59,4 +59,4 @@ class Imports {
   std::uint64_t seen_ = 0;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

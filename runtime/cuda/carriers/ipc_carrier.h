@@ -1,4 +1,4 @@
-// IpcCarrier: the sender's device writes to memory of the receiver's, which CUDA lets other
+// IpcCarrier: the sender's device writes to memory of the receiver's device, which CUDA lets other
 // processes of the host open (cudaIpcOpenMemHandle). The processes may share one device.
 //
 //   sender                             receiver
@@ -9,11 +9,11 @@
 //                                      sees that what it delivered is no longer read
 //                                   ←  gives the place again, unasked
 //
-// So a step that is like the one before has no round trip, allocates nothing and opens nothing; how
-// many buffers there are at most is argued in runtime/cuda/carriers/exports.h. Sizes may vary: a
-// part goes to the smallest place that is large enough. Where there is none, the sender closes the
-// smallest one that it has and does not need, and the receiver frees that before it allocates a
-// larger one: there are as many buffers as were ever needed at once, and they grow with the parts.
+// So a step that is like the one before has no round trip, allocates nothing and opens nothing;
+// runtime/cuda/carriers/exports.h bounds the number of buffers. Sizes may vary: a part goes to the
+// smallest place that is large enough. If no place is, the sender closes the smallest place that it
+// does not use, and the receiver frees that buffer before it allocates a larger one. So there are
+// as many buffers as were ever needed at once, and they grow with the parts.
 //
 // Parts are on this process's device.
 #pragma once
@@ -25,24 +25,24 @@
 #include "runtime/cuda/carriers/exports.h"
 #include "runtime/cuda/carriers/imports.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 struct IpcLimits {
-  // Buffers are multiples of this. What is smaller may share its allocation with other memory of
-  // the process, which would then be open to the peer, too.
+  // Buffer sizes are multiples of this. A smaller buffer might share its allocation with other
+  // memory of the process, which would then be open to the peer, too.
   std::size_t granule = std::size_t{2} << 20;
   std::size_t largest_part = std::size_t{1} << 36;  // bytes; a longer one is a violation
 };
 
 class IpcCarrier final : public Carrier {
  public:
-  // `control` is borrowed. The stream is its own, as `stream` comes.
+  // `control` is borrowed. The carrier owns the stream.
   IpcCarrier(Transport& control, int peer, const DeviceMemory& memory, Stream stream,
              const IpcLimits& limits);
   ~IpcCarrier() override;
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::ipc; }
-  core::Status hear(CarrierWord word, const Envelope& envelope) override;
+  core::Status hear(process::CarrierWord word, const Envelope& envelope) override;
   [[nodiscard]] bool is_busy() const override {
     return Carrier::is_busy() || exports_.is_waiting();
   }
@@ -55,18 +55,18 @@ class IpcCarrier final : public Carrier {
   core::Status landed(Message message) override;
   core::Status look_after() override;
   core::Status ask();
-  core::Status give(PlacesGiven given);
-  core::Status take(const PlacesGiven& given);
-  core::Status take(Landed landed, const Envelope& envelope);
+  core::Status give(process::PlacesGiven given);
+  core::Status take(const process::PlacesGiven& given);
+  core::Status take(process::Landed landed, const Envelope& envelope);
 
   Stream stream_;
   Exports exports_;
   Imports imports_;
   std::vector<std::uint64_t> lacking_;  // sizes of parts without a place, in order
-  std::vector<std::uint64_t> asked_;    // the last of these of which the receiver knows,
-  std::uint64_t asked_after_ = 0;       // and after which places
+  std::vector<std::uint64_t> asked_;    // the sizes in the last request,
+  std::uint64_t asked_after_ = 0;       // and how many places had been given by then
   bool is_gone_ = false;
   bool is_closing_ = false;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -4,17 +4,17 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/call_guard.h"
-#include "runtime/last_wait.h"
+#include "runtime/watchdog/call_guard.h"
+#include "runtime/watchdog/last_wait.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
 
 namespace {
 
-// Announcements that have overtaken one may be of so many messages behind it.
+// By how much the number of an announcement that has overtaken others may exceed the next expected.
 constexpr std::uint64_t kMostAhead = 1024;
 
 Status wrong(const std::string& what) { return {StatusCode::invalid, "the sender " + what}; }
@@ -39,7 +39,7 @@ NcclCarrier::NcclCarrier(Transport& control, int peer, const DeviceMemory& memor
       out_{.nccl = std::move(pair.out), .end = {}},
       in_{.nccl = std::move(pair.in), .end = {}} {}
 
-// Operations that wait for a peer that is gone end only when they are aborted.
+// Aborts first: operations that wait for a peer that is gone end only by an abort.
 NcclCarrier::~NcclCarrier() {
   abort();
   if (is_idle()) return;
@@ -48,7 +48,7 @@ NcclCarrier::~NcclCarrier() {
 }
 
 void NcclCarrier::abort() {
-  const LastWait last("messages by NCCL that are aborted");
+  const watchdog::LastWait last("messages by NCCL that are aborted");
   out_.nccl.comm->abort();
   in_.nccl.comm->abort();
 }
@@ -61,18 +61,18 @@ Status NcclCarrier::launch(Message& message, cudaStream_t& stream) {
   return {};
 }
 
-// The announcement comes after the launch: a receive whose send is not launched would wait for
-// whatever this process does first.
+// Announces the message after the launch of its send: a receive whose send is not launched would
+// also wait for whatever this process does before.
 Status NcclCarrier::send(const Message& message) {
   if (Status s = out_.end.ready(out_.end.launched()); !s.ok()) return s;
   const std::uint64_t number = out_.end.launch().value();
   const std::vector<NcclPart> operation = operation_of(message.payload.parts);
   if (!operation.empty()) {
-    const GuardedCall call("ncclSend");
+    const watchdog::GuardedCall call("ncclSend");
     Status s = out_.nccl.comm->send_parts(operation, 1, out_.nccl.stream.get());
     if (!s.ok()) return s;
   }
-  Launched word{.number = number, .sizes = {}, .head = message.payload.head};
+  process::Launched word{.number = number, .sizes = {}, .head = message.payload.head};
   for (const Bytes& part : message.payload.parts) word.sizes.push_back(part.size);
   return say(word, message.envelope);
 }
@@ -82,15 +82,15 @@ Status NcclCarrier::receive(Message& message) {
   for (Bytes& part : message.payload.parts) {
     if (Status s = memory_.take(part.size, stream, part); !s.ok()) return s;
   }
-  static_cast<void>(in_.end.launch());  // it is idle, and the messages are queued by number
+  static_cast<void>(in_.end.launch());  // succeeds: nothing is under way, and messages are in order
   const std::vector<NcclPart> operation = operation_of(message.payload.parts);
-  const GuardedCall call("ncclRecv");
+  const watchdog::GuardedCall call("ncclRecv");
   return operation.empty() ? Status() : in_.nccl.comm->receive_parts(operation, 0, stream);
 }
 
 Status NcclCarrier::landed(Message message) {
   if (Status s = (message.is_to_peer ? out_ : in_).end.ended(); !s.ok()) return s;
-  // A message of a peer that is gone may have been aborted.
+  // A message from a peer that is gone may be incomplete, since its receive may have been aborted.
   if (message.is_to_peer || is_gone_) return {};
   deliver({.envelope = message.envelope, .payload = std::move(message.payload)});
   return {};
@@ -99,7 +99,7 @@ Status NcclCarrier::landed(Message message) {
 Status NcclCarrier::look_after() {
   for (const Way* way : {&out_, &in_}) {
     if (is_gone_ || !way->end.under_way()) continue;
-    const GuardedCall call("ncclCommGetAsyncError");
+    const watchdog::GuardedCall call("ncclCommGetAsyncError");
     if (Status s = way->nccl.comm->health(); !s.ok()) {
       return {s.code(), "messages by NCCL stopped: " + s.message()};
     }
@@ -107,15 +107,15 @@ Status NcclCarrier::look_after() {
   return {};
 }
 
-Status NcclCarrier::hear(CarrierWord word, const Envelope& envelope) {
-  if (auto* const launched = std::get_if<Launched>(&word)) {
+Status NcclCarrier::hear(process::CarrierWord word, const Envelope& envelope) {
+  if (auto* const launched = std::get_if<process::Launched>(&word)) {
     return take(std::move(*launched), envelope);
   }
-  if (const auto* const all = std::get_if<AllLaunched>(&word)) return take(*all);
+  if (const auto* const all = std::get_if<process::AllLaunched>(&word)) return take(*all);
   return Carrier::hear(std::move(word), envelope);
 }
 
-Status NcclCarrier::take(Launched launched, const Envelope& envelope) {
+Status NcclCarrier::take(process::Launched launched, const Envelope& envelope) {
   const std::uint64_t number = launched.number;
   if (number < announced_ || ahead_.contains(number)) {
     return wrong("announced " + message_text(number) + " a second time");
@@ -128,7 +128,6 @@ Status NcclCarrier::take(Launched launched, const Envelope& envelope) {
                  std::to_string(*all_));
   }
   Delivery coming{.from = peer(), .envelope = envelope, .payload = {}, .at = {}};
-  coming.envelope.signal = Signal::data;
   coming.payload.head = std::move(launched.head);
   for (const std::uint64_t size : launched.sizes) {
     if (size > largest_part_) {
@@ -146,7 +145,7 @@ Status NcclCarrier::take(Launched launched, const Envelope& envelope) {
   return {};
 }
 
-Status NcclCarrier::take(const AllLaunched& all) {
+Status NcclCarrier::take(const process::AllLaunched& all) {
   const std::uint64_t known = ahead_.empty() ? announced_ : ahead_.rbegin()->first + 1;
   if (all_ || all.count < known) {
     return wrong("says that it sent " + std::to_string(all.count) + " messages, and " +
@@ -167,11 +166,11 @@ void NcclCarrier::peer_is_gone() {
 
 Status NcclCarrier::close() {
   if (is_gone_ || std::exchange(has_closed_, true)) return {};
-  return say(AllLaunched{.count = out_.end.launched()});
+  return say(process::AllLaunched{.count = out_.end.launched()});
 }
 
 bool NcclCarrier::is_closed() const {
   return is_gone_ || (all_ && *all_ == in_.end.launched() && !in_.end.under_way());
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

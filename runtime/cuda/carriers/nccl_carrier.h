@@ -6,19 +6,19 @@
 //   sees that its send is over           sees that they are over: delivers the message
 //   all launched: how many            →  compares that with what it has received
 //
-// Unlike other carriers' moves, what is enqueued waits on the device for the other one, and can
-// keep from starting what it waits for. The rules under which that ends are those of
-// runtime/cuda/carriers/nccl_end.h. Here each direction has a communicator of two ranks and a
-// stream of highest priority, and at most one operation is under way at each end. No call that
-// waits for the whole device may be made meanwhile, by nobody in the process: cudaFree() and
-// cudaFreeHost() are such calls, and so is the first use of a kernel that is loaded lazily.
+// Unlike other carriers' moves, an enqueued operation of NCCL waits on the device for its other
+// side, and may keep that from starting. runtime/cuda/carriers/nccl_end.h has the rules under which
+// no operation waits for ever. Here each direction has a communicator of two ranks and a stream of
+// highest priority, and at most one operation is under way at each end. Meanwhile nobody in the
+// process may make a call that waits for the whole device: cudaFree() and cudaFreeHost() are such
+// calls, and so is the first use of a kernel that is loaded lazily.
 //
-// All parts of a message are one operation, of one number: one after another they would be launched
-// behind what is under way. A part of no bytes is not sent. NCCL itself compares nothing: it is the
-// numbers that say which receive a send is for, and both ends compare them with their own.
+// All parts of a message are one operation with one number: separate operations would be launched
+// behind the one under way. An empty part is not sent. NCCL itself compares nothing: the numbers
+// say which receive belongs to a send, and both ends compare them with their own.
 //
-// When the peer is gone its communicators are aborted, and what has not landed by then is not
-// delivered. Parts are on this process's device.
+// When the peer is gone its communicators are aborted, and messages that have not landed by then
+// are not delivered. Parts are on this process's device.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,9 @@
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/nccl/nccl_library.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// One direction, connected; the communicator ends before the stream. Its rank 0 sends to rank 1.
+// A connected direction, whose rank 0 sends to rank 1; the communicator ends before the stream.
 struct NcclWay {
   Stream stream;
   std::unique_ptr<NcclComm> comm;
@@ -53,7 +53,7 @@ class NcclCarrier final : public Carrier {
   ~NcclCarrier() override;
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::nccl; }
-  core::Status hear(CarrierWord word, const Envelope& envelope) override;
+  core::Status hear(process::CarrierWord word, const Envelope& envelope) override;
   void peer_is_gone() override;
   core::Status close() override;
   [[nodiscard]] bool is_closed() const override;
@@ -69,8 +69,8 @@ class NcclCarrier final : public Carrier {
   core::Status look_after() override;
   core::Status send(const Message& message);
   core::Status receive(Message& message);
-  core::Status take(Launched launched, const Envelope& envelope);
-  core::Status take(const AllLaunched& all);
+  core::Status take(process::Launched launched, const Envelope& envelope);
+  core::Status take(const process::AllLaunched& all);
   void abort();
 
   DeviceMemory memory_;
@@ -84,4 +84,4 @@ class NcclCarrier final : public Carrier {
   bool is_gone_ = false;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
@@ -33,4 +33,4 @@ std::optional<std::uint64_t> NcclEnd::under_way() const {
   return ended_;
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

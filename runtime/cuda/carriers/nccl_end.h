@@ -1,25 +1,25 @@
-// NcclEnd: what one end of an edge launches next, without I/O.
+// NcclEnd: decides what one end of an edge launches next, without I/O.
 //
 // An edge is a directed pair of ranks with a communicator of two ranks and a stream of its own. A
-// send of NCCL and its receive occupy their devices until both are there, and what waits there can
-// keep from starting what it waits for. So an end launches only what can start, one at a time, in
-// the order of numbers, which both ends count from 0:
+// send of NCCL and its receive occupy their devices until both run, and one that waits can keep the
+// other from starting. So an end launches only operations that can start, one at a time, in the
+// order of their numbers, which both ends count from 0:
 //
 //   at the sender     ready(k): the host has seen that the data of message k are complete
 //                     launch() is k: launch its send, then announce k to the peer
 //   at the receiver   ready(k): the peer has announced message k
 //                     launch() is k: launch its receive, at once
-//   at both           ended(): the host has seen the end of what is under way; then launch() again
+//   at both           ended(): the host has seen the operation's end; then launch() again
 //
-// The machine does not see what must also hold of its caller. Each is needed: without it there are
-// runs that stick (tests/nccl/edge_states_test.cpp).
+// This class cannot check the following rules, which its caller must keep. Without any one of them
+// there are runs that get stuck (tests/nccl/edge_states_test.cpp).
 //   - no two edges share a communicator, or resources of one (splitShare)
-//   - the kernels of all edges of a device fit on it beside each other
-//   - no call that waits for the whole device while under_way() is set
-//   - the end is that of the kernel: blocking communicators, and an event recorded after the call
+//   - the kernels of all edges of a device fit on the device side by side
+//   - no call that waits for the whole device is made while under_way() is set
+//   - ended() follows the kernel's end: blocking communicators, an event recorded after the call
 //   - the two ends are connected before the first step
 //
-// Refuses, by status, a number that is not the next, and an end of nothing. A value; any thread.
+// Refuses, by status, any number but the next, and an end when nothing runs. A value; any thread.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@
 
 #include "core/status.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 class NcclEnd {
  public:
   core::Status ready(std::uint64_t number);
-  // Says each number once.
+  // The number to launch now, each returned once; nothing: none may be launched now.
   std::optional<std::uint64_t> launch();
   core::Status ended();
 
   [[nodiscard]] std::optional<std::uint64_t> under_way() const;
-  // The number of messages; when nothing is under way the two ends of an edge must have the same.
+  // The number of launches; when nothing is under way, it must be the same at both ends of an edge.
   [[nodiscard]] std::uint64_t launched() const { return launched_; }
 
   bool operator==(const NcclEnd&) const = default;
@@ -48,4 +48,4 @@ class NcclEnd {
   std::uint64_t ended_ = 0;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

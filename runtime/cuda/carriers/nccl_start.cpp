@@ -16,9 +16,9 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/system_name.h"
+#include "runtime/network/system_name.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
@@ -26,9 +26,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Between two looks at what the thread has done.
+// The time between two looks at what the thread has done.
 constexpr auto kLook = 1ms;
-// For the thread to come back once it is no longer needed, as it does if the other end is gone.
+// How long a thread that is no longer needed has to come back, as it does if the other end is gone.
 constexpr auto kGrace = 300ms;
 
 // An edge's two ranks; place() is its position in the order in which directions are connected.
@@ -51,11 +51,11 @@ struct Shared {
   Shared() = default;
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  // No memory is freed while a communicator has something under way.
+  // Ends the communicators first, so that no memory is freed while one has something under way.
   ~Shared() {
     for (Edge& edge : edges) edge.way.comm = nullptr;
   }
-  // The thread's own until it is over.
+  // Used by the connecting thread alone until that is over.
   int self = 0;
   int device = 0;
   int blocks = 0;
@@ -64,15 +64,15 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   // Guarded by the mutex.
-  std::map<int, NcclId> names;               // given by peers
-  std::vector<std::pair<int, NcclId>> made;  // to be said to peers
+  std::map<int, NcclId> names;               // received, by peer
+  std::vector<std::pair<int, NcclId>> made;  // to be sent, with the peer
   Direction at;                              // the direction that is being connected
   bool is_given_up = false;
   bool is_over = false;
   Status status;
 };
 
-// The name of the communicator; nothing: it is given up.
+// Makes the name of the communicator, or waits for the peer's; no `id`: the start was given up.
 Status name_of(Shared& shared, const NcclLibrary& library, const Direction& direction,
                std::optional<NcclId>& id) {
   if (direction.from == shared.self) {
@@ -125,16 +125,16 @@ std::uint64_t draw() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// As NCCL tells devices apart.
+// Names a device among those of all hosts, as NCCL tells devices apart.
 Status device_text(int device, std::string& text) {
   std::string name;
   const Status status = name_device(device, name);
-  if (status.ok()) text = system_name() + " " + name;
+  if (status.ok()) text = network::system_name() + " " + name;
   return status;
 }
 
-// NCCL heeds the environment more than what it is asked for. Some settings would leave a rule out
-// (runtime/cuda/carriers/nccl_carrier.h).
+// Refuses settings of the environment, which NCCL obeys rather than its caller, that would break a
+// rule of runtime/cuda/carriers/nccl_carrier.h.
 Status check_environment(int blocks) {
   const auto has = [](const char* name, long from, long to) {
     const char* const value = std::getenv(name);
@@ -178,7 +178,7 @@ class Start {
       const bool sends = edge.direction.from == meeting_.self();
       NcclPair& pair = pairs[sends ? edge.direction.to : edge.direction.from];
       (sends ? pair.out : pair.in) = std::move(edge.way);
-      edge.byte = {};  // as long as nothing is under way that it could wait for
+      edge.byte = {};  // freed now, while no operation is under way for which that would wait
     }
     return status;
   }
@@ -196,7 +196,7 @@ class Start {
   }
 
   Status say_hello(int device) {
-    NcclHello hello{.device = options_.device, .process = options_.process};
+    process::NcclHello hello{.device = options_.device, .process = options_.process};
     static const std::uint64_t process = draw();
     if (hello.process == 0) hello.process = process;
     if (hello.device.empty()) {
@@ -215,9 +215,9 @@ class Start {
     return share_device(hello);
   }
 
-  // NCCL takes two ranks of one host with one device for a mistake, unless the processes say that
-  // their hosts differ; what they say counts from a process's first call of NCCL on.
-  Status share_device(const NcclHello& own) const {
+  // NCCL refuses two ranks of one host with the same device, unless NCCL_HOSTID claims that their
+  // hosts differ; NCCL reads that variable in a process's first call.
+  Status share_device(const process::NcclHello& own) const {
     for (const auto& [peer, hello] : hellos_) {
       if (hello.device != own.device) continue;
       if (hello.process == own.process) {
@@ -225,7 +225,8 @@ class Start {
                 no_way(pair_text({meeting_.self(), peer}) +
                        " are of one process and use one device, which NCCL does not connect")};
       }
-      setenv("NCCL_HOSTID", (system_name() + " " + std::to_string(own.process)).c_str(), 0);
+      setenv("NCCL_HOSTID", (network::system_name() + " " + std::to_string(own.process)).c_str(),
+             0);
       setenv("NCCL_MNNVL_ENABLE", "0", 0);
     }
     return {};
@@ -233,9 +234,9 @@ class Start {
 
   Status hear(const CarrierMeeting::Word& word) {
     bool is_first = false;
-    if (const auto* const hello = std::get_if<NcclHello>(&word.word)) {
+    if (const auto* const hello = std::get_if<process::NcclHello>(&word.word)) {
       is_first = hellos_.emplace(word.from, *hello).second;
-    } else if (const auto* const name = std::get_if<NcclName>(&word.word)) {
+    } else if (const auto* const name = std::get_if<process::NcclName>(&word.word)) {
       const std::lock_guard lock(shared_->mutex);
       is_first = shared_->names.emplace(word.from, name->id).second;
       shared_->changed.notify_all();
@@ -266,7 +267,7 @@ class Start {
     return {};
   }
 
-  // Until the thread is over, or this process is not to start.
+  // Runs the thread, and waits until it is over or this process must not start.
   Status wait() {
     std::thread thread([shared = shared_, library = options_.library] {
       Status status = connect_all(*shared, *library);
@@ -290,7 +291,7 @@ class Start {
     return join(std::move(thread), std::move(status));
   }
 
-  // Says those that were made; whether the thread was over by then.
+  // Sends the names that were made; returns whether the thread was over before that.
   bool say_names(Status& status) {
     std::vector<std::pair<int, NcclId>> made;
     bool is_over = false;
@@ -300,7 +301,7 @@ class Start {
       is_over = shared_->is_over;
     }
     for (const auto& [peer, id] : made) {
-      if (status.ok()) status = meeting_.say(peer, NcclName{id});
+      if (status.ok()) status = meeting_.say(peer, process::NcclName{id});
     }
     return is_over;
   }
@@ -324,7 +325,7 @@ class Start {
     const std::lock_guard lock(shared_->mutex);
     return {StatusCode::timeout, no_way(those() + " took too long to " + what + " by NCCL")};
   }
-  // The ranks that are being connected, else this one; with the lock.
+  // Names the two ranks that are being connected, else this rank. To be called with the lock.
   [[nodiscard]] std::string those() const {
     const bool is_at_one = shared_->at.from != shared_->at.to;
     return is_at_one ? pair_text(shared_->at) : rank_text(meeting_.self());
@@ -337,7 +338,7 @@ class Start {
 
   CarrierMeeting& meeting_;
   const NcclOptions& options_;
-  std::map<int, NcclHello> hellos_;
+  std::map<int, process::NcclHello> hellos_;
   std::shared_ptr<Shared> shared_;
 };
 
@@ -348,4 +349,4 @@ Status connect_by_nccl(CarrierMeeting& meeting, const NcclOptions& options,
   return Start(meeting, options).meet(memory, pairs);
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

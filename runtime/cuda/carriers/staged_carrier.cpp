@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "runtime/call_guard.h"
+#include "runtime/watchdog/call_guard.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 
@@ -13,23 +13,23 @@ namespace {
 
 void* take_pinned(std::size_t size) {
   void* data = nullptr;
-  const GuardedCall call("cudaHostAlloc");
+  const watchdog::GuardedCall call("cudaHostAlloc");
   return cudaHostAlloc(&data, size, cudaHostAllocPortable) == cudaSuccess ? data : nullptr;
 }
 
 void free_pinned(void* data) {
-  const GuardedCall call("cudaFreeHost");
+  const watchdog::GuardedCall call("cudaFreeHost");
   cudaFreeHost(data);
 }
 
 Status copy(const Bytes& from, const Bytes& onto, cudaMemcpyKind kind, cudaStream_t stream) {
-  const GuardedCall call("cudaMemcpyAsync");
+  const watchdog::GuardedCall call("cudaMemcpyAsync");
   return status_of(cudaMemcpyAsync(onto.data, from.data, from.size, kind, stream),
                    kind == cudaMemcpyDeviceToHost ? "copy a message from the device"
                                                   : "copy a message to the device");
 }
 
-// Null, and nothing at all: what CUDA says of it.
+// The failure if pinned memory could not be had, with the error that CUDA reported.
 Status no_pinned_memory(std::size_t size) {
   const cudaError_t error = cudaGetLastError();
   return status_of(error == cudaSuccess ? cudaErrorMemoryAllocation : error,
@@ -38,10 +38,12 @@ Status no_pinned_memory(std::size_t size) {
 
 }  // namespace
 
-HostPlace make_pinned_place() { return HostPlace({.take = take_pinned, .give = free_pinned}); }
+network::HostPlace make_pinned_place() {
+  return network::HostPlace({.take = take_pinned, .give = free_pinned});
+}
 
-StagedCarrier::StagedCarrier(Transport& control, int peer, Place& pinned, DeviceMemory& memory,
-                             cudaStream_t to_host, cudaStream_t to_device)
+StagedCarrier::StagedCarrier(Transport& control, int peer, network::Place& pinned,
+                             DeviceMemory& memory, cudaStream_t to_host, cudaStream_t to_device)
     : Carrier(control, peer),
       pinned_(pinned),
       memory_(memory),
@@ -54,10 +56,12 @@ Status StagedCarrier::launch(Message& message, cudaStream_t& stream) {
 }
 
 Status StagedCarrier::copy_to_host(Message& message) {
+  const signals::OfMessage* const of = message_of(message.envelope.signal);
+  const core::EdgeId edge = of != nullptr ? of->message.edge : -1;
   for (const Bytes& part : message.payload.parts) {
     Bytes& onto = message.onto.emplace_back(part);
     if (part.device < 0) continue;
-    onto = pinned_.take(message.envelope.message.edge, part.size);
+    onto = pinned_.take(edge, part.size);
     if (onto.data == nullptr) return no_pinned_memory(part.size);
     if (Status s = copy(part, onto, cudaMemcpyDeviceToHost, to_host_); !s.ok()) return s;
   }
@@ -80,4 +84,4 @@ Status StagedCarrier::landed(Message message) {
   return {};
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -1,31 +1,31 @@
-// StagedCarrier: through pinned memory of the host, over any transport of the host's bytes.
+// StagedCarrier: moves parts through pinned memory of the host, over any transport of host bytes.
 //
 // A part on the device is copied to pinned memory first, and the message then sent as any other;
-// what arrives is copied to the device, and is delivered once the host has seen that it is there.
-// No copy waits for anything but what its own process has enqueued. It works everywhere, between
-// hosts and for several processes on one device. Parts of the host's memory leave as they are; all
-// parts of messages of the program arrive on the device.
+// an arriving message is copied to the device, and delivered once the host has seen the copy end.
+// A copy waits only for work that its own process has enqueued. This carrier works everywhere,
+// between hosts and for several processes on one device. Parts in the host's memory leave as they
+// are; all parts of the program's messages arrive on the device.
 #pragma once
 
 #include <utility>
 
 #include "runtime/cuda/carriers/carrier.h"
 #include "runtime/cuda/device_memory.h"
-#include "runtime/place.h"
+#include "runtime/network/place.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// Pinned memory of the host: copies from and to a device do not wait for the processor.
-[[nodiscard]] HostPlace make_pinned_place();
+// Pinned memory of the host, so that copies to and from a device do not wait for the processor.
+[[nodiscard]] network::HostPlace make_pinned_place();
 
 class StagedCarrier final : public Carrier {
  public:
-  // All are borrowed. `pinned` is where the transport puts what arrives.
-  StagedCarrier(Transport& control, int peer, Place& pinned, DeviceMemory& memory,
+  // All are borrowed. The transport puts what arrives into `pinned`.
+  StagedCarrier(Transport& control, int peer, network::Place& pinned, DeviceMemory& memory,
                 cudaStream_t to_host, cudaStream_t to_device);
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::staged; }
-  // A message of the peer's, as the transport gave it.
+  // Takes a message from the peer, as the transport delivered it.
   void take(Delivery delivery) { expect(std::move(delivery)); }
 
  private:
@@ -34,10 +34,10 @@ class StagedCarrier final : public Carrier {
   core::Status copy_to_host(Message& message);
   core::Status copy_to_device(Message& message);
 
-  Place& pinned_;
+  network::Place& pinned_;
   DeviceMemory& memory_;
   cudaStream_t to_host_;
   cudaStream_t to_device_;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -4,14 +4,14 @@
 
 #include <string>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
 
 namespace {
 
-// Where it was installed, as far as the loader knows, and where it was built.
+// Opens the plug-in from where the loader finds it, else from where it was built.
 void* open_plugin(std::string& why) {
   for (const char* name : {"libripeline_nccl.so", RIPELINE_NCCL_PLUGIN}) {
     if (*name == '\0') continue;
@@ -42,4 +42,4 @@ Status load_nccl(const NcclLibrary*& library) {
   return {StatusCode::refused, "NCCL cannot be used here: " + why};
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

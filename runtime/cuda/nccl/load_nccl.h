@@ -3,9 +3,9 @@
 
 #include "runtime/cuda/nccl/nccl_library.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// The plug-in's, which stays loaded. Refused: it was not built, or NCCL is not here. Any thread.
+// Loads the plug-in, which stays loaded. Refused if it was not built, or without NCCL. Any thread.
 core::Status load_nccl(const NcclLibrary*& library);
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

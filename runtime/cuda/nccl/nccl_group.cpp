@@ -4,17 +4,17 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/call_guard.h"
-#include "runtime/last_wait.h"
+#include "runtime/watchdog/call_guard.h"
+#include "runtime/watchdog/last_wait.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
 using core::Status;
 using core::StatusCode;
 
 namespace {
 
-// Short beside what a reduction takes between devices, long beside a question.
+// Short compared with a reduction between devices, long compared with a query of an event.
 constexpr std::chrono::microseconds kBetweenQuestions{30};
 
 Status closed() { return {StatusCode::lost, "it was closed"}; }
@@ -32,7 +32,7 @@ NcclGroup::NcclGroup(std::unique_ptr<NcclComm> comm) : comm_(std::move(comm)) {
 NcclGroup::~NcclGroup() {
   close();
   if (!given_up_) return;
-  const LastWait last("a reduction of NCCL that was given up");
+  const watchdog::LastWait last("a reduction of NCCL that was given up");
   const CurrentDevice current(device_);
   cudaStreamSynchronize(stream_.get());
 }
@@ -56,7 +56,7 @@ Status NcclGroup::inside(const Call& call) {
 
 Status NcclGroup::enqueue(const NcclNumbers& numbers, NcclSum sum, cudaStream_t stream) {
   return inside([&] {
-    const GuardedCall guarded("ncclAllReduce");
+    const watchdog::GuardedCall guarded("ncclAllReduce");
     return comm_->reduce(numbers.data, numbers.data, numbers.count, numbers.type, sum, stream);
   });
 }
@@ -84,9 +84,9 @@ Status NcclGroup::wait() {
   for (;;) {
     bool reached = false;
     if (Status s = done_.query(reached); !s.ok()) return s;
-    // A reduction that was ended by an abort is no sum.
+    // The health is asked even after the event: a reduction that an abort has ended is no sum.
     const auto ask = [this] {
-      const GuardedCall call("ncclCommGetAsyncError");
+      const watchdog::GuardedCall call("ncclCommGetAsyncError");
       return comm_->health();
     };
     if (Status s = inside(ask); !s.ok()) return s;
@@ -104,9 +104,9 @@ void NcclGroup::close() {
 
 void NcclGroup::abort() {
   if (std::exchange(aborted_, true)) return;
-  const LastWait last("the abort of a communicator of NCCL");
+  const watchdog::LastWait last("the abort of a communicator of NCCL");
   const CurrentDevice current(device_);
   comm_->abort();
 }
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

@@ -1,20 +1,20 @@
-// NcclGroup: one process's place in a group that adds up numbers which lie on devices, over a
-// communicator of NCCL's own.
+// NcclGroup: one process's place in a group that adds up numbers which lie on devices. The group
+// has its own communicator of NCCL.
 //
 //   NcclGroup group(std::move(comm));
 //   status = group.enqueue({data, count, NcclType::float32}, NcclSum::sum, stream);
 //   status = group.reduce({data, count, NcclType::float32}, NcclSum::sum, stream);
 //
-// All of the group make the same calls in the same order, one at a time. Until all have, what was
-// enqueued occupies each device on which it is. So members of a rank, which agree on the order of
-// their tasks, enqueue on the stream that computes; who agrees on less waits on the host.
+// All processes of the group make the same calls in the same order, one at a time. Until all have
+// enqueued a reduction, it occupies each device that has it. So members of a rank, which agree on
+// the order of their tasks, enqueue on the stream that computes; others wait on the host.
 //
-// After close(), from any thread, every call fails, also one that waits, and what was enqueued ends
-// by an abort of the communicator. NCCL allows that while no thread is inside a call: whoever comes
-// out of one aborts it himself, and one that never comes out is left there, to the limits of those
-// who wait for its thread (runtime/last_wait.h). Fails by status, `lost` for what NCCL refuses or
-// reports, since others are to blame as far as one can know. Calls may come from any thread, in
-// which the communicator's device is made current meanwhile.
+// After close(), from any thread, every call fails, also one that waits, and the communicator is
+// aborted, which ends what was enqueued. NCCL allows an abort only while no thread is inside a
+// call: a thread that comes out of a call aborts the communicator itself. One that never comes out
+// is left there, up to the limits of those who wait for it (runtime/watchdog/last_wait.h). Fails by
+// status, `lost` for what NCCL refuses or reports, since as far as one can know other processes are
+// to blame. Calls may come from any thread; they make the communicator's device current meanwhile.
 #pragma once
 
 #include <chrono>
@@ -27,9 +27,9 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl/nccl_library.h"
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 
-// On the device, and changed in place.
+// Numbers on the device, which a reduction changes in place.
 struct NcclNumbers {
   void* data = nullptr;
   std::size_t count = 0;
@@ -41,28 +41,28 @@ class NcclGroup {
   // How long close() waits for a thread that is inside a call.
   static constexpr std::chrono::seconds kClose{2};
 
-  // The communicator's device is the current one.
+  // The communicator's device must be current.
   explicit NcclGroup(std::unique_ptr<NcclComm> comm);
-  // Aborts. What others of the group still have enqueued may then never end: come here after a
-  // barrier, or because the run has failed.
+  // Aborts. What other processes of the group still have enqueued may then never end: destroy a
+  // group only after a barrier, or because the run has failed.
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
-  // The host does not wait.
+  // Enqueues a reduction; the host does not wait.
   core::Status enqueue(const NcclNumbers& numbers, NcclSum sum, cudaStream_t stream);
-  // After what `before` has been given until now, on a stream of the group's; returns when it is
-  // over. If it fails the numbers must stay where they are until the group ends.
+  // Reduces on the group's own stream, after all work of `before` so far; returns when that is
+  // over. After a failure the numbers must stay where they are until the group ends.
   core::Status reduce(const NcclNumbers& numbers, NcclSum sum, cudaStream_t before);
   void close();
 
  private:
-  // A call of the communicator.
+  // Makes a call of the communicator, unless the group is closed.
   template <class Call>
   core::Status inside(const Call& call);
   core::Status prepare();
   core::Status wait();
-  // With the mutex, and no thread inside a call.
+  // To be called with the mutex held, while no thread is inside a call.
   void abort();
 
   std::unique_ptr<NcclComm> comm_;
@@ -80,4 +80,4 @@ class NcclGroup {
   bool aborted_ = false;
 };
 
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda

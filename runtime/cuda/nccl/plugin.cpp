@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace ripeline::runtime {
+namespace ripeline::runtime::cuda {
 namespace {
 
 using core::Status;
@@ -19,7 +19,7 @@ Status status_of(ncclResult_t result, std::string_view what, ncclComm_t comm = n
   std::string why = "NCCL could not " + std::string(what) + ": " + ncclGetErrorString(result);
   const char* const more = ncclGetLastError(comm);
   if (more != nullptr && *more != '\0') why += std::string(" (") + more + ")";
-  // Another process is to blame, as far as NCCL knows.
+  // As far as NCCL knows, another process is to blame.
   const bool is_remote = result == ncclRemoteError;
   return {is_remote ? StatusCode::lost : StatusCode::failed, std::move(why)};
 }
@@ -96,7 +96,7 @@ class Comm final : public NcclComm {
   }
 
  private:
-  // In one group, which NCCL launches as one kernel; it ends whatever was said in between.
+  // Makes the calls in one group, which NCCL launches as one kernel; a failed call ends it, too.
   template <class Each>
   Status at_once(std::span<const NcclPart> parts, const Each& each) {
     if (comm_ == nullptr) return ended();
@@ -125,9 +125,9 @@ class Library final : public NcclLibrary {
     std::memcpy(id.data(), &unique, sizeof unique);
     return {};
   }
-  // It blocks: with `blocking = 0` another thread launches, and an event that is recorded after a
-  // call may come before the kernel. Resources are never shared: communicators that do run one
-  // after another.
+  // Makes blocking communicators: with `blocking = 0` another thread launches kernels, and an event
+  // that is recorded after a call may precede the kernel. Communicators share no resources, since
+  // the kernels of those that do run one after another.
   Status connect(const NcclId& id, const NcclPlace& place,
                  std::unique_ptr<NcclComm>& comm) const override {
     ncclUniqueId unique{};
@@ -148,9 +148,9 @@ class Library final : public NcclLibrary {
 };
 
 }  // namespace
-}  // namespace ripeline::runtime
+}  // namespace ripeline::runtime::cuda
 
-const ripeline::runtime::NcclLibrary* ripeline_nccl_library() {
-  static const ripeline::runtime::Library library;
+const ripeline::runtime::cuda::NcclLibrary* ripeline_nccl_library() {
+  static const ripeline::runtime::cuda::Library library;
   return &library;
 }

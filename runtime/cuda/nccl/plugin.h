@@ -3,4 +3,4 @@
 
 #include "runtime/cuda/nccl/nccl_library.h"
 
-extern "C" const ripeline::runtime::NcclLibrary* ripeline_nccl_library();
+extern "C" const ripeline::runtime::cuda::NcclLibrary* ripeline_nccl_library();

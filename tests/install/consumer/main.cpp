@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/network/local.h"
 #include "runtime/toy_work.h"
-#include "runtime/transport/local.h"
 #include "runtime/worker.h"
 #include "schedule.h"
 
@@ -15,7 +15,7 @@ using namespace ripeline;
 int main() {
   constexpr int kMicrobatches = 6;
   const runtime::ToyModel model{.stages = schedule::facts.stages, .width = 4, .seed = 1};
-  auto group = runtime::make_local_group(schedule::facts.ranks);
+  auto group = runtime::network::make_local_group(schedule::facts.ranks);
   std::vector<core::Status> results(group.size());
   std::vector<double> losses(group.size());
   std::vector<std::thread> threads;
@@ -26,7 +26,7 @@ int main() {
       runtime::Run run(*group[rank]);
       runtime::InlineEngine engine(work);
       runtime::Worker worker(*arbiter, run, engine);
-      runtime::StepReport report;
+      runtime::process::StepReport report;
       results[rank] = worker.step(0, kMicrobatches, report);
       if (results[rank].ok()) results[rank] = run.finish(std::chrono::seconds(10));
       losses[rank] = work.loss();

@@ -19,7 +19,7 @@ enum class Target {
   other,  // another one, O
   launcher,
   guard,  // the launcher's
-  named,  // launcher and ranks, found by the program's name in their command lines
+  named,  // launcher, guard and ranks, found by the program's name in their command lines
 };
 
 enum class Moment {

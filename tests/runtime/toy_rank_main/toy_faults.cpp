@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "core/layout.h"
-#include "runtime/notice_codec.h"
+#include "runtime/process/notice_codec.h"
 
 namespace ripeline {
 namespace {
@@ -83,10 +83,10 @@ void send_to_peers(const ToyPlace& place, int times, const Change& change) {
     };
     const int to = process_of(facts.edges[i].consumer);
     if (process_of(facts.edges[i].producer) != self || to == self) continue;
-    runtime::Envelope envelope;
-    envelope.message = {static_cast<core::EdgeId>(i), 0};
+    const runtime::signals::OfMessage of{.message = {static_cast<core::EdgeId>(i), 0}};
+    runtime::Envelope envelope{.signal = runtime::signals::Data{of}};
     runtime::Payload payload;
-    change(envelope, payload);
+    change(of, envelope.signal, payload);
     for (int n = 0; n < times; ++n)
       static_cast<void>(place.transport->send(to, envelope, payload).ok());
   }
@@ -124,16 +124,18 @@ constexpr std::array kWhat = {
     What{"twin", [](auto&) { static_cast<void>(fork()); }},
     What{"late", wait_for_failure},
     What{"junk", send_junk},
-    What{"replay", [](auto& place) { send_to_peers(place, 1, [](auto&, auto&) {}); }},
+    What{"replay", [](auto& place) { send_to_peers(place, 1, [](auto&, auto&, auto&) {}); }},
     What{"edge",
          [](auto& place) {
-           send_to_peers(place, 1, [](auto& envelope, auto&) { envelope.message.edge = 12'345; });
+           send_to_peers(place, 1, [](auto&, auto& signal, auto&) {
+             signal = runtime::signals::Data{{0, {12'345, 0}}};
+           });
          }},
     What{"flood",
          [](auto& place) {
-           send_to_peers(place, kFlood, [](auto& envelope, auto& payload) {
-             envelope.signal = runtime::Signal::notice;
-             payload = runtime::encode_notice({});
+           send_to_peers(place, kFlood, [](auto& of, auto& signal, auto& payload) {
+             signal = runtime::signals::Notice{of};
+             payload = runtime::process::encode_notice({});
            });
          }},
 };

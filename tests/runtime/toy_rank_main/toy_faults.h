@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "core/facts.h"
-#include "runtime/transport/transport.h"
+#include "runtime/transport.h"
 
 namespace ripeline {
 

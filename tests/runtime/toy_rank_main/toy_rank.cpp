@@ -25,12 +25,12 @@
 #include "lower/facts.h"
 #include "runtime/environment.h"
 #include "runtime/exit_code.h"
-#include "runtime/neighbours.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/ucx.h"
+#include "runtime/process/neighbours.h"
 #include "runtime/run_trace.h"
 #include "runtime/termination.h"
 #include "runtime/toy_work.h"
-#include "runtime/transport/socket.h"
-#include "runtime/transport/ucx.h"
 #include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
@@ -162,17 +162,18 @@ class ToyRank {
 
  private:
   Status connect(const core::ProgramFacts& facts, std::unique_ptr<runtime::Transport>& transport) {
-    runtime::SocketOptions options;
+    runtime::network::SocketOptions options;
     options.rank = environment_.rank;
     options.ranks = environment_.ranks;
-    options.neighbours = runtime::neighbours_of(environment_.rank, core::layout_of(facts), facts);
+    options.neighbours =
+        runtime::process::neighbours_of(environment_.rank, core::layout_of(facts), facts);
     options.program_hash = facts.hash;
     options.configuration = settings_.configuration();
     options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
     options.termination = &termination_;
-    Status status = runtime::connect_in_folder(options, environment_.folder, transport);
+    Status status = runtime::network::connect_in_folder(options, environment_.folder, transport);
     if (!status.ok()) return status;
-    return runtime::use_chosen_transport(
+    return runtime::network::use_chosen_transport(
         {.connect_limit = options.connect_limit, .termination = &termination_}, transport);
   }
 
@@ -183,7 +184,7 @@ class ToyRank {
       std::this_thread::sleep_for(std::chrono::milliseconds(arguments_.ms_per_task));
     });
     runtime::RunTrace trace(arguments_.trace, std::chrono::milliseconds(100));
-    runtime::RankOptions options;
+    runtime::process::RankOptions options;
     if (!arguments_.trace.empty()) {
       options.trace = trace.record();
       if (Status s = trace.open(facts, {.microbatches = settings_.microbatches}, run); !s.ok())
@@ -192,7 +193,7 @@ class ToyRank {
     runtime::Worker worker(arbiter, run, engine, std::move(options));
     for (int step = 0; step < arguments_.steps; ++step) {
       faults_.step(step);
-      runtime::StepReport report;
+      runtime::process::StepReport report;
       if (Status s = worker.step(step, settings_.microbatches, report); !s.ok()) return s;
       if (Status s = trace.step_ended(); !s.ok())
         std::cout << "without a trace: " << s.message() << std::endl;

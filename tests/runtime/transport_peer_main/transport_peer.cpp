@@ -19,8 +19,7 @@ int run(const std::string& name, const std::string& folder, std::size_t size, in
   std::unique_ptr<runtime::Transport> transport;
   core::Status status = testing_support::connect(name, 1, 2, folder, {}, transport);
   for (int m = 0; m < count && status.ok(); ++m) {
-    runtime::Envelope envelope;
-    envelope.message = {0, m};
+    const runtime::Envelope envelope{.signal = runtime::signals::Data{{0, {0, m}}}};
     status = transport->send(0, envelope, runtime::payload_of(runtime::Blob(size, std::byte{7})));
   }
   bool has_said = false;

@@ -1,0 +1,24 @@
+// The events that one rank sees of a step, for whoever walks a run again. Plain values.
+#pragma once
+
+#include <cstdint>
+
+#include "core/task.h"
+
+namespace ripeline::core {
+
+// An event that one rank has seen; lists of them are in order.
+struct SeenEvent {
+  enum class What : std::uint8_t {
+    ended,    // `task`
+    arrived,  // `message`, at the consumer
+    taken,    // `message`, a rendezvous, of the producer
+    started,  // `task`
+  };
+  What what = What::ended;
+  Task task = {};
+  Message message = {};
+  Time at{0};
+};
+
+}  // namespace ripeline::core

@@ -1,0 +1,43 @@
+// Megatron-LM's options as a program: spec/library/megatron.ripe with its params set.
+//
+// The rules are those of Megatron-LM's source. megatron/core/pipeline_parallel/schedules.py (read
+// at commit 00611e6e) has the order and the counts of microbatches; which combinations there are,
+// say validate_args(), TransformerConfig.__post_init__() and get_num_layers_to_build(). The number
+// of a rank's virtual stages has another name in Megatron Core's and NeMo's configurations, which
+// is taken too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "spec/diagnostics.h"
+
+namespace ripeline::load {
+
+// By Megatron-LM's names; nothing: the option is not given. Each is at least 1.
+struct MegatronOptions {
+  std::optional<std::int64_t> pipeline_model_parallel_size;
+  std::optional<std::int64_t> num_layers;
+  std::optional<std::int64_t> num_layers_per_virtual_pipeline_stage;
+  std::optional<std::int64_t> num_virtual_stages_per_pipeline_rank;
+  std::optional<std::int64_t> microbatch_group_size_per_virtual_pipeline_stage;
+  std::optional<std::int64_t> decoder_first_pipeline_num_layers;
+  std::optional<std::int64_t> decoder_last_pipeline_num_layers;
+};
+
+struct MegatronOption {
+  const char* name;  // with its two hyphens
+  std::optional<std::int64_t> MegatronOptions::*value;
+  const char* help;
+  const char* other_name = "";  // which is taken too; empty: none
+};
+[[nodiscard]] std::span<const MegatronOption> megatron_options();
+[[nodiscard]] bool any_given(const MegatronOptions& options);
+
+// The program's text, headed by the command and what it stands for. Errors: a combination that
+// Megatron-LM refuses or that has no such program, by the option's name and with what was expected.
+[[nodiscard]] spec::Result<std::string> megatron_program(const MegatronOptions& options);
+
+}  // namespace ripeline::load

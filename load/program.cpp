@@ -1,0 +1,217 @@
+#include "load/program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "files/read_file.h"
+#include "load/shorten.h"
+#include "pytorch/program.h"
+#include "spec/parse.h"
+
+namespace ripeline::load {
+namespace {
+
+// Reads files beside the program; for standard input or the library, in the working folder.
+spec::ReadFile reader_beside(const std::string& file) {
+  return [folder = std::filesystem::path(file).parent_path()](
+             const std::string& path) -> spec::Result<std::string> {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder / path, ignored))
+      return spec::failure("it is a folder");
+    std::string bytes;
+    const core::Status read = files::read_file((folder / path).string(), bytes);
+    if (!read.ok()) return spec::failure(read.message());
+    return bytes;
+  };
+}
+
+// The options of -D ranks=any, without that.
+spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions& options) {
+  ProgramOptions others = options;
+  std::erase(others.defines, kEveryRank);
+  auto elaborate = elaborate_options(others);
+  if (!elaborate.ok() || !elaborate.value().defines.contains("ranks")) return elaborate;
+  return spec::failure(fmt::format("-D ranks: ranks is set twice, to {} and any",
+                                   elaborate.value().defines.at("ranks")));
+}
+
+// The text and the options with which it is compiled.
+struct Read {
+  Input input;
+  spec::ElaborateOptions options;
+};
+spec::Result<Read> read_with(const std::string& file, spec::Result<spec::ElaborateOptions> options,
+                             Reading* reading) {
+  if (!options.ok()) return options.errors();
+  spec::Result<Input> input = read_input(file);
+  if (!input.ok()) return input.errors();
+  if (reading != nullptr) reading->input = input.value();
+  Read read{std::move(input).value(), std::move(options).value()};
+  read.options.read_file = reader_beside(file);
+  return read;
+}
+
+// The program that a schedule stands for, in place of its text; the name stays.
+spec::Result<void> make_program(Read& read, const ProgramOptions& options, Reading* reading) {
+  spec::Source& source = read.input.source;
+  auto made = pytorch::program_of(source, {.placement = options.placement});
+  if (!made.ok()) return made.errors();
+  pytorch::ScheduleProgram program = std::move(made).value();
+  if (reading != nullptr) reading->notes = std::move(program.notes);
+  source.text = std::move(program.text);
+  read.options.read_file = [order = std::move(program.order)](const std::string&) {
+    return spec::Result<std::string>(order);
+  };
+  return {};
+}
+
+// Without the defines of params that the program has not.
+void keep_own_defines(const spec::ast::Pipeline& tree, spec::ElaborateOptions& options) {
+  std::erase_if(options.defines, [&](const auto& define) {
+    if (define.first == "microbatches") return false;
+    return std::none_of(tree.items.begin(), tree.items.end(), [&](const spec::ast::Item& item) {
+      const auto* param = std::get_if<spec::ast::Param>(&item.value);
+      return param != nullptr && param->name.text == define.first;
+    });
+  });
+}
+
+// -m with one number does what -D microbatches=N does, and is what its errors are about.
+void name_option(const ProgramOptions& options, spec::Diagnostics& errors) {
+  if (!options.microbatches) return;
+  for (spec::Diagnostic& error : errors) {
+    if (error.id == "define-microbatches") error.option = "-m " + options.microbatches->text();
+  }
+}
+
+spec::Result<spec::Program> compiled(Read& read, const ProgramOptions& options) {
+  const spec::Source& source = read.input.source;
+  const auto tree = spec::parse(source);
+  if (!tree.ok()) return tree.errors();
+  if (options.several) keep_own_defines(tree.value(), read.options);
+  auto program = spec::elaborate(tree.value(), source, read.options);
+  if (program.ok()) return program;
+  spec::Diagnostics errors = program.errors();
+  name_option(options, errors);
+  return errors;
+}
+
+}  // namespace
+
+ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts) {
+  options.microbatches = counts;
+  options.one_step = true;
+  return options;
+}
+
+spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options) {
+  spec::ElaborateOptions result;
+  result.dispatch = options.dispatch;
+  for (const std::string& define : options.defines) {
+    const std::size_t equals = define.find('=');
+    std::int64_t value = 0;
+    const char* end = define.data() + define.size();
+    const bool has_value = equals != std::string::npos && equals > 0;
+    const auto parsed = has_value ? std::from_chars(define.data() + equals + 1, end, value)
+                                  : std::from_chars_result{nullptr, std::errc::invalid_argument};
+    if (define == kEveryRank) {
+      return spec::failure(
+          "-D ranks=any: only `ripeline verify` asks of every number of ranks; give one, as in "
+          "-D ranks=8");
+    }
+    if (parsed.ec == std::errc::result_out_of_range && parsed.ptr == end) {
+      return spec::failure(fmt::format(
+          "-D {}: {} does not fit: expected {} to {}", define.substr(0, equals),
+          shortened(define.substr(equals + 1)), std::numeric_limits<std::int64_t>::min(),
+          std::numeric_limits<std::int64_t>::max()));
+    }
+    if (parsed.ec != std::errc{} || parsed.ptr != end) {
+      return spec::failure(
+          fmt::format("-D {}: expected NAME=INTEGER, as in -D ranks=8", shortened(define)));
+    }
+    const auto [it, fresh] = result.defines.emplace(define.substr(0, equals), value);
+    if (!fresh && it->second != value) {
+      return spec::failure(fmt::format("-D {}: {} is set twice, to {} and {}", define, it->first,
+                                       it->second, value));
+    }
+  }
+  if (const auto& counts = options.microbatches) {
+    if (options.one_step && !counts->one()) return one_count(counts).errors();
+    const auto define = result.defines.find("microbatches");
+    const bool other =
+        define != result.defines.end() && (!counts->one() || define->second != counts->first);
+    if (other) {
+      return spec::failure(
+          fmt::format("-m {}: microbatches are set twice, here and by -D microbatches={}",
+                      counts->text(), define->second));
+    }
+    if (options.one_step || !counts->one()) {
+      result.microbatches = {.first = counts->first, .last = counts->last};
+      result.keeps_hash = options.one_step;
+    } else {
+      result.defines["microbatches"] = counts->first;
+    }
+  }
+  return result;
+}
+
+spec::Result<LoadedProgram> read_program(const std::string& file, const ProgramOptions& options,
+                                         Reading* reading) {
+  spec::Result<Read> found = read_with(file, elaborate_options(options), reading);
+  if (!found.ok()) return found.errors();
+  Read read = std::move(found).value();
+  const InputForm form = read.input.form;
+  if (form == InputForm::schedule) {
+    if (const auto done = make_program(read, options, reading); !done.ok()) return done.errors();
+  }
+  spec::Result<spec::Program> program = compiled(read, options);
+  if (!program.ok()) {
+    spec::Diagnostics errors = program.errors();
+    // Nobody wrote the text in which these mistakes have their places.
+    if (form == InputForm::schedule) {
+      for (spec::Diagnostic& error : errors) error.span = {};
+    }
+    return errors;
+  }
+  return LoadedProgram{.source = std::move(read.input.source),
+                       .program = std::move(program).value(),
+                       .options = std::move(read.options),
+                       .form = form};
+}
+
+spec::Result<LoadedTree> read_tree(const std::string& file, const ProgramOptions& options,
+                                   Reading* reading) {
+  spec::Result<Read> found = read_with(file, options_of_every_rank(options), reading);
+  if (!found.ok()) return found.errors();
+  auto [input, elaborate] = std::move(found).value();
+  if (input.form == InputForm::schedule) {
+    return spec::failure(
+        fmt::format("-D ranks=any: {} is a schedule of PyTorch, for as many ranks as it has rows",
+                    input.source.name));
+  }
+  spec::Result<spec::ast::Pipeline> tree = spec::parse(input.source);
+  if (!tree.ok()) return tree.errors();
+  if (const auto& counts = options.microbatches; counts && !counts->one()) {
+    const auto& items = tree.value().items;
+    const bool any = std::any_of(items.begin(), items.end(), [](const spec::ast::Item& item) {
+      const auto* node = std::get_if<spec::ast::Microbatches>(&item.value);
+      return node != nullptr && node->any;
+    });
+    if (!any) {
+      return spec::failure(fmt::format(
+          "-m {}: with -D ranks=any, a range is for programs that say `microbatches any`; give "
+          "one number, as -m {}",
+          counts->text(), counts->last));
+    }
+  }
+  return LoadedTree{std::move(input.source), spec::narrowed(std::move(tree).value(), elaborate),
+                    std::move(elaborate)};
+}
+
+}  // namespace ripeline::load

@@ -1,0 +1,27 @@
+// launcher/rank_process: what a forked child does to become a rank.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/launcher/inherited.h"
+#include "runtime/launcher/output.h"
+
+namespace ripeline::runtime::launcher {
+
+// The plan of a run, the same for all its ranks.
+struct RunPlan {
+  int ranks = 1;
+  std::vector<std::string> command;
+  std::string folder;  // for the run's sockets
+  std::string port;    // free when the run began
+};
+
+// Gives this process torchrun's variables and a rank's outputs, and executes the command. It ends
+// with `parent`. Where the command cannot be executed it says so and exits, 127 or 126.
+[[noreturn]] void become_rank(const RunPlan& plan, int rank, RankOutputs outputs,
+                              const Inherited& inherited, pid_t parent);
+
+}  // namespace ripeline::runtime::launcher

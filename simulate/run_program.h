@@ -1,0 +1,16 @@
+// A program that was never compiled, simulated once: a Simulator of TableArbiters.
+#pragma once
+
+#include "core/facts.h"
+#include "simulate/simulator.h"
+#include "simulate/timing.h"
+#include "spec/program.h"
+
+namespace ripeline::simulate {
+
+// One step; the facts are the program's.
+[[nodiscard]] RunReport run_program(const spec::Program& program, const core::ProgramFacts& facts,
+                                    int microbatches, const Timing& timing,
+                                    const RunOptions& options);
+
+}  // namespace ripeline::simulate
