@@ -25,7 +25,7 @@ struct CheckRunCommand {
   std::string format = "text";
 };
 
-int exit_code_of(validate::RunOutcome outcome) {
+int exit_code_of_run(validate::RunOutcome outcome) {
   switch (outcome) {
     case validate::RunOutcome::run:
     case validate::RunOutcome::beginning:
@@ -71,7 +71,7 @@ int run(const CheckRunCommand& command) {
   } else {
     std::cout << validate::report_text(program, file, command.trace, check);
   }
-  return exit_code_of(check.outcome);
+  return exit_code_of_run(check.outcome);
 }
 
 }  // namespace

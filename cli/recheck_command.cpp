@@ -32,7 +32,7 @@ struct RecheckCommand {
   int seconds = 60;
 };
 
-int code_of_recheck(certificates::RecheckResult result) {
+int exit_code_of_recheck(certificates::RecheckResult result) {
   switch (result) {
     case certificates::RecheckResult::accepted:
       return ok;
@@ -185,7 +185,7 @@ int run(const RecheckCommand& command) {
   } else {
     std::cout << text_of(command, report, solver);
   }
-  return code_of_recheck(report.result);
+  return exit_code_of_recheck(report.result);
 }
 
 }  // namespace

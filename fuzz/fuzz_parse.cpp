@@ -49,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(ast::same(tree.value(), again.value()), "it is the same tree", printed.text);
   require(print(again.value()) == printed.text, "it is printed as the same text", printed.text);
 
-  const ElaborateOptions options{.most_lanes = kMostLanes};
+  ElaborateOptions options;
+  options.most_lanes = kMostLanes;
   const Result<Program> program = elaborate(tree.value(), source, options);
   const Result<Program> same = elaborate(again.value(), printed, options);
   require(program.ok() == same.ok(), "both compile, or neither does", printed.text);

@@ -259,8 +259,8 @@ ReadyRule RandomRules::next() {
     }
     rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
   }
-  // Shares of the capacity vary evenly between one on the last rank and one on the first. In half
-  // of the rules these are for each rank's first stage, and its last stage has the whole capacity.
+  // Shares of the capacity vary evenly between one on the last rank and one on the first. Half of
+  // the rules give them to each rank's first stage, and its last stage has the whole capacity.
   const double last = static_cast<double>(random_.draw(5)) / 4;
   const double first = static_cast<double>(random_.draw(5)) / 4;
   const bool is_alike = random_.draw(2) == 0;

@@ -83,8 +83,8 @@ struct Work {
   // Known after the lanes are made: the number of microbatches after which all shares repeat.
   int share_period = 1;
   bool lists_shares = false;  // share_period is the range's one count instead
-  // Ops at stages where `on m where` leaves no microbatch, though elsewhere it leaves some: needs
-  // of them are void.
+  // Ops at stages where `on m where` leaves no microbatch, though elsewhere it leaves some. Needs
+  // of such an op are void there.
   std::set<std::pair<int, int>> without_microbatch = {};
   // Known after the pools are made: per resource, its first pool; a resource's pools are sorted by
   // stage or rank.

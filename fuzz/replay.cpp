@@ -1,0 +1,37 @@
+// Gives a fuzz target each file of the command line, and of the folders on it, once: as libFuzzer
+// does with seeds, by any compiler and without sanitizers. Exit status 1: there was no file.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+int replayed = 0;
+
+void replay(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  ++replayed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace fs = std::filesystem;
+  for (int i = 1; i < argc; ++i) {
+    if (fs::is_regular_file(argv[i])) replay(argv[i]);
+    if (!fs::is_directory(argv[i])) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argv[i])) {
+      if (entry.is_regular_file()) replay(entry.path());
+    }
+  }
+  std::printf("%d seeds replayed\n", replayed);
+  return replayed > 0 ? 0 : 1;
+}
