@@ -1,16 +1,16 @@
 // The cost of a decision while many tasks are ready.
 //
-// The last rank of bf (F, then B of the same microbatch, one activation) with N microbatches of F
-// ready at all times. One cycle is two decisions, F then B, each
+// The program is the last rank of bf (F, then B of the same microbatch, one activation), with N
+// ready microbatches of F at all times. One cycle is two decisions, F then B, each with
 //   choose() + started() + on_finished(),
 // and one on_arrived() that makes another F ready. Arrivals come in a random order with a fixed
-// seed. The priority queue does the least that any dispatcher does: per decision it takes the best
-// of N ready tasks and gets one more; it checks no need, no room and no order between F and B.
+// seed. The priority queue does the least that any dispatcher must do: per decision it takes the
+// best of N ready tasks and adds one. It checks no need, no room and no order between F and B.
 // `decision` is the time of one decision. `table` is the arbiter of a program that was never
-// compiled, `interpreted` asks spec::Machine. `executor` is the generated arbiter behind an
-// Executor, whose dispatch checks what was proved: two poll(), two finished() and one arrived() a
-// cycle. `intersection`, `vote` and `leader` are the same for each of 2 or 8 members, whose ballots
-// take no time on their way; `decision` is one member's.
+// compiled; `interpreted` asks spec::Machine. `executor` is the generated arbiter behind an
+// Executor, which also checks what was proved; a cycle has two poll(), two finished() and one
+// arrived(). `intersection`, `vote` and `leader` are that for each of 2 or 8 members, whose ballots
+// arrive at once; there `decision` is the time of one member's decision.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -82,7 +82,7 @@ void decide(core::Arbiter& arbiter) {
   arbiter.on_finished(choice.task, {});
 }
 
-// `cycles` before a new step begins, which is not timed.
+// Begins a new step after `cycles` cycles; that is not timed.
 void run(benchmark::State& state, core::Arbiter& arbiter, int cycles) {
   const int ready = static_cast<int>(state.range(0));
   const std::vector<int> order = shuffled(ready + cycles);
@@ -144,7 +144,7 @@ void executor(benchmark::State& state) {
   report(state);
 }
 
-// The members of the rank, who agree on each task.
+// The members of the rank, which agree on each task.
 class Group {
  public:
   Group(core::Agree agree, int members) : facts_(bf::facts) {
@@ -171,7 +171,7 @@ class Group {
       return m.executor->arrived(step, {kArrival, microbatch}, {}).ok();
     });
   }
-  // All start the next task, and end it.
+  // Makes all members start the next task and end it.
   [[nodiscard]] bool dispatch() {
     std::size_t started = 0;
     while (started < members_.size()) {
@@ -257,7 +257,7 @@ void interpreted(benchmark::State& state) {
 }
 
 struct Ready {
-  int op;  // B, which is preferred, is 1
+  int op;  // 0 for F, 1 for B, which is preferred
   int microbatch;
   bool operator<(const Ready& other) const {
     return op != other.op ? op < other.op : microbatch > other.microbatch;

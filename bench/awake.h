@@ -1,9 +1,9 @@
-// Awake: keeps the processor's cores from idling while it lives, so that what is measured is the
-// program and not how deep a core has slept when a message comes: on a virtual machine a wake-up
-// out of such a sleep takes longer than a hop.
+// Awake: while such an object lives, the processor's cores do not idle. Otherwise measurements
+// would depend on how deep a core sleeps when a message arrives; on a virtual machine a wake-up
+// from such a sleep takes longer than a hop.
 //
-// It asks the kernel for wake-ups without delay (Documentation/power/pm_qos_interface.rst), which
-// takes root; line() says for a table's head whether that was granted.
+// The constructor asks the kernel for wake-ups without delay, which only root may do (see
+// Documentation/power/pm_qos_interface.rst). line(), in a table's head, tells whether that worked.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Hints against fixed orders on real processes, each cell beside what the simulator says of the
+// Compares hints with fixed orders on real processes, and each ratio with the simulator's for the
 // same draws. See --help.
 #include <algorithm>
 #include <array>
@@ -36,15 +36,15 @@ double load() {
   return getloadavg(of_a_minute.data(), 1) == 1 ? of_a_minute[0] : -1;
 }
 
-// The predictions, made before anything is measured; sets plan.longest_step.
-Runs simulate_all(Plan& plan) {
-  Runs runs;
+// Simulates all runs before any run is measured, and sets plan.longest_step.
+StepResults simulate_all(Plan& plan) {
+  StepResults runs;
   for (const Condition& condition : plan.conditions) {
     auto& of_condition = runs.emplace_back();
     for (const Subject& subject : plan.subjects) {
       of_condition.push_back(
           simulate_runs(subject, condition.times, plan.microbatches, plan.first_seed, plan.seeds));
-      for (const Run& run : of_condition.back()) {
+      for (const StepResult& run : of_condition.back()) {
         const auto step = core::Time(
             static_cast<core::Time::rep>(run.makespan * static_cast<double>(plan.unit.count())));
         plan.longest_step = std::max(plan.longest_step, step);
@@ -76,7 +76,7 @@ nlohmann::json compare(const Options& options, int ranks, int members) {
   return json_of(contenders, plan, sides, heading, cells);
 }
 
-// In the folders of a build.
+// Compares with gpt and ripeline-launch from the build to which this program belongs.
 nlohmann::json compare_with_gpt(const Options& options) {
   const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
   TrainedOptions trained{.gpt = build / "examples/gpt/gpt",

@@ -1,4 +1,4 @@
-// The generated arbiters of bench_hints' contenders, at 8 ranks.
+// The generated arbiters for the contenders of bench_hints, with 8 ranks.
 #pragma once
 
 #include <map>

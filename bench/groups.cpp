@@ -1,14 +1,14 @@
 // The cost of agreeing: tensor-parallel groups on a virtual clock.
 //
-// The executors of all members of all ranks run a chain of F = 1 and B = 2 with two forwards in
-// flight for each rank that follows, by bf. A task takes the same at all members of a rank, varied
-// by up to 10 % from microbatch to microbatch; it ends once all have started it, since its
-// collectives do. Members differ in when a message arrives: after 0.05, or
-// sometimes 20 times as late. A ballot takes as long as its column says.
+// The executors of all members of all ranks run a chain of F = 1 and B = 2 by bf, in which rank r
+// of p may hold 2 (p - r) activations. A task takes equally long at all members of a rank, from the
+// time the last member has started it, since its collectives wait for all members; the duration
+// varies by up to 10 % between microbatches. A message arrives at a member after 0.05, or sometimes
+// after 20 times that. The time of a ballot is in the head of its column.
 //
-// A cell is the time of a step over that of the members as one, which has each message when the
-// last of them does and needs no ballots; it is the geometric mean over the seeds. `ballots` is how
-// many a member casts for each task, `again` how many of 1,000 belong to a second or later attempt.
+// A cell is the time of a step, divided by that of a rank with one member which gets each message
+// when the last member would. It is the geometric mean over the seeds. `ballots` is the number that
+// a member casts per task; `again` is how many of 1,000 ballots are of a second or later attempt.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -50,8 +50,8 @@ std::string text_of(const std::string& agree, int members) {
 }
 
 struct Condition {
-  double late = 0;    // how many messages are
-  double ballot = 0;  // how long a ballot takes
+  double late = 0;    // the share of late messages
+  double ballot = 0;  // the time of a ballot
   bool as_one = false;
 };
 
@@ -116,7 +116,7 @@ class Step {
   };
   struct Due {
     Time at;
-    std::int64_t number;  // events at one moment happen in this order
+    std::int64_t number;  // events at one time happen in the order of these
     int to;
     std::function<core::Status()> happen;
     bool operator<(const Due& other) const {
@@ -134,7 +134,7 @@ class Step {
     agenda_.push({now_ + Time(std::llround(after * kUnit)), number_++, to, std::move(happen)});
   }
 
-  // One member's latency; for all as one, that of the last of them.
+  // One member's latency; if members count as one, the latest member's.
   [[nodiscard]] double latency(core::Message message, int member) const {
     const auto of = [&](int i) {
       const bool late = draw({1, static_cast<std::uint64_t>(message.edge),
@@ -167,7 +167,7 @@ class Step {
     }
   }
 
-  // It ends at all once the last has started it.
+  // The task ends at all members at once, after its duration from the last member's start.
   void start(int rank, core::Task task) {
     const auto place = static_cast<std::size_t>(task.lane) * kMicrobatches +
                        static_cast<std::size_t>(task.microbatch);
@@ -205,9 +205,9 @@ class Step {
   const core::ProgramFacts& facts_;
   const Condition& condition_;
   std::uint64_t seed_;
-  int alone_ = 1;  // members of a rank that run apart
+  int alone_ = 1;  // the number of a rank's members; 1 if they count as one
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<int> started_;  // by lane and microbatch: members
+  std::vector<int> started_;  // by lane and microbatch: how many members started it
   std::priority_queue<Due> agenda_;
   std::vector<Command> commands_;
   Time now_{0};

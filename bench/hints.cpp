@@ -1,4 +1,4 @@
-// Hints against the fixed order of the same memory: the tables of docs/results.md. See --help.
+// Compares hints with the fixed order that has the same memory, for docs/results.md. See --help.
 #include <exception>
 #include <iostream>
 

@@ -1,7 +1,7 @@
 // Hints and fixed orders at equal memory: the contenders of bench_hints and of a test.
 //
-// A class of memory has a fixed order of the library, which says how much each rank may hold; hints
-// of the class have exactly that as capacity. Values.
+// A class of memory has a fixed order from the library. Each rank may hold as much as under that
+// order, and the hints of the class have exactly this capacity. Values.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@ namespace ripeline::bench {
 struct Size {
   int ranks = 8;
   int microbatches = 32;
-  double backward = 2;  // where a forward takes 1; each half of a split backward takes half of it
-  int chunks = 1;       // stages on each rank, which share these times; for interleaved_1f1b
+  double backward = 2;  // a forward takes 1; each half of a split backward takes half of `backward`
+  int chunks = 1;       // the stages of each rank in interleaved_1f1b, which share its times
 };
 
 enum class Memory { p_minus_s, max, eager, eager_max, h1, h2 };
 
-// A class's memory, and the fixed order that its hints are measured against.
+// A class of memory, with the fixed order against which its hints are measured.
 struct MemoryClass {
   Memory memory;
   const char* name;
   const char* fixed;  // a library schedule, dispatched as written
-  const char* hint;   // the one with hints of this memory
-  // Every rank may hold what the fixed order's fullest rank does: a param `limit`, or of the
-  // program's pools.
+  const char* hint;   // the library schedule with hints of this memory
+  // Whether every rank may hold as much as the fixed order's fullest rank, so that all pools get
+  // the largest capacity among them.
   bool as_fullest = false;
 };
 inline constexpr MemoryClass kClasses[] = {
@@ -51,7 +51,7 @@ struct Condition {
   std::string jitter;
 };
 
-// Those of the table.
+// The conditions of --table conditions.
 [[nodiscard]] inline std::vector<Condition> conditions() {
   return {{"none", ""},
           {"uniform ±30 %", "uniform=0.3"},
@@ -65,7 +65,7 @@ struct Condition {
           {"cost per input, σ = .6", "input=0.6"}};
 }
 
-// The library's program with these costs, dispatched by `dispatch`; empty: as written.
+// The library's program with these costs and this dispatch; as written if `dispatch` is empty.
 [[nodiscard]] inline spec::Program library_program(std::string_view name, const Size& size,
                                                    const std::string& dispatch = {}) {
   spec::ElaborateOptions options;
@@ -83,8 +83,8 @@ struct Condition {
   return program;
 }
 
-// Makes it hold at most `held` of each pool. With `keeps` no start has to leave anything free: what
-// it dispatches by keeps room.
+// Limits the program's pools to `held`. With `keeps`, no start needs to leave room free, since the
+// program's dispatch keeps room.
 inline void hold_to(const std::vector<std::int64_t>& held, bool keeps, spec::Program& program) {
   for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
   for (spec::Lane& lane : program.lanes) {
@@ -98,7 +98,7 @@ inline void hold_to(const std::vector<std::int64_t>& held, bool keeps, spec::Pro
   return library_program(class_of(memory).fixed, size);
 }
 
-// `dispatch` is `ready by bf`, `ready by rn`, …
+// The hint's program; `dispatch` is `ready by bf`, `ready by rn`, …
 [[nodiscard]] inline spec::Program hint_program(Memory memory, const Size& size,
                                                 const std::string& dispatch) {
   const MemoryClass& c = class_of(memory);

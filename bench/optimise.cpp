@@ -1,5 +1,5 @@
-// Orders that are searched beside the library's and Zero Bubble's greedy, at equal memory. See
-// --help.
+// Compares searched orders with the library's orders and with those of Zero Bubble's greedy, at
+// equal memory. See --help.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/optimisers/equals.h"
-#include "bench/optimisers/lines.h"
+#include "bench/optimisers/method_results.h"
 #include "bench/optimisers/progress.h"
 #include "bench/optimisers/steps.h"
 #include "files/new_file.h"
@@ -37,7 +37,7 @@ struct Options {
   bool against_seconds = false;
   bool jitter = false;
   bool steps = false;
-  std::string pytorch;  // a Python that has it
+  std::string pytorch;  // a Python with PyTorch; empty if there is none
 };
 
 double load() {
@@ -63,16 +63,16 @@ std::vector<Row> rows_of(const Options& options) {
   return rows;
 }
 
-// Multiples of a twelfth: of 1, 2, 3 or 4 stages.
+// A memory in twelfths, since an activation of 1, 2, 3 or 4 stages is a multiple of these.
 spec::Rational rational(double memory) { return {static_cast<std::int64_t>(memory * 12 + .5), 12}; }
 
-// Those of the table, and what each schedule of the library holds.
-std::vector<double> memories_of(const EvenCosts& costs, const std::vector<Line>& library,
+// The memories for the table, and those that the library's schedules use.
+std::vector<double> memories_of(const EvenCosts& costs, const std::vector<MethodResult>& library,
                                 bool quick) {
   const double p = costs.ranks;
   if (quick) return {p / 2, p};
   std::vector<double> memories = {p / 2, 3 * p / 4, p, 2 * p - 1};
-  for (const Line& line : library) memories.push_back(line.allowed);
+  for (const MethodResult& result : library) memories.push_back(result.allowed);
   std::sort(memories.begin(), memories.end());
   memories.erase(std::unique(memories.begin(), memories.end()), memories.end());
   return memories;
@@ -86,50 +86,51 @@ void print_heading(const EvenCosts& costs) {
       "rate", "bound", "gap", "seconds");
 }
 
-void print(const Line& line, Objective objective) {
+void print(const MethodResult& result, Objective objective) {
   const auto rate = [&](double time) {
-    return fmt::format("{:.2f} %", 100 * (time - line.work) / time);
+    return fmt::format("{:.2f} %", 100 * (time - result.work) / time);
   };
   fmt::print("{:>7} {:>6}  {:<24} {:<10} {:>10} {:>9} {:>10} {:>9} {:>10} {:>8} {:>8}\n",
-             memory_text(line.allowed), memory_text(line.held), line.method, line.placement,
-             time_text(line.wall - line.work), rate(line.wall), time_text(line.span - line.work),
-             rate(line.span), time_text(line.bound - line.work),
-             fmt::format("{:.2f} %", 100 * line.gap(objective)),
-             line.seconds == 0 ? "" : fmt::format("{:.2f}", line.seconds));
+             memory_text(result.allowed), memory_text(result.held), result.method, result.placement,
+             time_text(result.makespan - result.work), rate(result.makespan),
+             time_text(result.span - result.work), rate(result.span),
+             time_text(result.bound - result.work),
+             fmt::format("{:.2f} %", 100 * result.gap(objective)),
+             result.seconds == 0 ? "" : fmt::format("{:.2f}", result.seconds));
   std::fflush(stdout);
 }
 
 struct Loss {
   std::string model;
-  Line line;
-  Line searched;  // the best of its kind that may hold no more
+  MethodResult result;
+  MethodResult searched;  // the best order of a kind of search with no more memory
 };
 
-// Where an order that was not searched is better than what a kind of search found with no more
-// memory.
-void add_losses(const EvenCosts& costs, const std::vector<Line>& lines, Objective objective,
-                std::vector<Loss>& losses) {
-  for (const Line& line : lines) {
-    if (line.is_searched) continue;
+// Adds each result whose order was not searched but is better than the best order that a kind of
+// search has found with no more memory.
+void add_losses(const EvenCosts& costs, const std::vector<MethodResult>& results,
+                Objective objective, std::vector<Loss>& losses) {
+  for (const MethodResult& result : results) {
+    if (result.is_searched) continue;
     for (const char* const kind : {kChainSearch, kAnySearch}) {
-      const Line* best = nullptr;
-      for (const Line& other : lines) {
-        if (other.method != kind || other.allowed > line.allowed) continue;
+      const MethodResult* best = nullptr;
+      for (const MethodResult& other : results) {
+        if (other.method != kind || other.allowed > result.allowed) continue;
         if (best == nullptr || other.value(objective) < best->value(objective)) best = &other;
       }
-      if (best != nullptr && line.value(objective) < best->value(objective)) {
-        losses.push_back({costs.name(), line, *best});
+      if (best != nullptr && result.value(objective) < best->value(objective)) {
+        losses.push_back({costs.name(), result, *best});
       }
     }
   }
 }
 
-// How far an emulated run may be behind, where the machine is busy.
+// An emulated run that takes longer than its simulated steps by this factor is reported as late.
 constexpr double kLate = 1.05;
 
-void add_steps(const EvenCosts& costs, const Options& options, std::vector<Line>& lines) {
+void add_steps(const EvenCosts& costs, const Options& options, std::vector<MethodResult>& results) {
   std::vector<StepsOrder> orders;
-  for (const Line& line : lines) orders.push_back({&line.order, costs.microbatches});
+  for (const MethodResult& result : results) orders.push_back({&result.order, costs.microbatches});
   std::optional<std::vector<int>> counted;
   if (!options.pytorch.empty()) {
     counted = pytorch_steps(options.pytorch, orders);
@@ -138,53 +139,53 @@ void add_steps(const EvenCosts& costs, const Options& options, std::vector<Line>
       "In steps: every task, send and receive takes one\n{:>7}  {:<24} {:<10} {:>9} {:>9} "
       "{:>9}\n",
       "allowed", "", "placement", "PyTorch", "simulated", "emulated");
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    Line& line = lines[i];
-    line.steps = steps_of(line.order, costs.microbatches);
-    if (counted) line.steps->pytorch = (*counted)[i];
-    const Steps& steps = *line.steps;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    MethodResult& result = results[i];
+    result.steps = steps_of(result.order, costs.microbatches);
+    if (counted) result.steps->pytorch = (*counted)[i];
+    const Steps& steps = *result.steps;
     const bool differs = steps.pytorch && *steps.pytorch != steps.simulated;
     const bool is_late = steps.emulated > kLate * steps.simulated;
-    fmt::print("{:>7}  {:<24} {:<10} {:>9} {:>9} {:>9.1f}{}{}\n", memory_text(line.allowed),
-               line.method, pytorch::name_of(line.order.placement),
+    fmt::print("{:>7}  {:<24} {:<10} {:>9} {:>9} {:>9.1f}{}{}\n", memory_text(result.allowed),
+               result.method, pytorch::name_of(result.order.placement),
                steps.pytorch ? std::to_string(*steps.pytorch) : "", steps.simulated, steps.emulated,
                differs ? "  PYTORCH COUNTS OTHERWISE" : "", is_late ? "  the host was late" : "");
     std::fflush(stdout);
     if (differs || steps.emulated < steps.simulated) {
-      throw std::runtime_error(costs.name() + ", " + line.method +
+      throw std::runtime_error(costs.name() + ", " + result.method +
                                ": its steps are not those of the simulator");
     }
   }
 }
 
-std::vector<Line> compare(const EvenCosts& costs, const Options& options) {
+std::vector<MethodResult> compare(const EvenCosts& costs, const Options& options) {
   const Objective objective = options.searching.objective;
-  const std::vector<Line> library = library_lines(costs, objective);
-  std::vector<Line> lines;
-  const auto add = [&](const std::optional<Line>& line) {
-    if (!line) return;
-    print(*line, objective);
-    lines.push_back(*line);
+  const std::vector<MethodResult> library = library_results(costs, objective);
+  std::vector<MethodResult> results;
+  const auto add = [&](const std::optional<MethodResult>& result) {
+    if (!result) return;
+    print(*result, objective);
+    results.push_back(*result);
   };
   print_heading(costs);
   for (const double memory : memories_of(costs, library, options.quick)) {
     const spec::Rational room = rational(memory);
-    for (const Line& line : library) {
-      if (line.allowed == memory) add(line);
+    for (const MethodResult& result : library) {
+      if (result.allowed == memory) add(result);
     }
     if (room.numerator % room.denominator == 0) {
-      add(greedy_line(costs, static_cast<int>(memory), objective));
+      add(greedy_result(costs, static_cast<int>(memory), objective));
     }
-    add(searched_line(costs, room, Placements::chain, options.searching));
-    add(searched_line(costs, room, Placements::any, options.searching));
+    add(searched_result(costs, room, kChain, options.searching));
+    add(searched_result(costs, room, kAny, options.searching));
   }
-  if (options.steps) add_steps(costs, options, lines);
+  if (options.steps) add_steps(costs, options, results);
   fmt::print("\n");
-  return lines;
+  return results;
 }
 
 void print(const std::vector<Loss>& losses, Objective objective) {
-  const char* const what = objective == Objective::wall ? "wall" : "span";
+  const char* const what = objective == Objective::makespan ? "wall" : "span";
   for (const char* const kind : {kChainSearch, kAnySearch}) {
     const auto is_of_kind = [&](const Loss& loss) { return loss.searched.method == kind; };
     const auto count = std::count_if(losses.begin(), losses.end(), is_of_kind);
@@ -192,11 +193,11 @@ void print(const std::vector<Loss>& losses, Objective objective) {
                count == 0 ? "no line" : std::to_string(count), count == 0 ? "" : ", bubbles:");
     for (const Loss& loss : losses) {
       if (!is_of_kind(loss)) continue;
-      const double value = loss.line.value(objective);
+      const double value = loss.result.value(objective);
       const double searched = loss.searched.value(objective);
       fmt::print("  {}, memory {}: {} {}, searched {} ({:.2f} % more time)\n", loss.model,
-                 memory_text(loss.line.allowed), loss.line.method,
-                 time_text(value - loss.line.work), time_text(searched - loss.searched.work),
+                 memory_text(loss.result.allowed), loss.result.method,
+                 time_text(value - loss.result.work), time_text(searched - loss.searched.work),
                  100 * (searched / value - 1));
     }
   }
@@ -208,20 +209,21 @@ nlohmann::json table(const Options& options) {
   std::vector<Loss> losses;
   std::string no_solver;
   for (const EvenCosts& costs : models_of(options)) {
-    const std::vector<Line> lines = compare(costs, options);
-    for (const Line& line : lines) json["lines"].push_back(json_of(costs, line, objective));
-    for (const Line& line : lines) {
-      if (!line.no_solver.empty()) no_solver = line.no_solver;
+    const std::vector<MethodResult> results = compare(costs, options);
+    for (const MethodResult& result : results)
+      json["lines"].push_back(json_of(costs, result, objective));
+    for (const MethodResult& result : results) {
+      if (!result.no_solver.empty()) no_solver = result.no_solver;
     }
-    add_losses(costs, lines, objective, losses);
+    add_losses(costs, results, objective, losses);
   }
   print(losses, objective);
   if (!no_solver.empty()) fmt::print("Without the solver: {}\n", no_solver);
   for (const Loss& loss : losses) {
     json["losses"].push_back({{"model", loss.model},
-                              {"memory", loss.line.allowed},
-                              {"method", loss.line.method},
-                              {"best", loss.line.value(objective)},
+                              {"memory", loss.result.allowed},
+                              {"method", loss.result.method},
+                              {"best", loss.result.value(objective)},
                               {"searched_by", loss.searched.method},
                               {"searched", loss.searched.value(objective)}});
   }
@@ -260,7 +262,7 @@ nlohmann::json under_jitter(const Options& options) {
   return json;
 }
 
-// The solver's program is beside the tool, in another folder of the build.
+// Sets the path of the solver's program, which is in another folder of the same build.
 void find_solver() {
   const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
   constexpr int kKeep = 0;
@@ -269,11 +271,11 @@ void find_solver() {
 
 int run(Options options) {
   find_solver();
-  if (options.jitter) options.pytorch.clear();  // the environment may name it
+  if (options.jitter) options.pytorch.clear();  // the environment may have set this
   options.steps = options.steps || !options.pytorch.empty();
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;
-  // An improvement takes its time.
+  // An improvement needs more time than a search.
   const double most = options.jitter ? 3 : .3;
   if (options.quick) options.searching.seconds = std::min(options.searching.seconds, most);
   if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {

@@ -1,17 +1,17 @@
-// A bound that no rule beats where messages are late and overtake, at the memory of ZB-H2.
+// OvertakingBound: a time that no rule beats if messages are late and overtake, with ZB-H2's room.
 //
-// F = I = W = 1, on a chain of ranks. A message takes `latency`, and `tail` more with the
-// probability `share`, independently; its draw is unknown until the message has arrived. A rank
-// holds at most `held` activations, from the start of an F to the end of its W. Then
-//   - the last rank starts when the first forward is there, the earliest of the `held` that rank 0
-//     can have started, and has three tasks for each microbatch to run;
+// F = I = W = 1, on a chain of ranks. A message takes `latency`, and independently, with the
+// probability `share`, also `tail`; whether it does is unknown until it has arrived. A rank holds
+// at most `held` activations, from the start of an F to the end of its W. Then
+//   - the last rank starts when the first forward arrives, the earliest of the `held` that rank 0
+//     can have started by then, and has three tasks for each microbatch to run;
 //   - before it starts its k-th last I it has run m - k forwards, m - 1 - k I and, to have room for
 //     the forwards, m - k - held W. Its message then passes every rank, each time late or not,
 //     and a W remains;
 //   - before rank 0 starts its k-th last F it has run m - 1 - k F and, to have room, m - k - held I
 //     and as many W. Its message passes every rank, and comes back.
-// A run takes at least as long as the latest of these, for each k but those of the first `held`; a
-// rule may choose which microbatch is k-th last, and knows no more of its messages than of others'.
+// A run takes at least the largest of these times, for all k except those of the first `held`
+// microbatches. A rule may choose the k-th last microbatch, but cannot foresee its messages.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class OvertakingBound {
  public:
   OvertakingBound(const Overtaking& of, std::uint64_t seed) : of_(of), seed_(seed) {}
 
-  // The geometric mean of that time, over so many runs.
+  // The geometric mean of the bound over this many runs.
   [[nodiscard]] double time(int runs) {
     double logs = 0;
     for (int i = 0; i < runs; ++i) logs += std::log(one());
@@ -55,7 +55,7 @@ class OvertakingBound {
     }
     return latest;
   }
-  // Through all ranks but one, without lateness: a task and a message for each.
+  // The time of one task and one message on every rank but one, if no message is late.
   [[nodiscard]] double hops() const { return (of_.ranks - 1) * (1 + of_.latency); }
   double pass() {
     double late = 0;

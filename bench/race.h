@@ -1,11 +1,11 @@
-// Races of hints against fixed orders: what bench_hints' tables are made of.
+// Field: races hints against fixed orders, for the tables of bench_hints.
 //
-// A hint that learns keeps what it learned from seed to seed, as from step to step of training, and
-// begins anew with each condition.
-// Arbiters are generated ones where there are some, and then checked to do as those made at run
-// time. A Field holds the contestants of one size and makes each only once. Nobody may hold more
-// than its class allows, rank by rank: that is checked in every run, and a run that fails ends the
-// program by std::runtime_error. One thread.
+// A hint that learns keeps what it has learned from seed to seed, as from step to step of training,
+// and starts anew with each condition. If a program has a generated arbiter, that is used, and its
+// first run is compared with a run of the arbiter that is made at run time. A Field has the
+// contestants of one size, and makes each only once. It checks in every run that no rank holds more
+// than the class of memory allows. A run that fails ends the program by std::runtime_error. One
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +29,10 @@ namespace ripeline::bench {
 struct Racer {
   Memory memory = Memory::p_minus_s;
   std::string name;
-  std::string dispatch;  // by one of the class's hints; empty: its fixed order
-  bool learns = true;    // for hints that wait
-  bool pyramid = false;  // the order of its inputs
-  // The name of an experiment's change to the program, and the change; nothing: as declared.
+  std::string dispatch;  // by a hint of the class; if empty, by its fixed order
+  bool learns = true;    // whether a hint that waits learns
+  bool pyramid = false;  // whether inputs are in pyramid order
+  // The name of an experiment, and its change to the program; both are empty without one.
   std::string variant = {};
   std::function<void(spec::Program&)> change = {};
 };
@@ -48,15 +48,15 @@ struct Racer {
 
 struct Result {
   optimise::Gain gain;
-  double worst = 1;    // in a single run
-  double fixed = 0;    // the fixed order's time, as geometric mean
-  double notices = 0;  // for each task
+  double worst = 1;    // the least ratio among single runs
+  double fixed = 0;    // the geometric mean of the fixed order's times
+  double notices = 0;  // per task
   std::vector<std::int64_t> fixed_peaks;
   std::vector<std::int64_t> peaks;
-  int equal = 0;  // runs in which each rank held exactly what the fixed order did
+  int equal = 0;  // runs in which each rank's peak equals the fixed order's
 };
 
-// A generated arbiter for a class's fixed order (an empty dispatch) or hint; facts null: none.
+// A generated arbiter for a class's fixed order (an empty dispatch) or hint; if none, no facts.
 struct Generated {
   const core::ProgramFacts* facts = nullptr;
   optimise::Contestant::MakeArbiter make;
@@ -65,16 +65,16 @@ using FindGenerated = std::function<Generated(Memory, const std::string& dispatc
 
 class Field {
  public:
-  // Draws are those of the seeds from `first_seed` on.
+  // Seeds count up from `first_seed`.
   Field(const Size& size, double latency, FindGenerated find = {}, int first_seed = 1)
       : size_(size), find_(std::move(find)), first_(first_seed) {
     options_.latency = latency;
   }
 
   [[nodiscard]] const Size& size() const { return size_; }
-  // How long notices take from here on; else as long as messages.
+  // Sets the latency of notices in later races. Otherwise it is that of messages.
   void set_notice(double latency) { options_.notice = latency; }
-  // How many milliseconds a duration of 1 is, for J1 to J3; else it is none.
+  // Sets the milliseconds of a duration of 1, for J1 to J3. Otherwise the unit has no meaning.
   void set_milliseconds(double ms) {
     options_.unit = trace::Unit{"ms", static_cast<std::int64_t>(ms * 1e6)};
   }
@@ -117,7 +117,7 @@ class Field {
   }
 
  private:
-  // Generated ones are as the library declares them.
+  // Only programs that are as the library declares them have generated arbiters.
   [[nodiscard]] Generated generated_for(const Racer& racer) const {
     if (!find_ || racer.pyramid || racer.change || racer.dispatch.empty()) return {};
     return racer.learns ? find_(racer.memory, racer.dispatch, size_) : Generated{};

@@ -1,8 +1,8 @@
-// RRFP's conditions (arXiv 2605.18750), rebuilt: 4, 8 and 16 ranks, hints with 32 activations at
-// every stage against 1F1B with its own, and the same comparison at equal memory.
+// A reconstruction of RRFP's conditions (arXiv 2605.18750), with 4, 8 and 16 ranks: hints with 32
+// activations at every stage against 1F1B with its own memory, and hints with 1F1B's memory.
 //
-// Spreads are like those that were measured there: (p95 − p5) / p50 is 0.73 for tasks, a lognormal
-// factor of cv 0.22, and 58.7 for messages, a lognormal latency around a median. Values.
+// Spreads are like the paper's measured spreads: (p95 − p5) / p50 is 0.73 for tasks, which a
+// lognormal factor of cv 0.22 gives, and 58.7 for messages, whose latency is lognormal. Values.
 #pragma once
 
 #include <cmath>
@@ -21,10 +21,10 @@ struct Entrant {
   const char* name;
   const char* schedule;  // in the library, or `multimodal`
   const char* dispatch;
-  bool limit = false;  // 32 at every stage
+  bool limit = false;  // 32 activations at every stage
 };
 
-// The first is what the others are measured against.
+// The first entrant is the one against which the others are measured, here and in kMultimodal.
 inline const std::vector<Entrant> kLanguage = {
     {"1F1B", "1f1b", ""},
     {"BF", "bf", "", true},
@@ -48,7 +48,7 @@ inline const std::vector<Entrant> kMultimodal = {
 struct Condition {
   const char* name;
   const char* jitter;
-  double median = 0;  // a message's latency, with the measured spread; 0: no spread
+  double median = 0;  // the median of latencies with the measured spread; 0: no spread
 };
 inline const std::vector<Condition> kConditions = {
     {"J0", ""},
@@ -81,7 +81,7 @@ inline const std::vector<Condition> kConditions = {
   return std::move(program).value();
 }
 
-// `latency`: of messages whose latency has no spread.
+// `latency` is that of messages, if they have no spread.
 [[nodiscard]] inline simulate::TimingOptions times_of(const Condition& condition,
                                                       double latency = 0.05) {
   simulate::TimingOptions options;
@@ -92,7 +92,7 @@ inline const std::vector<Condition> kConditions = {
     options.latency = latency;
     return options;
   }
-  // 2 sinh(1.645 σ) = 58.7.
+  // The σ for which 2 sinh(1.645 σ) = 58.7.
   constexpr double kSigma = 2.476;
   const double mean = condition.median * std::exp(kSigma * kSigma / 2);
   simulate::Profile profile;

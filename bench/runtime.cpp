@@ -1,22 +1,22 @@
-// The runtime's cost per task: dispatch, and its message to the next rank.
+// The runtime's cost per task: the dispatch, and the task's message to the next rank.
 //
-// bf (one backward if any is ready, then one forward) with empty tasks and messages of 64 bytes,
-// 256 microbatches per step, over Unix sockets between processes and between threads, with the
-// generated arbiter and with the interpreted one. The time of a task is rank 0's step divided by
-// its tasks, messages and waiting for other ranks included; the table has the median of the steps,
-// the least and the most. Beside it, from the same run, a plain ping-pong of 64 bytes over a Unix
-// socket: half a round trip is a hop.
+// The first table runs bf (one backward if any is ready, then one forward) with empty tasks and
+// messages of 64 bytes, 256 microbatches per step, between processes over Unix sockets and between
+// threads, with the generated arbiter and with the interpreted one. The time of a task is rank 0's
+// step divided by its tasks, including messages and waits for other ranks. The table has the
+// median, the least and the most over steps. Its column `hops` is computed from a plain ping-pong
+// of 64 bytes over a Unix socket in the same run, where a hop is half a round trip.
 //
-// With the memory of 1F1B, rank 0 has at most as many microbatches in flight as there are ranks,
-// and each of them makes 2 (ranks - 1) hops for 2 of rank 0's tasks. So hops alone take
-// (ranks - 1) / ranks of a hop per task, the column `hops`.
+// With the memory of 1F1B, rank 0 has at most as many microbatches in flight as there are ranks.
+// Each of these makes 2 (ranks - 1) hops, while rank 0 runs 2 of its tasks. So hops alone take
+// (ranks - 1) / ranks of a hop per task, which is the column `hops`.
 //
-// The second table is of tasks that take their time, as on a GPU: they sleep. Messages of up to
-// 16 MiB move between 4 processes, with as much in the kernel's buffers as Debian gives a user
-// (208 KiB) or as root gets (4 MiB), with tasks in the loop's thread or in one of their own, over
-// unbounded links or channels of 2 slots. Each column is a step's time divided by that of the same
-// tasks with messages of 64 bytes over unbounded links, from the same round; the median of the
-// rounds. Memory is that of 1F1B in all.
+// In the second table tasks sleep, as if a GPU worked. Messages of up to 16 MiB move between 4
+// processes. The kernel's buffers are those that Debian allows a user (208 KiB) or root (4 MiB).
+// Tasks run in the loop's thread or in a separate one, and links are unbounded or channels of 2
+// slots. A number is the time of a step, divided by that of the same tasks with messages of 64
+// bytes over unbounded links in the same round; it is the median over rounds. All runs have the
+// memory of 1F1B, with one activation less from rank to rank.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,10 +36,10 @@
 #include "bf_2.h"
 #include "bf_4.h"
 #include "lower/facts.h"
+#include "runtime/network/buffer_pool.h"
 #include "runtime/network/local.h"
-#include "runtime/network/place.h"
 #include "runtime/network/socket.h"
-#include "runtime/worker.h"
+#include "runtime/run.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -63,11 +63,11 @@ void require(const core::Status& status) {
   if (!status.ok()) fail(status.message());
 }
 
-// Messages that are small go in the head; the others are one buffer, which is never written.
+// Small messages are in the payload's head; others are in one buffer, which is never written to.
 class EmptyWork final : public runtime::Work {
  public:
   explicit EmptyWork(std::size_t bytes = kMessageBytes, std::chrono::nanoseconds time = {})
-      : bytes_(bytes), time_(time), buffer_(place_.take(-1, bytes)) {
+      : bytes_(bytes), time_(time), buffer_(pool_.take(-1, bytes)) {
     std::fill_n(buffer_.data, bytes, std::byte{1});
   }
   core::Status begin_step(std::int64_t, int) override { return {}; }
@@ -84,13 +84,13 @@ class EmptyWork final : public runtime::Work {
   }
 
  private:
-  runtime::network::HostPlace place_;
+  runtime::network::HostBufferPool pool_;
   std::size_t bytes_;
   std::chrono::nanoseconds time_;
   runtime::Bytes buffer_;
 };
 
-// Makes the arbiter of a rank, with what it needs.
+// Makes the arbiter of a rank. The pointer also owns the objects that the arbiter refers to.
 using MakeArbiter = std::function<std::shared_ptr<core::Arbiter>(int rank)>;
 
 struct Interpreted {
@@ -119,26 +119,25 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// One rank's steps; the microseconds per task of each.
+// Runs one rank's steps, and returns the microseconds per task of each step after the warm-up.
 std::vector<double> run_rank(core::Arbiter& arbiter, runtime::Transport& transport, int steps) {
   EmptyWork work;
   runtime::InlineEngine engine(work);
   runtime::Run run(transport);
-  runtime::Worker worker(arbiter, run, engine);
+  runtime::protocol::Rank rank(arbiter, run.layout(), run.self());
   std::vector<double> result;
   std::vector<runtime::Blob> all;
   for (int step = 0; step < kWarmUp + steps; ++step) {
-    runtime::process::StepReport report;
     require(run.gather("the next step", {}, all));
-    require(worker.step(step, kMicrobatches, report));
-    const std::chrono::duration<double, std::micro> time = report.duration;
-    if (step >= kWarmUp) result.push_back(time.count() / static_cast<double>(report.tasks));
+    require(run.step(rank, engine, step, kMicrobatches));
+    const std::chrono::duration<double, std::micro> time = rank.report().duration;
+    if (step >= kWarmUp) result.push_back(time.count() / static_cast<double>(rank.report().tasks));
   }
   require(run.finish(60s));
   return result;
 }
 
-// A forked process that does `act` and ends.
+// Forks a process that calls `act` and then ends.
 pid_t in_process(const std::function<void()>& act) {
   const pid_t pid = fork();
   if (pid < 0) fail("cannot fork");
@@ -205,7 +204,7 @@ std::vector<double> over_threads(int ranks, const MakeArbiter& make, int steps) 
   return result;
 }
 
-// Microseconds per hop: half a round trip, median of batches.
+// The microseconds of a hop, which is half a round trip: the median over batches.
 double ping_pong() {
   constexpr int kBatches = 21;
   constexpr int kRounds = 1000;
@@ -234,7 +233,7 @@ double ping_pong() {
   return median(batches);
 }
 
-// A kind of step with tasks that take their time.
+// A kind of step whose tasks sleep.
 struct Load {
   const char* name;
   std::size_t bytes;
@@ -264,7 +263,7 @@ std::shared_ptr<core::Arbiter> loaded(const Load& load, int rank) {
   return {all, &all->arbiter};
 }
 
-// Seconds of the second step, which all ranks begin together.
+// The seconds of the second step, which all ranks begin at the same time.
 double step_of(const Load& load, const Way& way) {
   std::string folder = "/tmp/ripeline-bench-XXXXXX";
   std::array<int, 2> ends{};
@@ -289,14 +288,13 @@ double step_of(const Load& load, const Way& way) {
       } else {
         engine = std::make_unique<runtime::InlineEngine>(work);
       }
-      runtime::Worker worker(*arbiter, run, *engine);
+      runtime::protocol::Rank of_run(*arbiter, run.layout(), rank);
       double seconds = 0;
       std::vector<runtime::Blob> all;
       for (int step = 0; step < 2; ++step) {
         require(run.gather("the next step", {}, all));
         const Clock::time_point begin = Clock::now();
-        runtime::process::StepReport report;
-        require(worker.step(step, kLoadMicrobatches, report));
+        require(run.step(of_run, *engine, step, kLoadMicrobatches));
         require(run.gather("its end", {}, all));
         seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       }
@@ -344,7 +342,7 @@ void run() {
               std::thread::hardware_concurrency(), kMessageBytes, hop);
   std::printf("%-8s %5s  %-11s  %9s  %9s  %6s  %6s  %6s  %5s\n", "ranks", "over", "arbiter",
               "in flight", "us/task", "least", "most", "hops", "ratio");
-  // Processes first: a process with threads must not fork.
+  // Processes come first, since a process with threads must not fork.
   for (const bool sockets : {true, false}) {
     for (const int ranks : {2, 4}) {
       for (const bool is_generated : {true, false}) {

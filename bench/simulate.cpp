@@ -1,10 +1,10 @@
-// Tasks per second of simulated runs, beside plain simulators in Python: bench_simulate --help
+// Compares the speed of simulated runs with plain simulators in Python. See --help.
 //
-// 1F1B: executors under a generated arbiter (at 64 ranks), under the one that is made at run time,
-// and with jitter; each the best of several runs, none of which records anything. All is one
-// thread, and times are of the CPU, so that a loaded machine does not enter. Then many ranks once,
-// with the memory that the process has taken. Beside them bench/plain_simulator.py, with PyTorch's
-// own simulator where python3, or what RIPELINE_PYTORCH names, has it.
+// 1F1B runs under a generated arbiter (with 64 ranks), under the arbiter that is made at run time,
+// and with jitter. Each number is the best of several runs, which record nothing. All runs use one
+// thread, and times are CPU times, so that a busy machine hardly matters. A run of many ranks
+// follows, with the memory that the process has used. bench/plain_simulator.py also runs PyTorch's
+// simulator if python3, or the Python that RIPELINE_PYTORCH names, has PyTorch.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ simulate::Timing timing_of(const spec::Program& program, int microbatches, const
 }
 
 struct Measured {
-  double run = 1e9;  // the best
+  double run = 1e9;  // the seconds of the fastest run
   simulate::RunReport report;
 };
 
@@ -115,7 +115,7 @@ std::string interpreter() {
   return with_pytorch == nullptr ? "python3" : with_pytorch;
 }
 
-// The lines of plain_simulator.py: a name, tasks and seconds; none if it failed.
+// The rows that plain_simulator.py prints; empty if it fails.
 std::vector<Row> python(const Options& options) {
   const std::string command =
       fmt::format("timeout 300 '{}' '{}/bench/plain_simulator.py' {} {}", interpreter(),
@@ -141,7 +141,7 @@ std::vector<Row> python(const Options& options) {
 
 struct Many {
   Row row;
-  double seconds = 0;  // with making everything
+  double seconds = 0;  // including the compilation of the program
   double gigabytes = 0;
 };
 

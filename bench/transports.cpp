@@ -1,10 +1,10 @@
-// The cost of a message over each of the transports between two processes of this host.
+// The cost of a message over each of the transports between two processes of one host.
 //
-// Half a round trip of messages of one part each, of 64 bytes to 16 MiB, whose parts lie where they
-// came: a reply is another buffer, which is never written. Every round measures all transports one
-// after another, and the same bytes by plain calls of write() and read() on a Unix socket with as
-// large buffers; the table has the median of these calls over the rounds, and for each transport
-// the median of the rounds' ratios to them.
+// Half a round trip is measured, of messages with one part of 64 bytes to 16 MiB. A received part
+// stays where it arrived; the reply is another buffer, never written to. Each round measures all
+// transports, and plain write() and read() of the same bytes on a Unix socket with equal buffers.
+// The table has the median time of the plain calls, and of each transport's ratio to it.
+// transport the median of its ratios to them.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,21 +35,21 @@ constexpr int kRounds = 7;
 struct Size {
   const char* name;
   std::size_t bytes;
-  int messages;  // there and back, in a round
+  int messages;  // round trips per round
 };
 constexpr std::array kSizes = {Size{"64 B", 64, 2000}, Size{"64 KiB", 64 << 10, 500},
                                Size{"1 MiB", 1 << 20, 60}, Size{"16 MiB", 16 << 20, 8}};
 struct Way {
   const char* name;
-  const char* address;     // for the sockets; null: in the run's folder
-  const char* transports;  // for UCX; null: sockets alone
+  const char* address;     // the sockets' address; if null, one in the run's folder
+  const char* transports;  // UCX's transports; if null, UCX is not used
   const char* devices = nullptr;
 };
 constexpr std::array kWays = {Way{"Unix sockets", nullptr, nullptr},
                               Way{"TCP sockets", "tcp:127.0.0.1:0", nullptr},
                               Way{"UCX, memory", nullptr, "posix,cma,self", "all"},
                               Way{"UCX, TCP", nullptr, "tcp,self", "lo"}};
-// Microseconds by size.
+// Times in microseconds, by size of the message.
 using Times = std::array<double, kSizes.size()>;
 
 [[noreturn]] void fail(const std::string& message) {
@@ -90,14 +90,14 @@ void receive(runtime::Transport& transport) {
   while (deliveries.empty()) require(transport.poll(10s, deliveries));
 }
 
-// `there` of each size and `back` take turns.
+// Times `there` and `back`, which are called in turn, for each size.
 Times time_messages(bool begins, const std::function<void(std::size_t bytes)>& there,
                     const std::function<void(std::size_t bytes)>& back) {
   Times times{};
   for (std::size_t i = 0; i < kSizes.size(); ++i) {
     const std::size_t bytes = kSizes[i].bytes;
     Clock::time_point start;
-    for (int m = -1; m < kSizes[i].messages; ++m) {  // the first one finds no buffers
+    for (int m = -1; m < kSizes[i].messages; ++m) {  // -1: not timed, without buffers
       if (m == 0) start = Clock::now();
       if (begins) there(bytes);
       back(bytes);
@@ -150,7 +150,7 @@ pid_t in_process(const std::function<void()>& act) {
   std::_Exit(0);
 }
 
-// The first process's times; the second one exchanges messages with it.
+// Forks two processes that exchange messages, and returns the times of the first.
 Times measure(const std::function<Times(int rank)>& time) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) fail("cannot make a pipe");

@@ -1,19 +1,19 @@
-// The cost of a verdict: one core, wall time, beyond parsing.
+// The cost of a verdict: wall time on one core, without parsing.
 //
 //   fixed_order_512      1F1B in order, 128 ranks, exactly 512 microbatches        at most 0.1 s
 //   chain_every_count    1F1B's memory under `dispatch ready`, 64 ranks, any count at most 2 s
-//   interleaved_reserved two chunks on 16 ranks, one pool, a reservation, any      at most 0.5 s
+//   interleaved_reserved 2 chunks, 16 ranks, `leaving` in one pool, any count      at most 0.5 s
 //   v_split_backward     the V with split backward, 16 ranks, any count            at most 1 s
-//   interleaved_8_2      interleaved 1F1B in order, ranks and chunks, any count    at most 1 s
-//   interleaved_16_4     the same                                                  at most 5 s
-//   interleaved_64_2     the same                                                  at most 20 s
-//   in_order_64          the others of the library that are in order, 64 ranks, any count; each
+//   interleaved_8_2      interleaved 1F1B in order, 8 ranks, 2 chunks, any count   at most 1 s
+//   interleaved_16_4     the same with 16 ranks and 4 chunks                       at most 5 s
+//   interleaved_64_2     the same with 64 ranks and 2 chunks                       at most 20 s
+//   in_order_64          each schedule of the library that is in order, 64 ranks, any count
 //                                                                                  at most 20 s
-//   ready_64             those that start what is ready, 64 ranks, any count; each at most 5 s
-//   v_split_backward_128 as v_split_backward, 128 ranks                            at most 5 s
-//   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, one
+//   ready_64             each other schedule of the library, 64 ranks, any count   at most 5 s
+//   v_split_backward_128 the same as v_split_backward, with 128 ranks              at most 5 s
+//   wire_graph           the sends and receives of 1F1B, 128 ranks, 512 microbatches, with one
 //                        communicator per edge: judge_wire() alone, without the lowering
-// A verdict other than the one that is meant stops the case with an error.
+// A case stops with an error if its verdict is not `proved` or `safe`.
 #include <string>
 #include <utility>
 
@@ -64,8 +64,8 @@ std::string library(const char* name) { return spec::library_text(name).value();
 
 void verdict(benchmark::State& state, const spec::Program& program) {
   for (auto _ : state) {
-    const verify::Verdict said = verify::verify(program);
-    if (said.outcome != verify::Outcome::proved) state.SkipWithError("not proved");
+    const verify::Verdict verdict = verify::verify(program);
+    if (verdict.outcome != verify::Outcome::proved) state.SkipWithError("not proved");
   }
 }
 
@@ -87,8 +87,8 @@ void wire_graph(benchmark::State& state) {
   const spec::Program program = compiled(with_count(library("1f1b"), "512"), 128);
   const wire::WireProgram wire = wire::wire_program(program, 512, wire::WireStreams::apart);
   for (auto _ : state) {
-    const wire::WireVerdict said = wire::judge_wire(wire);
-    if (said.kind != wire::WireVerdict::Kind::safe) state.SkipWithError("not safe");
+    const wire::WireVerdict verdict = wire::judge_wire(wire);
+    if (verdict.kind != wire::WireVerdict::Kind::safe) state.SkipWithError("not safe");
   }
 }
 

@@ -50,7 +50,7 @@ Json claim_json(const Program& program, const Claim& claim) {
   return json;
 }
 
-// A refutation of `once` needs no run: the order itself shows it.
+// Whether the claim has a run. A refutation of `once` needs none, as the order itself shows it.
 bool has_run(const Claim& claim) {
   return claim.outcome == Outcome::refuted && claim.obligation != verify::ObligationKind::once;
 }
@@ -68,7 +68,7 @@ std::string slug(const std::string& name) {
   return text;
 }
 
-// Adds what the program is made from: its tree, and the one file that is read among those that its
+// Adds the sources of the program: its tree, and the one file that is read, among those that its
 // orders name.
 void add_sources(const spec::ast::Pipeline& tree, const spec::ElaborateOptions& options,
                  const Program& program, Files& files) {
@@ -91,7 +91,7 @@ void add_manifest(Json manifest, const verify::Verdict& verdict, const std::stri
   files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// In the form of `verify --format json`, so that whoever replays those replays this.
+// A run in the form of `verify --format json`, so that the same tools replay it.
 std::string run_file(const Program& program, const Json& obligation) {
   const Json& run = obligation.at("counterexample");
   Json counterexample = {{"microbatches", run.at("microbatches")}, {"events", run.at("events")}};

@@ -1,16 +1,16 @@
 // Certificate: a verdict, as files with all that others need to check it.
 //
-//   certificate.json       the manifest: program, claims, what they rest on, a hash of each file
+//   certificate.json       the manifest: program, claims, their basis, a hash of each file
 //   program.ripe           the program in the canonical layout
-//   order.csv              the bytes of the file that its order or its hint is read from
+//   order.csv              the bytes of the file from which its order or its hint is read
 //   invariant.txt, .smt2   for proofs by counters: the facts that every reachable state satisfies
 //   queries/*.smt2         each question of a proof, for any solver
 //   graphs/*.txt           for committed orders, one per count: every edge and a topological order,
 //                          or a cycle
 //   runs/*.json            the run of each refutation
-// docs/certificates.md says what each field means. No dates and no paths: the same verdict gives
-// the same bytes on every machine, but for the solver's version. Pure; throws only for want of
-// memory.
+// docs/certificates.md explains each field. There are no dates and no paths, so that the same
+// verdict gives the same bytes on every machine, except the solver's version. Pure; throws only
+// std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -43,34 +43,34 @@ inline constexpr const char* kOrderFile = "order.csv";
                                    const spec::ElaborateOptions& options,
                                    const spec::Program& program, const verify::Verdict& verdict,
                                    const std::string& tool);
-// A certificate for every number of ranks. Asks Z3 each written question once more.
+// A certificate for every number of ranks. Z3 answers each written question once more.
 [[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
                                    const spec::ElaborateOptions& options,
                                    const verify::DepthVerdict& depth, const std::string& tool,
                                    std::uint64_t solver_steps);
 
-// --- what recheck shares ---
+// --- shared with recheck ---
 
 // The claim about every number of ranks.
 struct EveryDepth {
   int least_ranks = 1;
-  std::string answers{};                   // see DepthEvidence
+  std::string answers{};                   // as in DepthEvidence
   std::vector<std::string> assumptions{};  // about the program with a few more ranks
 };
 
-// The fields of a manifest that cannot be derived from the others.
+// The fields of a manifest that cannot be derived from other fields.
 struct Statement {
   spec::ElaborateOptions options;
   std::vector<Claim> claims;
   std::optional<EveryDepth> depth = {};
 };
 
-// The files that follow from program and claims: all except the manifest and the program's sources.
-// Graphs lack their witness, and runs are empty.
+// The files that follow from program and claims: all except the manifest and the sources. Graphs
+// lack their witness, and runs are empty.
 [[nodiscard]] Files derived_files(const std::vector<Claim>& claims, const Evidence& evidence);
 // The paths of the program's sources: program.ripe, and order.csv if the program reads a file.
 [[nodiscard]] std::vector<std::string> source_paths(const spec::Program& program);
-// The manifest that goes with these files, without its field `unchecked`.
+// The manifest for these files, without its field `unchecked`.
 [[nodiscard]] nlohmann::json manifest_of(const Statement& statement, const spec::Program& program,
                                          const Evidence& evidence, const Files& files);
 [[nodiscard]] verify::Outcome worst_of(const std::vector<Claim>& claims);

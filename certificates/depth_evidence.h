@@ -1,8 +1,8 @@
 // DepthEvidence: the evidence for a proof for every number of ranks.
 //
-// The encoder of verify/depth/ is run with answers in place of a solver: which of its questions
-// have no model, in the order in which it asks. It draws all conclusions from these answers, so
-// they are the evidence. Nothing is solved here. Pure; throws only for want of memory.
+// The encoder of verify/depth/ runs with given answers instead of a solver. They tell which of its
+// questions have no model, in the order of the questions. The encoder draws all conclusions from
+// them, so they are the evidence. Nothing is solved here. Pure; throws only std::bad_alloc.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace ripeline::certificates {
 
 struct DepthEvidence {
   verify::DepthVerdict derived;
-  std::string answers;              // a letter per question: u if it has no model, o if left open
+  std::string answers;              // a letter per question: u if it has no model, o if open
   std::vector<Question> questions;  // the questions without a model, each once
 };
-// `has_no_model` answers for the question with this number, from 0, and this text.
+// `has_no_model` gives the answer to the question with this number, from 0, and this text.
 [[nodiscard]] spec::Result<DepthEvidence> depth_evidence(
     const spec::ast::Pipeline& pipeline, const spec::Source& source,
     const spec::ElaborateOptions& options,

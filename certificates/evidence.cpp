@@ -109,7 +109,7 @@ class EvidenceBuilder {
       return gap(
           fmt::format("`{}` rests on `keeping`, which certificates cannot carry.", name_of(what)));
     }
-    // Other proofs about an order hold only for orders that have each task once.
+    // Other proofs about an order are valid only if the order has each task once.
     if (in_order && what != ObligationKind::once && what != ObligationKind::collectives &&
         !once_is_proved()) {
       return gap(fmt::format("`{}` rests on `once`, which is not proved.", name_of(what)));
@@ -117,7 +117,7 @@ class EvidenceBuilder {
     if (what == ObligationKind::deadlock && !of_all_replicas()) return;
     if (what == ObligationKind::collectives && replicas_agree()) {
       ask_whether_two_part(spec::Agree::intersection, "replicas");
-      // Members that issue no collectives have nothing to add.
+      // If members issue no collectives, no more evidence is needed.
       if (how == Method::induction && (!group() || !conditions_.has_collectives())) return;
     }
     if (group() && what == ObligationKind::collectives) return agreement(how);
@@ -185,7 +185,7 @@ class EvidenceBuilder {
     return true;
   }
 
-  // False if no evidence about one member is needed in addition.
+  // Adds the evidence for a group; returns true if evidence about one member is needed as well.
   bool of_all_members(const Claim& claim) {
     if (!conditions_.has_collectives()) return true;
     const Claim* collectives = claim_of(ObligationKind::collectives);
@@ -219,7 +219,7 @@ class EvidenceBuilder {
     for (const int m : counts) found_.explorations.push_back({obligation, m, members});
   }
 
-  // The part of a claim that is left to its method; peaks that states show become explorations.
+  // Returns the claim without the peaks that states show, and adds explorations for these peaks.
   Claim without_states(const Claim& claim) {
     const bool any =
         std::find(claim.by_states.begin(), claim.by_states.end(), true) != claim.by_states.end();
@@ -238,7 +238,7 @@ class EvidenceBuilder {
     return rest;
   }
 
-  // True if only capacities are claimed, which the guards enforce.
+  // True if the claim holds by construction: its peaks are capacities, and guards enforce these.
   bool only_capacities(const Claim& claim) const {
     return program_.dispatch.in_order && program_.assertions.empty() &&
            peaks_are_capacities(program_, claim);
@@ -269,7 +269,7 @@ class EvidenceBuilder {
     return *counters_;
   }
 
-  // Asks about all counts by counters, except counts whose states were all visited.
+  // Adds the question by counters for all counts, except counts whose states were all visited.
   void ready(const Claim& claim, Term bad, const std::string& name) {
     std::vector<Term> terms = {bad};
     if (claim.method == Method::states) {
@@ -296,7 +296,7 @@ class EvidenceBuilder {
         beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
       }
       const auto& peak = at(claim.peaks, p);
-      // With method `states` Machine enforces the capacities (below): guards need not be shown to.
+      // With method `states` Machine enforces capacities (see below), so no question is needed.
       const bool guarded = claim.method == Method::states && peak == capacity;
       if (peak && !guarded) {
         above.push_back(counters().holds_above(p, counters().solver().number(*peak)));
@@ -305,7 +305,7 @@ class EvidenceBuilder {
     for (const verify::AssertedBound& b : asserted.value()) {
       broken.push_back(counters().start_above(b.pool, b.bound));
     }
-    // Machine, by which the states are visited, enforces the capacities itself.
+    // Machine, which visits the states, enforces the capacities itself.
     if (claim.method == Method::counters && !beyond.empty()) {
       ask("memory: a capacity exceeded", {counters().solver().any_of(beyond)});
     }
@@ -323,7 +323,7 @@ class EvidenceBuilder {
     asked_.push_back({name, std::move(terms)});
   }
 
-  // The questions of the induction come first in the certificate, since all others rest on it.
+  // The questions of the induction are first in the certificate, since all others depend on it.
   void add_induction() {
     std::vector<AskedTerms> first;
     first.push_back({"invariant: broken at the start",
@@ -349,10 +349,10 @@ class EvidenceBuilder {
   const std::vector<Claim>& claims_;
   Evidence found_;
   std::unique_ptr<const verify::ByClasses> classes_;
-  std::optional<verify::CounterQueries> counters_;  // over the program of classes_, if any
+  std::optional<verify::CounterQueries> counters_;  // for the program of classes_, if any
   std::vector<AskedTerms> asked_;                   // in terms of counters_
   bool counters_needed_ = false;
-  std::vector<Question> agreement_;  // among members of a group
+  std::vector<Question> agreement_;  // among members or replicas
   verify::GroupConditions conditions_;
   verify::Reductions reductions_;
   OrderEvidence order_;

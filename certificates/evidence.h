@@ -1,8 +1,8 @@
-// Evidence: the facts that a verdict rests on, derived from the program and the claims alone.
+// Evidence: the facts on which a verdict rests, derived from the program and the claims alone.
 //
 // Nothing is solved or searched here, and Z3 is not used: the encoder writes down every question,
 // with the answer that the claim needs. So anyone with the program can derive the same questions
-// again and compare. A claim has a gap if it rests on something that no question can express; a
+// again and compare. A claim has a gap if it depends on something that no question can express; a
 // certificate does not establish a claim with a gap. Pure; never throws.
 #pragma once
 
@@ -16,20 +16,20 @@
 
 namespace ripeline::certificates {
 
-// One line of a verdict, as far as others can check it.
+// One obligation of a verdict, as far as others can check it.
 struct Claim {
   verify::ObligationKind obligation = verify::ObligationKind::deadlock;
   verify::Outcome outcome = verify::Outcome::unknown;
   verify::Method method = verify::Method::none;
-  std::vector<int> counts{};  // for method states, see Obligation
-  // For proved memory: per pool the amount never exceeded; nothing if no bound is claimed.
+  std::vector<int> counts{};  // for method `states`; see Obligation
+  // For proved memory: by pool the amount never exceeded; nullopt if no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
-  std::vector<bool> by_states{};  // per pool: its peak is shown by states, not by the method
-  int microbatches = 0;           // if refuted: the count of its run
+  std::vector<bool> by_states{};  // per pool: true if its peak is shown by states, not by `method`
+  int microbatches = 0;           // if refuted: the count of the run that refutes the claim
 };
 [[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program,
                                            const verify::Verdict& verdict);
-// The peaks that the claim's method shows: where states show a peak, the capacity stands instead.
+// The peaks that the claim's method shows. If states show a pool's peak, its capacity is returned.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_method(const spec::Program& program,
                                                                        const Claim& claim);
 
@@ -40,29 +40,29 @@ struct Question {
   bool satisfiable = false;  // the answer that the claims need
 };
 
-// A committed order with one microbatch count: every task, and the tasks strictly before it.
+// A committed order with one microbatch count: every task, with the tasks that must precede it.
 struct GraphEvidence {
   int microbatches = 0;
   std::string text;    // `tasks`, `rank` and `need` lines; see recheck_graph.h
-  bool once = false;   // claimed: the ranks' orders have each task once
-  bool order = false;  // claimed: its edges have a topological order
-  bool cycle = false;  // claimed: its edges have a cycle
-  bool run = false;    // claimed: a run in that order respects the memory claim
+  bool once = false;   // claim: the ranks' orders have each task once
+  bool order = false;  // claim: the edges have a topological order
+  bool cycle = false;  // claim: the edges have a cycle
+  bool run = false;    // claim: a run in this topological order respects the memory claim
 };
 
 // A visit of all states with one count, for a claim by `states` or `members`, or for peaks.
 struct Exploration {
   verify::ObligationKind obligation = verify::ObligationKind::deadlock;
   int microbatches = 0;
-  int members = 1;                                   // per rank; for method `members` the program's
-  std::vector<std::optional<std::int64_t>> peaks{};  // per pool, for memory: never exceeded
+  int members = 1;                                   // per rank; the program's for method `members`
+  std::vector<std::optional<std::int64_t>> peaks{};  // for memory, per pool: never exceeded
 };
 
 struct Evidence {
   std::vector<Question> questions;
   std::vector<GraphEvidence> graphs;  // by microbatches
   std::vector<Exploration> explorations;
-  std::vector<std::string> invariant;  // a line for each fact, if the questions rest on one
+  std::vector<std::string> invariant;  // a line for each fact, if questions depend on it
   std::string invariant_smtlib;
   std::vector<std::string> gaps;  // sentences
 };

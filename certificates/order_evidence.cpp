@@ -16,11 +16,11 @@ using verify::Term;
 
 namespace {
 
-// With more tasks a certificate would be longer than anyone wants to read.
+// With more tasks a certificate would be too long to be read.
 constexpr std::int64_t kMostTasks = 4'000'000;
-// The most counts whose states are visited.
+// The greatest number of counts whose states are visited.
 constexpr std::int64_t kMostCounts = 64;
-// The most counts that questions state: at each position of an order, one per lane of its rank.
+// The limit of the counts in questions, which have one per lane of a rank at each position.
 constexpr std::int64_t kMostPlaceCounts = 2'000'000;
 
 bool too_many_places(const Program& program, const verify::PeriodicFamily& family) {
@@ -120,7 +120,7 @@ bool OrderEvidence::make_cuts() {
       cuts_.front().asked.push_back({"places: some cut", {}, true});
       return true;
     }
-    cuts_.clear();  // perhaps they are linear for each remainder
+    cuts_.clear();  // perhaps counts are linear for each remainder
   }
   const verify::PeriodicFamily family = verify::periodic_family(program_, order);
   if (!family.problem.empty()) {
@@ -175,7 +175,7 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
   }
 }
 
-// Visits every state of every count: all that Machine does under the order, whatever the timing.
+// Visits every state of every count: all states that Machine can reach with the order.
 void OrderEvidence::by_states(const Claim& claim) {
   const std::vector<int> counts = counts_in_range(program_);
   if (counts.empty()) return gap("Too many states would have to be visited.");
@@ -190,8 +190,8 @@ void OrderEvidence::by_graph(const Claim& claim) {
   by_graph_until(claim, std::int64_t{*range.max} + 1);
 }
 
-// A graph shows one run. That suffices for memory where ranks run one task at a time, and for
-// deadlock where no timing changes what runs; otherwise names the thing that it does not show.
+// A graph shows one run. This suffices for memory if ranks run one task at a time, and for deadlock
+// if no timing changes what runs. Otherwise the result names what a graph does not show.
 std::optional<std::string> OrderEvidence::beyond_graphs(const Claim& claim) const {
   if (claim.obligation == ObligationKind::memory && has_other_engines(program_)) {
     return "what several engines of a rank hold side by side";

@@ -1,9 +1,9 @@
 // OrderEvidence: the evidence for claims about a committed order.
 //
 // A claim by `cuts` has questions for all counts at once, or for each remainder of an order with
-// streams, and graphs for smaller counts; a claim by `graph` a graph for each count; a claim by
-// `states` a visit of each count. A part of evidence.cpp, with the functions that both parts use.
-// Pure; the program and the evidence must outlive it.
+// streams, and graphs for smaller counts; a claim by `graph` has a graph for each count; a claim by
+// `states` has a visit of each count. A part of evidence.cpp, with functions that both use. Pure;
+// the program and the evidence must outlive it.
 #pragma once
 
 #include <list>
@@ -19,14 +19,14 @@ namespace ripeline::certificates {
 
 // --- for both dispatches ---
 
-// `required`: how many of the solver's required terms the question includes.
+// `required` is the number of the solver's required terms that the question includes.
 [[nodiscard]] Question question_of(const std::string& name, const verify::Solver& solver,
                                    const std::vector<verify::Term>& terms, std::size_t required,
                                    bool satisfiable);
 [[nodiscard]] bool covers_range(const spec::Program& program, const std::vector<int>& counts);
 // True if there are more tasks than a certificate can list.
 [[nodiscard]] bool too_many_tasks(const spec::Program& program, const std::vector<int>& counts);
-// All counts in range, if there are few; none if there are many.
+// All counts in range, if there are few of them; empty if there are many.
 [[nodiscard]] std::vector<int> counts_in_range(const spec::Program& program);
 [[nodiscard]] bool peaks_are_capacities(const spec::Program& program, const Claim& claim);
 
@@ -36,7 +36,7 @@ class OrderEvidence {
  public:
   OrderEvidence(const spec::Program& program, Evidence& found) : program_(program), found_(found) {}
 
-  // Adds the evidence for a proved claim; false if the claim's method is none of these.
+  // Adds the evidence for a proved claim; false if the claim's method is not one of these.
   [[nodiscard]] bool proved(const Claim& claim);
   // Adds, for a refuted deadlock, the graph of its count beside the run, if the graph has a cycle.
   void refuted(const Claim& claim);
@@ -56,7 +56,7 @@ class OrderEvidence {
          std::int64_t remainder);
 
     verify::CutQueries queries;
-    std::string which;  // the end of a question's name
+    std::string which;  // the suffix of a question's name
     std::vector<AskedTerms> asked;
   };
 

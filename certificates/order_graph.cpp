@@ -15,8 +15,8 @@ using verify::Run;
 
 namespace {
 
-// A run of a committed order ends where each rank's next task waits for a task that comes later on
-// some rank. From that task back to the front of its rank, and around the ranks, this is a cycle.
+// A run of a committed order stops when each rank's next task waits for a task that is later in
+// some rank's order. Following these waits from rank to rank leads to a cycle.
 class CycleSearch {
  public:
   CycleSearch(const Program& program, int microbatches)
@@ -43,7 +43,7 @@ class CycleSearch {
 
   [[nodiscard]] const verify::OrderRunResult& result() const { return result_; }
 
-  // The cycle; empty if there is none: the run then ends for want of room or of a task not listed.
+  // The cycle; empty if the run stops for want of room, or of a task that is not listed.
   [[nodiscard]] std::vector<Task> find() const {
     for (int first = 0; first < size_of(rest_); ++first) {
       std::vector<int> chain;       // ranks; each waits for a task of the next
@@ -69,7 +69,7 @@ class CycleSearch {
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const spec::Edge& e = at(program_.edges, edge);
       const int producer = e.producer;
-      // The search looks for no cycles through other microbatches or engines.
+      // The search excludes cycles through other microbatches or engines.
       if (e.of != spec::Of::same) continue;
       const auto [first, last] = program_.needed(e, task.microbatch, microbatches_);
       if (first == last || at(done_, producer) > first) continue;
@@ -85,8 +85,8 @@ class CycleSearch {
                                         const std::vector<std::size_t>& to,
                                         std::ptrdiff_t start) const {
     std::vector<Task> tasks;
-    // In the reverse order of the waits: a task comes before the task that waits for it. If a task
-    // is the first left of its rank, the rank adds that task alone.
+    // The tasks are in the reverse order of the waits, each before the task that waits for it. If a
+    // needed task is the first left of its rank, the rank adds that task alone.
     for (std::size_t i = chain.size(); i-- > static_cast<std::size_t>(start);) {
       const std::size_t next = i + 1 == chain.size() ? static_cast<std::size_t>(start) : i + 1;
       const auto& rest = at(rest_, chain[next]);
@@ -109,8 +109,8 @@ std::string task_list(const Program& program, const std::string& word, const Run
   return line + "\n";
 }
 
-// The needs from rendezvous: the sender's engine runs its next task only after the task that comes
-// before the taker on the receiver's engine.
+// The needs from rendezvous: the sender's engine runs its next task only after the task that
+// precedes the taker on the receiver's engine.
 std::string handover_text(const Program& program, const std::vector<Run>& orders,
                           int microbatches) {
   std::string text;
@@ -143,9 +143,9 @@ struct Sent {
 };
 
 // Bounded links. If a `fifo` has slots of its own and its messages are taken one by one in the
-// order in which they are sent, nothing ever waits for a slot: a task that waits for a message has
-// all earlier ones taken. If a fifo's messages are taken in another order, those that arrive before
-// a message must leave it a slot. On other links, no more messages may wait than there are slots.
+// order in which they are sent, no message ever waits for a slot, since all messages before a
+// needed one are taken. If a fifo's messages are taken in another order, those that arrive before a
+// message must leave it a slot. On other links, no more messages may wait than there are slots.
 class Links {
  public:
   Links(const Program& program, const std::vector<Run>& orders, int microbatches)

@@ -81,27 +81,27 @@ class Recheck {
   }
 
  private:
-  void say(RecheckResult result, const std::string& where, const std::string& detail) {
+  void conclude(RecheckResult result, const std::string& where, const std::string& detail) {
     RecheckStep& step = report_.steps.back();
     step.result = result;
     step.where = where;
     step.detail = detail;
   }
   void reject(const std::string& where, const std::string& detail) {
-    say(RecheckResult::rejected, where, detail);
+    conclude(RecheckResult::rejected, where, detail);
   }
   void checked(const std::string& detail) { report_.steps.back().detail = detail; }
 
   void manifest() {
     const auto file = files_.find(kManifest);
     if (file == files_.end()) {
-      return say(RecheckResult::no_input, kManifest,
-                 "there is no such file: this is no certificate");
+      return conclude(RecheckResult::no_input, kManifest,
+                      "there is no such file: this is no certificate");
     }
     try {
       given_ = Json::parse(file->second);
       if (given_.at("schema") != "ripeline.certificate/1") {
-        return say(RecheckResult::no_input, kManifest, "its schema is another one");
+        return conclude(RecheckResult::no_input, kManifest, "its schema is another one");
       }
       read_manifest();
     } catch (const Json::exception&) {
@@ -177,7 +177,7 @@ class Recheck {
     if (spec::print(tree.value()) != source.text) {
       return reject(kProgramFile, "it is not in the canonical layout");
     }
-    // A program reads the file of at most one of its orders, whatever that file was called.
+    // A program reads the file of at most one of its orders, so the file's name does not matter.
     statement_.options.read_file = [this](const std::string&) -> spec::Result<std::string> {
       const auto order = files_.find(kOrderFile);
       if (order != files_.end()) return order->second;
@@ -198,8 +198,8 @@ class Recheck {
     checked("hash " + hash);
   }
 
-  // Derives the claims for every number of ranks under the assumption that each answer is as the
-  // certificate has it; the last step asks the questions whose answers matter.
+  // Derives the claims for every number of ranks assuming that the answers in the certificate are
+  // right; the last step asks a solver the questions whose answers matter.
   spec::Result<Program> derive_depth(const spec::ast::Pipeline& tree, const spec::Source& source) {
     EveryDepth& given = *statement_.depth;
     auto depth = depth_evidence(
@@ -213,7 +213,7 @@ class Recheck {
     return depth_->derived.sample;
   }
 
-  // The peaks of the memory claim need the program's pools.
+  // Reads the peaks of the memory claim, which requires the program's pools.
   bool read_peaks() {
     Claim& memory = statement_.claims[kMemory];
     if (memory.outcome != Outcome::proved || statement_.depth) return true;
@@ -242,7 +242,7 @@ class Recheck {
     return true;
   }
 
-  // Graphs are derived except for their witness, runs not at all: other steps judge these.
+  // Graphs are derived except for their witness, and runs are not derived; other steps judge both.
   static bool is_derived(const std::string& path, const std::string& file,
                          const std::string& content) {
     if (path.starts_with("runs/")) return true;
@@ -257,7 +257,7 @@ class Recheck {
   }
 
   void obligations() {
-    if (unknown_method_) return say(RecheckResult::undecided, kManifest, *unknown_method_);
+    if (unknown_method_) return conclude(RecheckResult::undecided, kManifest, *unknown_method_);
     if (!read_peaks())
       return reject(kManifest, "the peaks are not those of the program's resources");
     evidence_ = depth_ ? evidence_for(*depth_, statement_.claims)
@@ -285,7 +285,7 @@ class Recheck {
                                            difference));
     }
     if (!evidence_.gaps.empty()) {
-      return say(RecheckResult::undecided, kManifest, evidence_.gaps.front());
+      return conclude(RecheckResult::undecided, kManifest, evidence_.gaps.front());
     }
     checked(fmt::format("{} and {}, as derived again",
                         plural(evidence_.questions.size(), "question"),
@@ -302,7 +302,7 @@ class Recheck {
       if (claim.obligation == verify::ObligationKind::once) {
         problem = confirm_not_once(*program_, claim.microbatches);
       } else if (file == files_.end()) {
-        continue;  // a gap, already named by the step before
+        continue;  // a gap, which the previous step has named
       } else {
         const auto run = read_run_file(file->second, claim.obligation);
         if (!run.ok()) return reject(path, run.errors().front().message);
@@ -359,7 +359,8 @@ class Recheck {
           fmt::format("`{}` with {} microbatches", name_of(e.obligation), e.microbatches);
       if (visited.problem) return reject(kManifest, what + ": " + *visited.problem);
       if (!visited.complete) {
-        return say(RecheckResult::undecided, kManifest, what + " has too many states to visit");
+        return conclude(RecheckResult::undecided, kManifest,
+                        what + " has too many states to visit");
       }
     }
     checked(plural(evidence_.explorations.size(), "count") + " visited");
@@ -380,8 +381,8 @@ class Recheck {
                                                             word(reply.answer), word(expected)));
       }
       if (report_.steps.back().result == RecheckResult::undecided) continue;
-      say(RecheckResult::undecided, query_path(evidence_, q),
-          "the solver gave no answer" + (reply.detail.empty() ? "" : ": " + reply.detail));
+      conclude(RecheckResult::undecided, query_path(evidence_, q),
+               "the solver gave no answer" + (reply.detail.empty() ? "" : ": " + reply.detail));
     }
     if (report_.steps.back().result != RecheckResult::undecided) {
       checked(plural(texts.size(), "answer") + ", each as it must be");

@@ -11,8 +11,8 @@
 //   graphs       recheck_graph.h confirms each order and cycle, and Machine runs in that order
 //   states       for method `states`: Machine visits every state again
 //   solver       another solver gives each question the answer that it must have
-// The solver that the verifier used is not asked; docs/proofs.md lists what is trusted. recheck()
-// reads no files and starts no processes itself. Throws only for want of memory.
+// The verifier's solver is not used; docs/proofs.md lists the trusted parts. recheck() reads no
+// files and starts no processes itself. Throws only std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -30,31 +30,31 @@ namespace ripeline::certificates {
 enum class RecheckResult : std::uint8_t {
   accepted,
   rejected,   // a step failed
-  undecided,  // nothing is wrong, but not all is established, as with an unknown verdict
-  no_input,   // this is no certificate
+  undecided,  // nothing is wrong, but not all claims are established, as if unknown
+  no_input,   // the input is no certificate
 };
 [[nodiscard]] std::string name_of(RecheckResult result);
 
 struct RecheckStep {
   std::string name;
   RecheckResult result = RecheckResult::accepted;
-  std::string where;   // the file that the step is about, if any
-  std::string detail;  // a sentence: what was checked, or what is wrong
+  std::string where;   // the file to which the step applies, if any
+  std::string detail;  // a sentence about what was checked, or what is wrong
 };
 
 struct RecheckReport {
   RecheckResult result = RecheckResult::rejected;
   std::string program;
   std::string hash;
-  verify::Outcome verdict = verify::Outcome::unknown;  // the claimed one
-  std::optional<int> every_rank_from;  // claimed for all numbers of ranks from this up
+  verify::Outcome verdict = verify::Outcome::unknown;  // the claimed verdict
+  std::optional<int> every_rank_from;  // the claim is for all numbers of ranks from this up
   std::vector<RecheckStep> steps;      // up to the first step that failed
 };
 
 // A solver's answer to a whole SMT-LIB file.
 struct Reply {
   verify::Answer answer = verify::Answer::unknown;
-  std::string detail;  // if unknown: why
+  std::string detail;  // the reason if unknown
 };
 // The replies to the texts, in their order.
 using AskAll = std::function<std::vector<Reply>(const std::vector<std::string>& texts)>;

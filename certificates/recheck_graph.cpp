@@ -79,7 +79,7 @@ std::optional<std::string> read(std::string_view text, Graph& graph) {
   return std::nullopt;
 }
 
-// The index of each task in the list; an error for a task listed twice, unknown or missing.
+// The index of each task in the list; returns an error for a task listed twice, unknown or missing.
 std::optional<std::string> places(const Graph& graph, const Words& list, const std::string& name,
                                   std::unordered_map<std::string, std::size_t>& place) {
   for (const std::string& task : list) {
@@ -102,7 +102,7 @@ const Words* line_with(const Graph& graph, const Words& tasks) {
   return nullptr;
 }
 
-// Runs every task that can run, while the tasks of one rank line are released one by one.
+// Runs every task that can run, while the tasks of one rank line are allowed one by one.
 class HeldBack {
  public:
   explicit HeldBack(const Graph& graph) : graph_(graph), after_(graph.tasks.size()) {
@@ -114,10 +114,10 @@ class HeldBack {
     }
   }
 
-  // The task before which more messages may wait than there are slots, or nothing. Every sender and
-  // taker of the link must be a task, and all takers must be on the rank line `line`.
+  // The task before which more messages may wait than there are slots, or an empty text. Every
+  // sender and taker of the link must be a task, and all takers must be on the rank line `line`.
   std::string overfull(const Link& link, const Words& line) const {
-    std::vector<std::int64_t> adds(graph_.tasks.size());  // messages that it adds to those waiting
+    std::vector<std::int64_t> adds(graph_.tasks.size());  // waiting messages that the task adds
     std::vector<bool> held(graph_.tasks.size());
     for (const std::string& task : line) held[number_.at(task)] = true;
     for (const auto& [sender, taker] : link.messages) {
@@ -152,11 +152,11 @@ class HeldBack {
   const Graph& graph_;
   std::unordered_map<std::string, std::size_t> number_;
   std::vector<std::vector<std::size_t>> after_;
-  std::vector<std::size_t> missing_;  // per task: how many come before it
+  std::vector<std::size_t> missing_;  // per task: predecessors that have not run
 };
 
-// The task that never gets its message, since messages that arrive before it have all slots;
-// nothing if there is none. All takers must be on the rank line.
+// The task that never gets its message, since earlier messages have all slots; an empty text if
+// there is no such task. All takers must be on the rank line.
 std::string without_slot(const Link& link, const Words& line) {
   std::unordered_map<std::string, std::vector<std::size_t>> taken_by;
   for (std::size_t i = 0; i < link.messages.size(); ++i) {

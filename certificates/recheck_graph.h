@@ -1,6 +1,6 @@
 // check_graph: a certificate's graph, judged from its text alone.
 //
-// It shares no code with the verifier: it reads words and compares them. The lines are
+// The function shares no code with the verifier: it reads words and compares them. The lines are
 //   ripeline.graph/1
 //   microbatches N
 //   tasks T …      every task, each once
@@ -11,7 +11,7 @@
 //   queue N S T …  a fifo link with N slots, whose messages are taken in another order
 //   order T …      the witness: a topological order, or as much of it as can run
 //   cycle T …      the witness of a deadlock: each task before the next, the last before the first
-// Pure; throws only for want of memory.
+// Pure; throws only std::bad_alloc.
 #pragma once
 
 #include <optional>
@@ -22,16 +22,16 @@
 namespace ripeline::certificates {
 
 struct GraphCheck {
-  std::optional<std::string> problem;  // nothing if it is as claimed
+  std::optional<std::string> problem;  // nullopt if it is as claimed
   std::vector<std::string> order;      // the tasks of the `order` line
 };
 
-// `once`: the ranks' lines have each task once. `order`: the order line has each task once, and
-// every edge goes forward in it; and no message ever waits for a slot. For a `slots` line, all
-// takers are on one rank line, and wherever that rank waits, once every other task that can has
-// run, at most N messages are sent and not taken. For a `fifo` line, its messages are taken as it
-// claims. For a `queue` line, wherever a message is taken, at most N of those sent up to it are not
-// taken yet. `cycle`: the cycle line is a cycle of edges.
+// With `once`, each task must be once in the ranks' lines. With `order`, each task must be once in
+// the order line, every edge must lead forward in it, and no message may ever wait for a slot. For
+// a `slots` line this means that all takers are on one rank line, and wherever that rank waits,
+// once every other task that can has run, at most N messages are sent and not taken. For a `fifo`
+// line, its messages must be taken as it claims. For a `queue` line, whenever a message is taken,
+// at most N sent up to it are not taken yet. With `cycle`, the cycle line must be a cycle of edges.
 [[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
 
 }  // namespace ripeline::certificates

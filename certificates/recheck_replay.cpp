@@ -72,8 +72,8 @@ class OrderReplay {
     return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
   }
   // The amounts in the pools just after a start. For a pool that the started task acquires, this
-  // has in addition the most that a lane which pairs with it and has begun may not have released
-  // yet, since both may run side by side. Other pools hold no more than before.
+  // includes the greatest amount that a task beside it, of a paired lane that has begun, may not
+  // have released yet. Other pools hold no more than before.
   [[nodiscard]] std::vector<std::int64_t> most_held() const {
     std::vector<std::int64_t> most = state_.held;
     for (const spec::Acquire& a : at(program_.lanes, newest_).acquires) {
@@ -94,7 +94,7 @@ class OrderReplay {
     const auto [lane, m] = tasks_.at(name);
     take({.what = Event::Do::end, .lane = lane, .microbatch = m});
   }
-  // Lets everything happen except starts; true if no start is possible.
+  // Carries out all events except starts; true if no start is possible.
   bool over() {
     for (bool more = true; more;) {
       more = false;
@@ -136,7 +136,7 @@ class OrderReplay {
   std::unordered_map<std::string, Task> tasks_;
 };
 
-// Slots can only delay a rank, whose memory depends on its progress alone: they may be left out.
+// Slots can only delay a rank, whose memory depends only on its progress, so they may be left out.
 Program without_bounded_links(Program program) {
   for (spec::Edge& edge : program.edges) {
     edge.inbox = -1;
@@ -146,7 +146,7 @@ Program without_bounded_links(Program program) {
   return program;
 }
 
-// The parts in which a member's states differ: the rest follows if any choice is open.
+// The parts in which a member's states differ; the rest follows from these under any choice.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());
@@ -159,8 +159,8 @@ std::string key_of(const Machine::State& state) {
   return key;
 }
 
-// The key of a group also has the agreed tasks not yet started by all members, and the turns of
-// hints, by which members vote. Members are interchangeable, except for a leader.
+// The key of a group also has the agreed tasks that not all members have started, and the turns of
+// hints, which affect votes. Members are interchangeable, except for a leader.
 std::string key_of(const Program& program, const GroupMachine::State& state) {
   std::vector<std::string> members;
   for (const Machine::State& own : state.members) {
@@ -175,7 +175,7 @@ std::string key_of(const Program& program, const GroupMachine::State& state) {
   for (const std::string& member : members) key += member + '|';
   for (std::size_t engine = 0; engine < state.agreed.size(); ++engine) {
     const std::vector<spec::Task>& log = state.agreed[engine];
-    std::size_t everywhere = log.size();  // how many all members have started
+    std::size_t everywhere = log.size();  // entries that all members have started
     for (const Machine::State& own : state.members) {
       everywhere = std::min(everywhere, static_cast<std::size_t>(own.position[engine]));
     }
@@ -218,7 +218,7 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
   }
-  // The run is that of one replica, and all replicas make it at once.
+  // The run is one replica's, and all replicas make it at once.
   const GroupMachine machine(program, microbatches, program.tensor_parallel.members,
                              program.data_parallel.replicas);
   const std::vector<Event> events = machine.by_all_replicas(of_one);
@@ -307,7 +307,7 @@ VisitResult visit_states(const Program& program, const Exploration& exploration,
     const GroupMachine::State state = std::move(open.front());
     open.pop_front();
     const auto events = machine.enabled(state, Machine::Chooser::any);
-    // Members who vote may stick even if they could all agree on some choice.
+    // Members that vote may stick even if they could all agree on some choice.
     const bool sticks =
         events.empty() ? !machine.done(state) : exploration.members > 1 && machine.stuck(state);
     if (looks_for_stuck && sticks) return {"a state that sticks is reached", false};

@@ -1,16 +1,17 @@
-// ripeline check-run: whether what ran is the program that was proved.
+// ripeline check-run: checks whether a trace is a run of the program that was proved.
 #include <iostream>
 #include <memory>
 #include <string>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "cli/pictures.h"
 #include "cli/progress.h"
+#include "load/folder.h"
 #include "trace/read.h"
 #include "validate/run_check.h"
 #include "validate/run_report.h"
@@ -25,40 +26,17 @@ struct CheckRunCommand {
   std::string format = "text";
 };
 
-int exit_code_of_run(validate::RunOutcome outcome) {
-  switch (outcome) {
-    case validate::RunOutcome::run:
-    case validate::RunOutcome::beginning:
-      return ok;
-    case validate::RunOutcome::refuted:
-      return refuted;
-    case validate::RunOutcome::unknown:
-      break;
-  }
-  return unknown;
-}
-
-// The program with the hash that the trace has: with -m that of what is proved for these counts
-// alone, or, where a step of the program was run, that of the program.
-spec::Result<load::LoadedProgram> load_for(const trace::File& file,
-                                           const CheckRunCommand& command) {
-  auto loaded = load_program(command.file, command.program);
-  const auto& counts = command.program.microbatches;
-  const bool one = counts && counts->one();
-  if (!loaded.ok() || !one || loaded.value().program.hash == file.about.facts().hash) return loaded;
-  auto of_run = load_program(command.file, load::of_step(command.program, counts));
-  return of_run.ok() && of_run.value().program.hash == file.about.facts().hash ? of_run : loaded;
-}
-
 int run(const CheckRunCommand& command) {
-  trace::File file;
-  if (const core::Status s = trace::read(command.trace, file); !s.ok()) {
-    return say_failed(s.message());
-  }
-  const auto loaded = load_for(file, command);
+  const core::StatusOr<trace::File> read = trace::read(command.trace);
+  if (!read.ok()) return say_failed(read.message());
+  const trace::File& file = read.value();
+  load::Reading reading;
+  const auto loaded =
+      load::read_program_of(command.file, command.program, file.about.facts().hash, &reading);
+  say_read(reading, loaded);
   if (!loaded.ok()) return bad_input;
   const spec::Program& program = loaded.value().program;
-  say_missing(file.notes);
+  say_notes(file.notes);
   if (const auto why = validate::why_not_of(program, file.about)) {
     return say_failed(command.trace + ": " + *why);
   }
@@ -67,11 +45,12 @@ int run(const CheckRunCommand& command) {
     return validate::check_run(program, file, !load::is_folder(command.trace));
   }();
   if (command.format == "json") {
-    std::cout << validate::report_json(program, file, check).dump(2) << '\n';
+    print_json(validate::report_json(program, file, check));
   } else {
     std::cout << validate::report_text(program, file, command.trace, check);
   }
-  return exit_code_of_run(check.outcome);
+  if (check.outcome == validate::RunOutcome::refuted) return refuted;
+  return check.outcome == validate::RunOutcome::unknown ? unknown : ok;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The commands of `ripeline`. Each adds itself to the application; what it does runs after parsing,
-// and leaves its exit code.
+// The commands of `ripeline`. Each function adds one command to the application. The command runs
+// after parsing, and stores its exit code in `exit_code`.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -1,22 +1,19 @@
 // ripeline compare: runs side by side.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/numbers.h"
+#include "cli/output.h"
 #include "cli/pictures.h"
-#include "cli/side_by_side.h"
-#include "load/shorten.h"
-#include "optimise/racing/gain.h"
-#include "simulate/amount.h"
+#include "load/side_by_side.h"
 #include "view/compare.h"
 
 namespace ripeline::cli {
@@ -31,139 +28,72 @@ struct CompareCommand {
   std::string format = "text";
 };
 
-// All runs of one FILE.
-struct Runs {
-  std::vector<view::Figures> figures;  // seed by seed
-  bool stuck = false;
-};
-
-// The runs of further seeds begin after the one that there is.
-spec::Result<Runs> runs_of(const Run& first, const CompareCommand& command) {
-  Runs runs{{view::figures(first.timeline)}, first.stuck.any()};
-  const std::uint64_t seed = command.run.times.timing.seed;
-  for (int more = 1; more < command.seeds; ++more) {
-    const auto run = run_again(first, command.run, seed + static_cast<std::uint64_t>(more));
-    if (!run.ok()) return run.errors();
-    runs.figures.push_back(view::figures(run.value().timeline));
-    runs.stuck = runs.stuck || run.value().stuck.any();
+// Opens the runs, which may still differ in size. If one fails, prints why and returns nullopt.
+std::optional<std::vector<load::Run>> open_all(const CompareCommand& command) {
+  const auto& steps = command.run.each_of_steps;
+  if (!steps.empty() && std::none_of(command.files.begin(), command.files.end(), load::is_trace)) {
+    say_failed("--step: none of these is a trace; the run of a program has one step");
+    return std::nullopt;
+  }
+  std::vector<load::Run> runs;
+  load::RunOptions each = command.run.run;
+  each.program.several = true;
+  for (const std::string& file : command.files) {
+    const bool once = steps.empty() || !load::is_trace(file);
+    for (std::size_t i = 0; i < (once ? 1 : steps.size()); ++i) {
+      each.steps = once ? std::nullopt : std::optional(steps[i]);
+      auto run = open_run(file, each);
+      if (!run) return std::nullopt;
+      runs.push_back(*std::move(run));
+    }
   }
   return runs;
 }
 
-// Nothing: nothing ran, in one of them.
-std::optional<view::Speed> speed_of(const Runs& baseline, const Runs& runs) {
-  std::vector<double> logarithms;
-  for (std::size_t i = 0; i < runs.figures.size(); ++i) {
-    const double ratio = baseline.figures[i].wall / runs.figures[i].wall;
-    if (!std::isfinite(ratio) || ratio <= 0) return std::nullopt;
-    logarithms.push_back(std::log(ratio));
+bool make_all(std::vector<load::Run>& runs, const RunFlags& flags) {
+  load::Notes notes;
+  std::optional<load::Misfit> misfit;
+  const auto agreed = load::agree(runs, flags.run, notes, misfit);
+  say_notes(notes);
+  if (misfit) std::cerr << spec::render(misfit->source, misfit->errors);
+  if (!said(agreed).ok()) return false;
+  for (load::Run& run : runs) {
+    if (!make_run(run, flags)) return false;
   }
-  if (logarithms.size() == 1) {
-    return view::Speed{.ratio = baseline.figures[0].wall / runs.figures[0].wall};
-  }
-  const optimise::Gain gain = optimise::gain_of(logarithms);
-  return view::Speed{.ratio = gain.ratio, .low = gain.low, .high = gain.high};
-}
-
-// How to give all programs the same work; nothing: it is given, or all are traces.
-std::string advice(const std::vector<Run>& runs, const CompareCommand& command) {
-  const auto is_trace = [](const Run& run) { return run.loaded == nullptr; };
-  if (std::all_of(runs.begin(), runs.end(), is_trace)) return {};
-  const bool has_trace = std::any_of(runs.begin(), runs.end(), is_trace);
-  if (has_trace && command.run.times.profile.empty()) {
-    return "`ripeline profile TRACE -o costs.json` makes costs of a trace, and --profile "
-           "costs.json gives them to the programs";
-  }
-  if (has_trace || command.run.times.rank_costs) return {};
-  return "--rank-costs, as --rank-costs F=1,B=2, gives all of them one model";
-}
-
-spec::Result<void> check_flags(const std::vector<Run>& runs, const CompareCommand& command) {
-  if (command.seeds == 1) return {};
-  if (!command.run.from.empty()) {
-    return failure("--seeds: the run of --from is one run, without anything drawn");
-  }
-  for (const Run& run : runs) {
-    if (run.loaded != nullptr) continue;
-    return failure("--seeds: expected programs, to run them with several seeds, and " + run.title +
-                   " is a trace");
-  }
-  return {};
-}
-
-spec::Result<std::vector<view::Compared>> compared(const std::vector<Run>& runs,
-                                                   const CompareCommand& command) {
-  std::vector<view::Compared> all;
-  std::vector<Runs> of_all;
-  for (const Run& run : runs) {
-    auto of = runs_of(run, command);
-    if (!of.ok()) return of.errors();
-    of_all.push_back(std::move(of).value());
-    all.push_back({.title = run.title,
-                   .program = std::string(run.timeline.facts().name),
-                   .unit = run.timeline.run().unit,
-                   .ranks = run.timeline.facts().ranks,
-                   .microbatches = run.timeline.run().microbatches,
-                   .figures = view::average(of_all.back().figures),
-                   .stuck = of_all.back().stuck,
-                   .work = run.work});
-  }
-  const auto baseline = view::baseline_of(all);
-  for (std::size_t i = 0; baseline && i < all.size(); ++i) {
-    if (!view::are_alike(all[i], all[*baseline])) continue;
-    all[i].speed = speed_of(of_all[*baseline], of_all[i]);
-  }
-  return all;
-}
-
-spec::Result<std::optional<view::MemoryLimit>> memory_limit(const std::string& text) {
-  if (text.empty()) return std::optional<view::MemoryLimit>();
-  const auto given = simulate::amount_in(text);
-  if (!given || given->value.numerator == 0 || given->dimension == simulate::Dimension::time) {
-    return failure(fmt::format(
-        "--memory {}: expected microbatches of all of a rank's layers that it has room for, a "
-        "number above 0, as 6 or 2.5, or bytes, as 24GB",
-        load::shortened(text)));
-  }
-  return std::optional(view::MemoryLimit{.amount = given->base.value(),
-                                         .bytes = given->dimension == simulate::Dimension::bytes,
-                                         .text = text});
+  say_notes(load::size_notes(runs, agreed.value()));
+  return true;
 }
 
 int compare(const CompareCommand& command) {
-  const auto memory = said(memory_limit(command.memory));
+  const auto memory = said(load::memory_limit(command.memory));
   if (!memory.ok()) return bad_input;
-  const auto loaded = load_runs(command.files, command.run);
-  if (!loaded.ok()) return bad_input;
-  const std::vector<Run>& runs = loaded.value();
-  if (!said(check_flags(runs, command)).ok()) return bad_input;
-  std::vector<view::Panel> panels;
-  for (const Run& run : runs) panels.push_back(run.panel());
-  if (!said(write_picture(command.picture, panels)).ok()) return bad_input;
-  const auto made = compared(runs, command);
-  if (!made.ok()) return bad_input;
-  const std::vector<view::Compared>& all = made.value();
-  const auto is_limited = [&](const view::Compared& one) {
-    return view::fits(one, *memory.value()).has_value();
-  };
-  if (memory.value() && std::none_of(all.begin(), all.end(), is_limited)) {
-    return say_failed(memory.value()->bytes
-                          ? "--memory: nothing here is counted in bytes; expected a resource with "
-                            "such a unit, as GB or MiB"
-                          : "--memory: nothing here counts activations; expected a resource "
-                            "without a unit, of which a task acquires 1");
+  auto opened = open_all(command);
+  if (!opened || !make_all(*opened, command.run)) return bad_input;
+  const std::vector<load::Run>& runs = *opened;
+  if (command.seeds > 1 && !command.run.from.empty()) {
+    return say_failed("--seeds: the run of --from is one run, without anything drawn");
   }
-  const view::CompareOptions options{.runs = command.seeds,
-                                     .seed = command.run.times.timing.seed,
-                                     .memory = memory.value(),
-                                     .same_work = advice(runs, command)};
+  const auto made = said(load::compared(runs, command.run.run, command.seeds));
+  if (!made.ok()) return bad_input;
+  std::vector<view::Panel> panels;
+  for (const load::Run& run : runs) panels.push_back(run.panel());
+  if (!said(write_picture(command.picture, panels)).ok()) return bad_input;
+  const std::vector<view::Compared>& all = made.value();
+  const view::CompareOptions options{
+      .runs = command.seeds,
+      .seed = command.run.run.times.timing.seed,
+      .memory = memory.value(),
+      .same_work = load::how_to_give_same_work(runs, command.run.run.times)};
   std::string text;
   const core::Status status = view::compare_text(all, options, text);
   if (!status.ok()) return say_failed(status.message());
-  std::cout << (command.format == "json" ? view::compare_json(all, options) : text);
-  int code = ok;
-  for (const view::Compared& one : all) code = worse(code, one.stuck ? refuted : ok);
-  return code;
+  if (command.format == "json") {
+    print_json(view::compare_json(all, options));
+  } else {
+    std::cout << text;
+  }
+  const auto is_stuck = [](const view::Compared& one) { return one.stuck; };
+  return std::any_of(all.begin(), all.end(), is_stuck) ? refuted : ok;
 }
 
 }  // namespace

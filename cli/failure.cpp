@@ -34,6 +34,11 @@ int say_failed(const std::string& sentence) {
   return bad_input;
 }
 
+spec::Diagnostics about(const std::string& option, spec::Diagnostics errors) {
+  for (spec::Diagnostic& error : errors) error.option = option;
+  return errors;
+}
+
 int say_no_memory() {
   std::fputs(
       "ripeline: not enough memory: the machine has no more, or the process may take no more "
@@ -50,7 +55,7 @@ void watch_memory() {
         std::rethrow_exception(thrown);
       } catch (const std::bad_alloc&) {
         std::_Exit(say_no_memory());
-      } catch (...) {  // a defect, which is told in the way of all programs
+      } catch (...) {  // a defect, which `otherwise` reports
       }
     }
     otherwise();

@@ -1,9 +1,9 @@
-// How the commands fail, and the exit codes that say so.
+// The failures of commands, and their exit codes.
 //
-// All that a command reads, writes or gets by flags comes as a spec::Result. Its errors are
-// sentences that name the file or the flag and have no position in a program's text; say_failed()
-// prints them. Mistakes that do have a position are printed where the text is at hand, by
-// spec::render().
+// A function that reads a command's input or flags, or writes its output, returns a spec::Result.
+// Its errors are sentences that name the file or the flag and have no position in a program's text;
+// say_failed() prints them. Errors that do have a position are printed by spec::render(), where the
+// text is available.
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@
 
 namespace ripeline::cli {
 
-// The exit codes of every command; several inputs give the worst, in the order bad_input, refuted,
-// unknown, ok. Where memory runs out, the command ends at once.
+// The exit codes of every command. Several inputs give the worst of their codes; from worst to best
+// these are bad_input, refuted, unknown, ok. If memory runs out, the command ends at once.
 enum ExitCode : int { ok = 0, refuted = 1, bad_input = 2, unknown = 3, no_memory = 4 };
 [[nodiscard]] int worse(int a, int b);
 [[nodiscard]] int exit_code_of(verify::Outcome outcome);
 
-using spec::failure;
-
-// `ripeline: …` on standard error, a line for each, after the option that it is about; the exit
-// code of bad input.
+// For each error, prints a line `ripeline: …` on standard error, with the option that the error is
+// about, if any. Returns bad_input.
 int say_failed(const std::string& sentence);
 int say_failed(const spec::Diagnostics& errors);
-// Reports that memory ran out, and returns the exit code for it. Takes none itself.
+// Returns the errors, marked as being about this option.
+[[nodiscard]] spec::Diagnostics about(const std::string& option, spec::Diagnostics errors);
+// Reports that memory ran out, and returns the exit code for it. Allocates no memory.
 int say_no_memory();
-// Says so too where memory runs out in a thread or below code that cannot throw, and ends the
-// process with that exit code.
+// Makes the process report the same and end with that exit code also if memory runs out in a thread
+// or below code that cannot throw.
 void watch_memory();
-// The same result, after its errors, if any, have been said.
+// Prints the errors of the result, if any, and returns the result.
 template <class T>
 [[nodiscard]] spec::Result<T> said(spec::Result<T> result) {
   if (!result.ok()) say_failed(result.errors());

@@ -2,19 +2,17 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/warnings.h"
 #include "codegen/generate.h"
-#include "lower/facts.h"
-#include "runtime/training/train_rules.h"
+#include "spec/render.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -27,16 +25,19 @@ struct GenerateCommand {
   std::string name;
   std::string output;
   std::string probe;
-  std::string runs_it;  // torch; empty: not said
+  std::string runs_it;  // the argument of --for, `torch`; empty if not given
   std::uint64_t steps = verify::VerifyOptions{}.solver_steps;
   bool unproved = false;
 };
+
+constexpr const char* kOtherRuntime =
+    "LibTorch stages would refuse it when they start; for another runtime leave `--for torch` out";
 
 std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// As a reader of the file would type it, next to the source.
+// The command that makes the header again, as typed in the folder of the source.
 std::string regenerate(const GenerateCommand& command) {
   std::string text = "ripeline generate " + base_name(command.file);
   for (const std::string& define : command.program.defines) text += " -D " + define;
@@ -50,7 +51,7 @@ std::string regenerate(const GenerateCommand& command) {
   return text + " -o " + base_name(command.output);
 }
 
-// The exit code.
+// Writes the header, and the probe if asked for. Returns the exit code.
 int write_both(const GenerateCommand& command, const std::string& header) {
   auto written = write_file(command.output, header);
   if (written.ok() && !command.probe.empty()) {
@@ -59,47 +60,20 @@ int write_both(const GenerateCommand& command, const std::string& header) {
   return written.ok() ? ok : say_failed(written.errors());
 }
 
-// One error per op that LibTorch stages cannot train.
-spec::Diagnostics untrained(const spec::Program& program) {
-  const core::OwnedFacts owned = lower::facts_of(program);
-  const runtime::training::TrainRules rules(owned.facts());
-  spec::Diagnostics found;
-  std::set<int> said;
-  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
-    const int op = at(program.lanes, lane).op;
-    if (said.count(op) > 0) continue;
-    const auto why = rules.why_not(lane);
-    if (!why) continue;
-    said.insert(op);
-    found.push_back({.id = "for-torch",
-                     .message = *why,
-                     .hint = "LibTorch stages would refuse it when they start; for another runtime "
-                             "leave `--for torch` out",
-                     .span = at(program.ops, op).span});
-  }
-  return found;
-}
-
-// Nothing was written by a person of the text that a schedule of PyTorch stands for.
-int refuse(const load::LoadedProgram& loaded, const spec::Diagnostics& errors) {
-  if (loaded.form == load::InputForm::program) {
-    std::cerr << spec::render(loaded.source, errors);
-    return bad_input;
-  }
-  for (const spec::Diagnostic& error : errors) {
-    say_failed(fmt::format("{}: {}", loaded.source.name, error.message));
-  }
-  return bad_input;
-}
-
 int run(const GenerateCommand& command) {
   const auto compiled = load_program(command.file, command.program);
   if (!compiled.ok()) return bad_input;
   const load::LoadedProgram& loaded = compiled.value();
-  (void)said_warnings(loaded);
+  std::cerr << spec::render(loaded.source, load::warnings_of(loaded), spec::Severity::warning);
   if (command.runs_it == "torch") {
-    const spec::Diagnostics errors = untrained(loaded.program);
-    if (!errors.empty()) return refuse(loaded, errors);
+    spec::Diagnostics errors = codegen::not_trained(loaded.program);
+    for (spec::Diagnostic& error : errors) {
+      // Nobody wrote the text that a schedule of PyTorch stands for.
+      if (loaded.form == load::InputForm::schedule) error.span = {};
+      if (loaded.form == load::InputForm::program) error.hint = kOtherRuntime;
+    }
+    say_errors({loaded.source, loaded.form}, errors);
+    if (!errors.empty()) return bad_input;
   }
   const codegen::GenerateOptions options{
       .name = command.name, .file = base_name(loaded.source.name), .command = regenerate(command)};
@@ -110,8 +84,7 @@ int run(const GenerateCommand& command) {
   }
   if (command.unproved) {
     std::cerr << "ripeline: nothing was proved of this program; the file says so\n";
-    const std::string header = codegen::generate_unproved(loaded.program, options);
-    return write_both(command, header);
+    return write_both(command, codegen::generate_unproved(loaded.program, options));
   }
   const verify::Verdict verdict = [&] {
     const Progress progress("proving " + loaded.source.name);
@@ -119,10 +92,9 @@ int run(const GenerateCommand& command) {
   }();
   if (!verdict.proved) {
     std::cerr << verify::report_text(loaded.program, loaded.source, verdict);
-    return verdict.outcome == verify::Outcome::refuted ? refuted : unknown;
+    return exit_code_of(verdict.outcome);
   }
-  const std::string header = codegen::generate(*verdict.proved, options);
-  return write_both(command, header);
+  return write_both(command, codegen::generate(*verdict.proved, options));
 }
 
 }  // namespace
@@ -153,7 +125,8 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"torch"}));
   command->add_option("--probe", options->probe,
                       "also write a program that answers `ripeline validate` for the header");
-  command->add_option("--steps", options->steps, "limit of each solver query, in solver steps");
+  command->add_option("--steps", options->steps, "limit of each solver query, in solver steps")
+      ->check(integer_from(0));
   command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
   command->footer(
       "Examples\n"

@@ -10,7 +10,7 @@ std::atomic<bool> told{false};
 
 void tell(int /*signal*/) { told = true; }
 
-// A signal that is ignored stays ignored.
+// Installs tell() unless the signal is ignored. Returns the previous handler.
 void (*taken_over(int signal))(int) {
   void (*const before)(int) = std::signal(signal, tell);
   if (before == SIG_IGN) std::signal(signal, SIG_IGN);

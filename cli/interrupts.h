@@ -1,9 +1,9 @@
-// SIGINT and SIGTERM that end a search, not the program.
+// Makes SIGINT and SIGTERM end a search and not the program.
 #pragma once
 
 namespace ripeline::cli {
 
-// From its making to its end, where the signals are not ignored already. One at a time.
+// Catches both signals during its lifetime, except one that is ignored. Only one may exist.
 class Interrupts {
  public:
   Interrupts();

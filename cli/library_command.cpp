@@ -17,7 +17,7 @@ namespace {
 
 struct LibraryCommand {
   std::string name;
-  std::string output;  // empty: standard output
+  std::string output;  // if empty, standard output
   load::MegatronOptions megatron;
 };
 
@@ -27,7 +27,7 @@ void list() {
   }
 }
 
-// The program, to -o or to standard output.
+// Writes the program to the file of -o or to standard output. Returns the exit code.
 int print(const LibraryCommand& command, const std::string& text) {
   const auto written = write_file(command.output.empty() ? "-" : command.output, text);
   return written.ok() ? ok : say_failed(written.errors());

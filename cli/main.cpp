@@ -14,7 +14,7 @@
 
 namespace {
 
-// Ok when all that was printed could be written.
+// Returns `ok` if all output could be written, and bad_input otherwise.
 int written() {
   std::cout.flush();
   if (std::cout) return ripeline::cli::ok;
@@ -22,8 +22,8 @@ int written() {
   return ripeline::cli::bad_input;
 }
 
-// The commands by what they are for, and where to begin. Called last, since commands would take
-// over the footer.
+// Groups the commands of the help by purpose, and adds a footer for beginners. It must be called
+// last, since commands that are added later would take over the footer.
 void describe(CLI::App& app) {
   struct Group {
     const char* name;
@@ -86,10 +86,6 @@ int main(int argc, char** argv) {
   add_profile(app, exit_code);
   describe(app);
 
-  if (const auto large = too_large(argc, argv)) {
-    std::cerr << *large;
-    return bad_input;
-  }
   try {
     app.parse(argc, argv);
     if (version) {

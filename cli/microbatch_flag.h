@@ -1,4 +1,4 @@
-// -m: how many microbatches. It means the same in every command (load/counts.h).
+// The flag -m, the number of microbatches. It means the same in every command (load/counts.h).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ripeline::cli {
 
-// `help`: what they are of. A text that is neither form is a usage error.
+// `help` is the flag's help. A text that is neither a count nor a range is a usage error.
 void add_microbatches(CLI::App& command, std::optional<load::Counts>& counts,
                       const std::string& help);
 

@@ -1,55 +1,58 @@
 #include "cli/numbers.h"
 
 #include <charconv>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "load/shorten.h"
+#include "simulate/amount.h"
 
 namespace ripeline::cli {
 namespace {
-
-template <class Number>
-std::optional<Number> number_in(const std::string& text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string unexpected(const std::string& expected, const std::string& found) {
   return fmt::format("expected {}, and found '{}'", expected, load::shortened(found));
 }
 
-CLI::Validator number(double least, bool least_counts, const std::string& expected,
-                      const std::string& name) {
+CLI::Validator number(bool zero_counts, const std::string& expected, const std::string& name) {
   return CLI::Validator(
-      [least, least_counts, expected](std::string& text) {
-        const auto value = number_in<double>(text);
-        const bool fits =
-            value && std::isfinite(*value) && (least_counts ? *value >= least : *value > least);
+      [zero_counts, expected](std::string& text) {
+        const auto value = simulate::number_in(text);
+        const bool fits = value && (zero_counts || *value > 0);
         return fits ? std::string() : unexpected(expected, text);
       },
       name);
 }
 
-}  // namespace
-
-std::optional<std::int64_t> integer_in(const std::string& text) {
-  return number_in<std::int64_t>(text);
+CLI::Validator bytes(bool from_zero, const std::string& end, const std::string& expected) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        const bool has_end = text.ends_with(end);
+        const auto amount =
+            simulate::amount_in(has_end ? text.substr(0, text.size() - end.size()) : text);
+        if (amount && amount->dimension == simulate::Dimension::bytes) {
+          text = fmt::format("{:.17g}", amount->base.value());
+        }
+        const auto number = (from_zero ? number_from_zero() : number_above_zero())(text);
+        return number.empty() ? number : number + "; " + expected;
+      },
+      expected);
 }
+
+}  // namespace
 
 CLI::Validator integer_from(std::int64_t least, std::int64_t most) {
   const std::string range = most == kNoLimit ? fmt::format("of {} or more", least)
                                              : fmt::format("from {} to {}", least, most);
   return CLI::Validator(
       [least, most, range](std::string& text) {
-        const auto value = integer_in(text);
-        if (value && *value >= least && *value <= most) return std::string();
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc{} && end == text.data() + text.size();
+        if (whole && value >= least && value <= most) return std::string();
         const bool digits = text.find_first_not_of("0123456789") == text.npos && !text.empty();
-        return unexpected("an integer " + (digits && (!value || *value > most)
+        return unexpected("an integer " + (digits && (!whole || value > most)
                                                ? fmt::format("from {} to {}", least, most)
                                                : range),
                           text);
@@ -57,8 +60,11 @@ CLI::Validator integer_from(std::int64_t least, std::int64_t most) {
       most == kNoLimit ? fmt::format("{} or more", least) : fmt::format("{} to {}", least, most));
 }
 
-CLI::Validator number_above_zero() { return number(0, false, "a number above 0", "above 0"); }
+CLI::Validator number_above_zero() { return number(false, "a number above 0", "above 0"); }
 
-CLI::Validator number_from_zero() { return number(0, true, "a number of 0 or more", "0 or more"); }
+CLI::Validator number_from_zero() { return number(true, "a number of 0 or more", "0 or more"); }
+
+CLI::Validator bytes_from_zero() { return bytes(true, "", "bytes, as 4700000 or 4.7MB"); }
+CLI::Validator bytes_per_second() { return bytes(false, "/s", "bytes, as 2.5e10 or 25GB/s"); }
 
 }  // namespace ripeline::cli

@@ -3,17 +3,78 @@
 #include <algorithm>
 
 #include "cli/choice.h"
+#include "cli/input.h"
+#include "cli/microbatch_flag.h"
 #include "cli/numbers.h"
+#include "cli/time_flags.h"
 
 namespace ripeline::cli {
 
 using optimise::Objective;
+using pytorch::Placement;
+
+namespace {
+
+// Adds the flags of the program, or of the model that replaces it.
+void add_input(CLI::App& command, OptimiseFlags& flags) {
+  command.add_option("FILE", flags.file,
+                     std::string(kFileHelp) + "; without it, a model that flags describe");
+  command.add_option("-D", flags.program.defines, "set a param of FILE, e.g. -D ranks=8")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  command
+      .add_option("--dispatch", flags.program.dispatch,
+                  "what FILE dispatches by, instead of what it says, e.g. \"ready by bf\"")
+      ->type_name("TEXT");
+  add_microbatches(command, flags.microbatches, "microbatches of the step (without FILE, 8)");
+  const std::size_t before = command.get_options().size();
+  command.add_option("--ranks", flags.model.ranks, "ranks (4)")->check(integer_from(1, 1024));
+  command
+      .add_option("--costs", flags.model.costs,
+                  "of all of a rank's layers, for one microbatch: forward, backward for the input, "
+                  "backward for the weights; and the latency of a message between ranks (1,1,1,0). "
+                  "F=1,B=2,C=0: with a whole backward")
+      ->type_name("F,I,W,C")
+      ->delimiter(',');
+  command
+      .add_option(
+          "--memory", flags.model.memory,
+          "microbatches that a rank may hold in all of its layers, each from F to W (as many as "
+          "there are ranks, which is what 1F1B holds); with --activation in its unit, as 24GB. A "
+          "range, as 4..8: the best time for each")
+      ->type_name("N or A..B");
+  command
+      .add_option(
+          "--activation", flags.model.activation,
+          "what a microbatch holds in all of a rank's layers from F on, and what is left of "
+          "it from the end of I to that of W: bytes, as 1.9GB,0.3GB, or whole numbers in any unit. "
+          "Of whole backwards A alone")
+      ->type_name("A,AFTER_I")
+      ->delimiter(',');
+  add_choice<std::vector<Placement>, std::vector<Placement>>(
+      command, "--placement", flags.model.placements,
+      {{"chain", {Placement::chain}},
+       {"loop", {Placement::loop}},
+       {"v", {Placement::v}},
+       {"any", {Placement::chain, Placement::loop, Placement::v}}},
+      "chain: one stage on a rank; loop: --chunks stages, down the ranks and again from rank 0; v: "
+      "two, down the ranks and back up; any: the best of chain, v and loops of 2 to 4 (chain). Of "
+      "a "
+      "CSV: which rank owns a stage");
+  command.add_option("--chunks", flags.model.chunks, "stages on a rank, of a loop (2)")
+      ->check(integer_from(2, optimise::PlacedModel::kMostChunks));
+  const std::vector<CLI::Option*> all = command.get_options();
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group("A model, without FILE");
+  add_times(command, flags.times);
+}
+
+}  // namespace
 
 void add_optimise_flags(CLI::App& command, OptimiseFlags& flags) {
-  add_optimised(command, flags.what);
+  add_input(command, flags);
   add_choice<Objective, Objective>(
-      command, "--objective", flags.what.objective,
-      {{"wall", Objective::wall}, {"span", Objective::span}},
+      command, "--objective", flags.model.objective,
+      {{"wall", Objective::makespan}, {"span", Objective::span}},
       "what is made small: the whole step, or the longest of a rank from its own first task on "
       "(wall)");
   command.add_option("--seconds", flags.seconds, "time for all of it: search, proof, run (10)")
@@ -74,7 +135,7 @@ optimise::RaceOptions race_options(const OptimiseFlags& flags) {
   options.measure.percentile = flags.quantile;
   options.seeds =
       flags.seeds.value_or(std::max(kUsualSeeds, optimise::least_runs(options.measure)));
-  options.by_span = flags.what.objective == Objective::span;
+  options.by_span = flags.model.objective == Objective::span;
   return options;
 }
 

@@ -6,18 +6,24 @@
 
 #include <CLI/App.hpp>
 
-#include "cli/optimised.h"
 #include "cli/picture_flags.h"
+#include "load/program.h"
+#include "load/times.h"
+#include "optimise/model_options.h"
 #include "optimise/racing/race.h"
 
 namespace ripeline::cli {
 
 struct OptimiseFlags {
-  OptimisedFlags what;
+  std::string file;  // if empty, flags or the layers of a profile describe a model
+  load::ProgramOptions program;
+  std::optional<load::Counts> microbatches;
+  load::TimeOptions times;
+  optimise::ModelOptions model;  // without the microbatches and times, which are above
   double seconds = 10;
   bool solver = true;
   int threads = 2;
-  bool given = false;  // --orders
+  bool given = false;  // --orders given
   std::optional<int> seeds;
   std::optional<int> quantile;  // in percent
   bool every_count = false;
@@ -25,10 +31,10 @@ struct OptimiseFlags {
   PictureFlags picture;
   std::string format = "text";
 };
-// `flags` are the command's and outlive it.
+// `flags` must outlive the command.
 void add_optimise_flags(CLI::App& command, OptimiseFlags& flags);
 
-// The options of a race that the flags give: all but its judge and its stop.
+// The options of a race that the flags give: all except its judge and its stop.
 [[nodiscard]] optimise::RaceOptions race_options(const OptimiseFlags& flags);
 
 }  // namespace ripeline::cli

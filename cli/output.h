@@ -1,13 +1,18 @@
-// Files that commands write.
+// Files and documents that commands write.
 #pragma once
 
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "spec/diagnostics.h"
 
 namespace ripeline::cli {
 
-// As files/new_file.h: whole or not at all. `-` is standard output.
+// Writes the complete file or nothing, as files/new_file.h does. `-` is standard output.
 [[nodiscard]] spec::Result<void> write_file(const std::string& path, const std::string& text);
+
+// Prints on standard output. Replaces bytes that are not UTF-8, which file names may have.
+void print_json(const nlohmann::json& document);
 
 }  // namespace ripeline::cli

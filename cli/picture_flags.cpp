@@ -1,6 +1,8 @@
 #include "cli/picture_flags.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <string_view>
 
@@ -9,8 +11,8 @@
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
-#include "cli/pdf.h"
 #include "cli/progress.h"
+#include "process/child.h"
 #include "view/html.h"
 #include "view/svg.h"
 
@@ -19,8 +21,34 @@ namespace {
 
 constexpr int kLeastWidth = 320;  // room for the names of the rows, and for some tasks
 constexpr int kMostWidth = 20'000;
+constexpr const char* kPdfMaker = "rsvg-convert";  // a program of librsvg
 
-// Why there can be no such picture, whatever the run.
+// The reason why no PDF can be made here; nullopt if one can be made.
+std::optional<std::string> why_no_pdf() {
+  const process::Child child{.command = {kPdfMaker, "--version"}, .time = std::chrono::seconds(30)};
+  const process::ChildRun run = process::run_child(child);
+  if (run.ended_well()) return std::nullopt;
+  if (run.not_started == ENOENT) {
+    return "a .pdf is made by rsvg-convert, which is not in PATH. On Debian: apt-get install "
+           "librsvg2-bin; or ask for a .svg and convert that";
+  }
+  return "a .pdf is made by rsvg-convert, which " + how_it_ended(child, run);
+}
+
+// A PDF of one page, as large as the picture at 96 pixels per inch, with the fonts that it uses.
+spec::Result<std::string> pdf_of(const std::string& svg) {
+  // Without --unlimited, rsvg-convert refuses large pictures, such as those of many tasks.
+  const process::Child child{.command = {kPdfMaker, "--format=pdf", "--unlimited"},
+                             .time = std::chrono::minutes(10),
+                             .input = svg,
+                             .most_output = std::size_t{1} << 30U,
+                             .shows_errors = true};
+  process::ChildRun run = process::run_child(child);
+  if (run.ended_well()) return std::move(run.output);
+  return spec::failure(fmt::format("{} {}", kPdfMaker, how_it_ended(child, run)));
+}
+
+// The reason why these flags allow no picture of any run; nullopt if they allow one.
 std::optional<std::string> wrong_with(const PictureFlags& flags) {
   if (flags.begin && flags.end && *flags.begin >= *flags.end) {
     return fmt::format("--begin {:.6g} is not before --end {:.6g}", *flags.begin, *flags.end);
@@ -82,7 +110,8 @@ spec::Result<view::Range> range_of(const PictureFlags& flags,
   const view::Timeline& first = *panels.front().timeline;
   const double length = first.in_unit(longest);
   if (flags.begin && *flags.begin >= length) {
-    return failure(fmt::format("--begin {:.6g} is after the end, at {:.6g}", *flags.begin, length));
+    return spec::failure(
+        fmt::format("--begin {:.6g} is after the end, at {:.6g}", *flags.begin, length));
   }
   const auto time_of = [&](std::optional<double> units) -> std::optional<core::Time> {
     if (!units || *units >= length) return std::nullopt;

@@ -1,4 +1,4 @@
-// How a picture is asked for, in every command that writes one, and how it is written.
+// The flags for a picture, in every command that writes one, and the functions that write it.
 #pragma once
 
 #include <optional>
@@ -13,34 +13,34 @@
 
 namespace ripeline::cli {
 
-// Whether it is a name with this extension, `.svg`: not the extension alone.
+// True if the file name ends with `extension`, such as `.svg`, and is longer than that.
 [[nodiscard]] bool has_extension(const std::string& file, std::string_view extension);
 
 struct PictureFlags {
-  std::string file;             // its name ends in .svg, .pdf or .html; empty: none
-  std::optional<int> width;     // in pixels; of a page, which is as wide as its window, none
-  std::optional<double> begin;  // from the run's start, in its unit
+  std::string file;             // ends in .svg, .pdf or .html; empty if no picture is wanted
+  std::optional<int> width;     // in pixels; not for .html, which is as wide as its window
+  std::optional<double> begin;  // in the run's unit, from the run's start
   std::optional<double> end;
   [[nodiscard]] bool wanted() const { return !file.empty(); }
 };
 
-// A drawing of the run beside the picture, for which --begin and --end hold too.
+// A second drawing of the run, beside the picture. --begin and --end apply to both.
 enum class Beside : unsigned char { nothing, text };
 
-// --picture, --picture-width, --begin and --end. Flags that do not fit together are a usage error,
-// and so is a .pdf where what makes it is not installed: both before anything runs.
+// Adds --picture, --picture-width, --begin and --end. Before the command runs, flags that do not
+// fit together are a usage error, and so is a .pdf if the program that makes it is not installed.
 void add_picture(CLI::App& command, PictureFlags& flags, Beside beside = Beside::nothing);
 
-// The part of runs that the flags ask for; times are in the first's unit. Errors: it begins after
-// the last of them has ended.
+// The part of the runs that the flags ask for, with times in the unit of the first run. Fails if
+// that part begins after all runs have ended.
 [[nodiscard]] spec::Result<view::Range> range_of(const PictureFlags& flags,
                                                  const std::vector<view::Panel>& panels);
 
-// If there is one to write. `panels` is not empty.
+// Writes the picture if the flags ask for one. `panels` must not be empty.
 [[nodiscard]] spec::Result<void> write_picture(const PictureFlags& flags,
                                                const std::vector<view::Panel>& panels);
 
-// Writes a drawing that need not be a timeline, where the flags ask for .svg or .pdf.
+// Writes any drawing, not only a timeline. The flags must ask for .svg or .pdf.
 [[nodiscard]] spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg);
 
 }  // namespace ripeline::cli

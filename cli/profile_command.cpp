@@ -23,7 +23,7 @@ struct ProfileCommand {
   std::int64_t skip_steps = 1;
 };
 
-// Reads the trace and adds it. Fails by status, with the file in it.
+// Reads the trace and adds it to `measurement`. The status of a failure names the file.
 core::Status add(const std::string& path, std::int64_t skip_steps,
                  simulate::Measurement& measurement) {
   trace::AnyTrace trace;
@@ -36,7 +36,7 @@ core::Status add(const std::string& path, std::int64_t skip_steps,
   }
   const core::Status s = std::visit(
       [&](const auto& read) {
-        say_missing(read.notes);
+        say_notes(read.notes);
         return measurement.add(read, skip_steps);
       },
       trace);
@@ -51,7 +51,7 @@ int run(const ProfileCommand& command) {
     }
   }
   const simulate::Measured measured = measurement.result();
-  say_missing(measured.unknown);
+  say_notes(measured.unknown);
   if (const auto written = said(write_file(command.output, measured.profile.to_json()));
       !written.ok()) {
     return bad_input;

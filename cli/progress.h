@@ -1,6 +1,6 @@
-// The progress of slow work on standard error: after two seconds, on a terminal, a line that is
-// gone when the work ends; after five, terminal or not, one line with the work and what would be
-// quicker, if that is known.
+// Shows the progress of slow work on standard error. After two seconds, a terminal shows a line,
+// which is removed when the work ends. If a quicker alternative is known, one line names the work
+// and that alternative after five seconds, on a terminal or not.
 #pragma once
 
 #include <condition_variable>
@@ -10,10 +10,10 @@
 
 namespace ripeline::cli {
 
-// Shows `what` and the seconds so far while it lives. Owns a thread that only waits and writes.
+// Shows `what` and the elapsed seconds during its lifetime. Its thread only waits and writes.
 class Progress {
  public:
-  // `quicker`: a sentence about what would be; empty: nothing is said where there is no terminal.
+  // `quicker` is a sentence on a quicker alternative. If empty, only a terminal shows anything.
   explicit Progress(std::string what, std::string quicker = "");
   ~Progress();
   Progress(const Progress&) = delete;

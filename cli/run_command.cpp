@@ -15,28 +15,6 @@
 #include "verify/verify.h"
 
 namespace ripeline::cli {
-namespace {
-
-std::string as_json(const simulate::ReportedRun& reported, bool tasks, const std::string& more) {
-  std::string text = simulate::report_json(reported, tasks);
-  if (more.empty()) return text;
-  nlohmann::json report = nlohmann::json::parse(text);
-  report.update(nlohmann::json::parse(more));
-  return report.dump(2) + "\n";
-}
-
-spec::Result<simulate::Timing> timing_of(const spec::Program& program, int microbatches,
-                                         const RunCommand& command) {
-  if (auto simulated = check_simulated(program); !simulated.ok()) return simulated.errors();
-  const auto options = read_timing(command.times);
-  if (!options.ok()) return options.errors();
-  simulate::Timing timing;
-  const core::Status made = simulate::Timing::make(program, microbatches, options.value(), timing);
-  if (!made.ok()) return failure(made.message());
-  return timing;
-}
-
-}  // namespace
 
 std::string notes_of(const PreparedRun& prepared, Groups groups) {
   const spec::Program& program = prepared.program();
@@ -71,7 +49,7 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
 }
 
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
-              const std::string& more) {
+              const std::string& more_text, const nlohmann::json& more_json) {
   if (!command.trace.empty()) {
     const trace::About about = simulate::about_of(reported);
     trace::Writer writer(command.trace, about);
@@ -83,10 +61,11 @@ int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
     return bad_input;
   }
   if (command.format == "json") {
-    std::cout << as_json(reported, command.tasks, more);
+    nlohmann::json json = simulate::report_json(reported);
+    json.update(more_json);
+    print_json(json);
   } else {
-    std::cout << simulate::report_text(reported) << more;
-    if (command.tasks) std::cout << simulate::tasks_csv(reported);
+    std::cout << simulate::report_text(reported) << more_text;
   }
   return reported.run.stuck ? refuted : ok;
 }
@@ -100,7 +79,7 @@ spec::Result<PreparedRun> prepare(const RunCommand& command) {
   const auto count = said(load::count_of_step(command.microbatches, program));
   if (!count.ok()) return count.errors();
   prepared.microbatches = count.value();
-  auto timing = said(timing_of(program, prepared.microbatches, command));
+  auto timing = said(load::timing_of(program, prepared.microbatches, command.times));
   if (!timing.ok()) return timing.errors();
   prepared.timing = std::move(timing).value();
   if (command.verify) {
@@ -131,7 +110,6 @@ void add_run_command(CLI::App& command, RunCommand& options, const std::string& 
                      "write what ran when: a file for chrome://tracing and Perfetto");
   add_picture(command, options.picture);
   command.add_option("--csv", options.csv, "write a line for each task, or - for standard output");
-  command.add_flag("--tasks", options.tasks, "with every task");
   command.add_option("--format", options.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
 }

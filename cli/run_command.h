@@ -7,6 +7,7 @@
 #include <string>
 
 #include <CLI/App.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/input.h"
 #include "cli/microbatch_flag.h"
@@ -21,18 +22,17 @@ struct RunCommand {
   std::string file;
   load::ProgramOptions program;
   std::optional<load::Counts> microbatches;
-  TimeFlags times;
+  load::TimeOptions times;
   std::string trace;
   PictureFlags picture;
   std::string csv;
   std::string format = "text";
-  bool tasks = false;
   bool verify = false;
 };
-// `unit_help`: of --unit.
+// `unit_help` is the help of --unit.
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
 
-// The program, judged for this number of microbatches if that was asked for, and its times.
+// The program and its times, with its verdict for this number of microbatches if asked for.
 struct PreparedRun {
   load::LoadedProgram loaded;
   std::optional<verify::Verdict> verdict;
@@ -41,20 +41,20 @@ struct PreparedRun {
   int microbatches = 0;  // in the step
   [[nodiscard]] const spec::Program& program() const { return loaded.program; }
 };
-// Errors are on standard error already, as with load().
+// Errors are already printed on standard error, as with load_program().
 [[nodiscard]] spec::Result<PreparedRun> prepare(const RunCommand& command);
 // One run on the virtual clock.
 [[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record);
 
-// How members and replicas run; notes_of() has the notes for standard error before the output.
+// How members and replicas run. notes_of() returns notes for standard error, before the output.
 enum class Groups : std::uint8_t {
   as_one,   // one member of one replica runs for all
-  all_run,  // and one is shown
+  all_run,  // all members run, and one is shown
 };
 [[nodiscard]] std::string notes_of(const PreparedRun& prepared, Groups groups);
-// Writes the files and, on standard output, the report; the exit code. `more` comes after the text,
-// or is a member of the object.
+// Writes the files that were asked for, and prints the report with `more_text` or `more_json` on
+// standard output. Returns the exit code.
 int write_run(const RunCommand& command, const simulate::ReportedRun& reported,
-              const std::string& more = {});
+              const std::string& more_text, const nlohmann::json& more_json);
 
 }  // namespace ripeline::cli

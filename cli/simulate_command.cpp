@@ -2,6 +2,8 @@
 #include <iostream>
 #include <memory>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
@@ -24,8 +26,10 @@ int run(const RunCommand& command) {
     say_failed(run.status.message());
     return run.status.code() == core::StatusCode::invalid ? bad_input : refuted;
   }
-  return write_run(command, {program, prepared.facts->facts(), prepared.microbatches,
-                             prepared.timing, run, record});
+  return write_run(
+      command,
+      {program, prepared.facts->facts(), prepared.microbatches, prepared.timing, run, record}, "",
+      nlohmann::json::object());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// --step: which steps of a trace. It has the form of -m, N or N..M (load/steps.h).
+// The flag --step, the steps of a trace. Its form is that of -m, N or N..M (load/steps.h).
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace ripeline::cli {
 
 void add_step_flag(CLI::App& command, std::optional<trace::StepRange>& steps);
-// Which may be given several times.
+// The flag may be given several times.
 void add_step_flag(CLI::App& command, std::vector<trace::StepRange>& steps);
 
 }  // namespace ripeline::cli

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +14,7 @@
 namespace ripeline::cli {
 namespace {
 
-// The command that was being read: that of the last word which names one.
+// The command that was being parsed, which is the last one that the user named.
 const CLI::App& innermost(const CLI::App& app) {
   const auto commands = app.get_subcommands();
   return commands.empty() ? app : innermost(*commands.back());
@@ -35,7 +33,7 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-// Those that may be meant by `flag`: one letter is as near to any other.
+// The flags that `flag` may mean. If `flag` is short, all short flags are as near, so none counts.
 std::vector<std::string> flags_near(const std::string& flag, const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -46,7 +44,7 @@ std::vector<std::string> flags_near(const std::string& flag, const CLI::App& com
   return names;
 }
 
-// The flag of which the user wrote a part, if there is one alone, or what is nearest.
+// Suggests the only flag that contains what the user wrote, or else the nearest flag.
 std::string flag_meant(const std::string& flag, const CLI::App& command) {
   constexpr std::size_t kLeastPart = 4;
   const std::vector<std::string> names = flags_near(flag, command);
@@ -58,7 +56,7 @@ std::string flag_meant(const std::string& flag, const CLI::App& command) {
   return fmt::format(". Did you mean {}?", *std::find_if(names.begin(), names.end(), has_part));
 }
 
-// For -D NAME=VALUE of a command without -D, its own flag NAME, or nothing.
+// For a command without -D that got -D NAME=VALUE: its flag `--NAME VALUE`; empty if it has none.
 std::string flag_of_define(const CLI::App& command, const std::vector<std::string>& words) {
   const auto define = std::find_if(words.begin(), words.end(),
                                    [](const std::string& word) { return word.starts_with("-D"); });
@@ -73,7 +71,7 @@ std::string flag_of_define(const CLI::App& command, const std::vector<std::strin
   return load::shortened(flag + " " + text.substr(equals + 1));
 }
 
-// The only positional of a command that takes one word for it.
+// The command's only positional argument; null if there are several or it takes several words.
 const CLI::Option* one_word(const CLI::App& command) {
   const auto options =
       command.get_options([](const CLI::Option* option) { return option->get_positional(); });
@@ -81,7 +79,7 @@ const CLI::Option* one_word(const CLI::App& command) {
                                                                          : nullptr;
 }
 
-// One that compares runs is of use where a run was asked for.
+// True if the command takes one run, so that an error for several runs suggests `compare`.
 bool runs_one(const CLI::App& command) {
   constexpr std::array<std::string_view, 4> kRuns = {"simulate", "emulate", "show", "step"};
   return std::find(kRuns.begin(), kRuns.end(), command.get_name()) != kRuns.end();
@@ -113,25 +111,6 @@ std::string unexpected(const CLI::App& app, const CLI::App& command, const std::
       meant.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : meant);
 }
 
-// The error for a value that is not of its flag's type, which CLI11 names in --help alone. Ranges
-// are checked where the flags are added (cli/numbers.h).
-std::optional<std::string> unconverted(const CLI::App& command, const CLI::ParseError& error) {
-  const std::string what = error.what();
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string before = "Could not convert: " + option->get_name() + " = ";
-    if (!what.starts_with(before)) continue;
-    const std::string type = option->get_type_name();
-    const char* const expected = type.starts_with("UINT")    ? "an integer of 0 or more"
-                                 : type.starts_with("INT")   ? "an integer"
-                                 : type.starts_with("FLOAT") ? "a number"
-                                                             : nullptr;
-    if (expected == nullptr) return std::nullopt;
-    return fmt::format("{}: expected {}, and found '{}'", option->get_name(), expected,
-                       load::shortened(what.substr(before.size())));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
@@ -142,27 +121,10 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
                   &command == &app ? app.get_name() : app.get_name() + " " + command.get_name());
   const std::vector<std::string> extras = command.remaining();
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string what =
-      is_extra && !extras.empty()
-          ? unexpected(app, command, extras.front(), {argv, argv + argc})
-          : unconverted(command, error).value_or(load::shortened(error.what()));
+  const std::string what = is_extra && !extras.empty()
+                               ? unexpected(app, command, extras.front(), {argv, argv + argc})
+                               : load::shortened(error.what());
   return fmt::format("ripeline: {}\n{}\n", what, help);
-}
-
-std::optional<std::string> too_large(int argc, const char* const* argv) {
-  constexpr std::size_t kMostDigits = 20;  // in a number of 64 bits
-  for (int i = 2; i < argc; ++i) {
-    const std::string flag = argv[i - 1];
-    if (flag == "--") return std::nullopt;
-    // These say their range themselves.
-    if (!flag.starts_with('-') || flag == "-m" || flag == "--microbatches") continue;
-    const std::string value = argv[i];
-    const bool digits = value.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits || value.size() <= kMostDigits) continue;
-    return fmt::format("ripeline: {} {} does not fit: expected a number of at most {}\n", flag,
-                       load::shortened(value), std::numeric_limits<std::int64_t>::max());
-  }
-  return std::nullopt;
 }
 
 }  // namespace ripeline::cli

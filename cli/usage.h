@@ -1,7 +1,6 @@
 // The errors for a command line that does not parse.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include <CLI/App.hpp>
@@ -9,13 +8,10 @@
 
 namespace ripeline::cli {
 
-// A sentence that names the command or the flag, and what was meant if that is near enough; long
-// words are cut. `app` threw `error` while it parsed `argc`, `argv`, those of main().
+// A sentence that names the command or the flag, and suggests a known name if one is near enough;
+// long words are cut. `app` threw `error` while it parsed `argc` and `argv` of main(). The errors
+// of flags that take a number give the range (cli/numbers.h).
 [[nodiscard]] std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
                                       const char* const* argv);
-
-// The flag's value that no number holds, as CLI11 would take the largest one for it. `argc`, `argv`
-// as of main(); what follows `--` is another program's.
-[[nodiscard]] std::optional<std::string> too_large(int argc, const char* const* argv);
 
 }  // namespace ripeline::cli

@@ -1,4 +1,4 @@
-// ripeline validate: whether a generated header is its program's, asked of the header's probe.
+// ripeline validate: checks, with the probe of a generated header, that it matches its program.
 #include <chrono>
 #include <iostream>
 #include <limits>
@@ -10,8 +10,8 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/numbers.h"
-#include "cli/process.h"
 #include "cli/progress.h"
+#include "process/child.h"
 #include "validate/validator.h"
 
 namespace ripeline::cli {
@@ -24,20 +24,19 @@ struct ValidateCommand {
   int seconds = 300;
 };
 
-// The probe's answers; nothing, after a message, if it fails.
+// The probe's answers. If the probe fails, prints why and returns nullopt.
 std::optional<std::string> ask(const ValidateCommand& command, const std::string& questions) {
-  // A name without a folder is a file here, not one to look for in PATH.
+  // A name without a folder is a file in the working folder, and is not looked for in PATH.
   const bool is_name = command.probe.find('/') == std::string::npos;
-  const Process probe{.command = {(is_name ? "./" : "") + command.probe},
-                      .limit = std::chrono::seconds(command.seconds),
-                      .input = questions,
-                      .shows_errors = true,
-                      .most_output = std::numeric_limits<std::size_t>::max()};
-  ProcessResult finished = run_process(probe);
-  if (finished.how == ProcessResult::How::exited && finished.code == 0)
-    return std::move(finished.out);
+  const process::Child probe{.command = {(is_name ? "./" : "") + command.probe},
+                             .time = std::chrono::seconds(command.seconds),
+                             .input = questions,
+                             .most_output = std::numeric_limits<std::size_t>::max(),
+                             .shows_errors = true};
+  process::ChildRun finished = process::run_child(probe);
+  if (finished.ended_well()) return std::move(finished.output);
   std::cerr << fmt::format("ripeline: {}: {}{}\n", command.probe, how_it_ended(probe, finished),
-                           finished.how == ProcessResult::How::timed_out ? " (--time-limit)" : "");
+                           finished.was_stopped ? " (--time-limit)" : "");
   return std::nullopt;
 }
 
@@ -50,20 +49,9 @@ int run(const ValidateCommand& command) {
   const std::optional<std::string> answers = ask(command, validator.questions());
   if (!answers) return bad_input;
   const validate::Validation validation = validator.judge(*answers);
-  if (validation.differences.empty()) {
-    std::cout << fmt::format("{}: valid: {}\n", loaded.source.name, summary(validation));
-    return ok;
-  }
-  std::cerr << fmt::format("{}: what was generated is not this program: {} found\n",
-                           loaded.source.name,
-                           validation.differences.size() == 1
-                               ? "1 difference"
-                               : fmt::format("{} differences", validation.differences.size()));
-  constexpr std::size_t kMostShown = 8;
-  for (std::size_t i = 0; i < validation.differences.size() && i < kMostShown; ++i) {
-    std::cerr << "  " << validation.differences[i] << '\n';
-  }
-  return refuted;
+  const bool valid = validation.differences.empty();
+  (valid ? std::cout : std::cerr) << validate::report_text(loaded.source.name, validation);
+  return valid ? ok : refuted;
 }
 
 }  // namespace

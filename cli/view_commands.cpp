@@ -1,4 +1,4 @@
-// ripeline show, why and step: what happens when in one run, and why.
+// ripeline show and ripeline why: the first draws the timeline of a run, the second explains it.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -7,17 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "cli/adviser.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/numbers.h"
 #include "cli/pictures.h"
 #include "load/folder.h"
-#include "load/steps.h"
 #include "trace/parts.h"
 #include "view/explain.h"
 #include "view/terminal.h"
@@ -25,7 +21,7 @@
 namespace ripeline::cli {
 namespace {
 
-int code_of(const Run& run) { return run.stuck.any() ? refuted : ok; }
+int code_of(const load::Run& run) { return run.stuck.any() ? refuted : ok; }
 
 struct ShowCommand {
   std::string file;
@@ -45,14 +41,14 @@ int terminal_width() {
   return 100;
 }
 
-// https://no-color.org: set and not empty means none.
+// By https://no-color.org, a NO_COLOR that is set and not empty means no colour.
 bool wants_colour(const std::string& colour) {
   const char* no_colour = std::getenv("NO_COLOR");
   if (colour != "auto") return colour == "always";
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
 }
 
-// Nothing is drawn: the whole of a long run is more than fits.
+// Merges the parts of a run, and draws nothing, since a complete long run may not fit a terminal.
 int merge(const ShowCommand& command) {
   if (!load::is_folder(command.file)) {
     return say_failed(
@@ -62,15 +58,15 @@ int merge(const ShowCommand& command) {
   std::vector<std::string> notes;
   const core::Status merged = trace::merge_parts(command.file, command.trace, &notes);
   if (!merged.ok()) return say_failed(merged.message());
-  say_missing(notes);
+  say_notes(notes);
   return ok;
 }
 
 int show(const ShowCommand& command) {
   if (!command.trace.empty()) return merge(command);
   const auto loaded = load_run(command.file, command.run);
-  if (!loaded.ok()) return bad_input;
-  const Run& run = loaded.value();
+  if (!loaded) return bad_input;
+  const load::Run& run = *loaded;
   const std::vector<view::Panel> panels = {run.panel()};
   const auto range = said(range_of(command.picture, panels));
   if (!range.ok() || !said(write_picture(command.picture, panels)).ok()) return bad_input;
@@ -89,8 +85,8 @@ struct WhyCommand {
 
 int why(const WhyCommand& command) {
   const auto loaded = load_run(command.file, command.run);
-  if (!loaded.ok()) return bad_input;
-  const Run& run = loaded.value();
+  if (!loaded) return bad_input;
+  const load::Run& run = *loaded;
   view::Reasons reasons(run.timeline);
   if (command.task.empty()) {
     std::cout << run.title << ": " << view::explain_all(run.timeline, reasons);
@@ -108,69 +104,6 @@ int why(const WhyCommand& command) {
     return code_of(run);
   }
   std::cout << view::explain(run.timeline, reasons, box);
-  return ok;
-}
-
-struct StepCommand {
-  std::string file;
-  RunFlags run;
-};
-
-// The debugger walks one step of a run; here it goes to another.
-class Walk {
- public:
-  explicit Walk(const StepCommand& command) : command_(command) {}
-
-  // The step that the flags say. False: it fails, and why is on standard error.
-  bool load() {
-    auto loaded = load_run(command_.file, command_.run);
-    if (!loaded.ok()) return false;
-    debugger_.reset();
-    run_ = std::make_unique<Run>(std::move(loaded).value());
-    debugger_.emplace(run_->timeline, adviser_of(*run_), run_->stuck);
-    return true;
-  }
-  [[nodiscard]] bool done() const { return debugger_->done(); }
-
-  std::string run(const std::string& line) {
-    constexpr std::string_view kStep = "step ";
-    return line.starts_with(kStep) ? go_to(line.substr(kStep.size())) : debugger_->run(line);
-  }
-
- private:
-  std::string go_to(const std::string& text) {
-    const auto number = load::step_number(text);
-    if (!number) return "'" + text + "' is no number of a step\n";
-    if (run_->loaded != nullptr) return "this run has one step\n";
-    const auto before = command_.run.steps;
-    command_.run.steps = trace::StepRange{*number, *number};
-    if (load()) return debugger_->run("start");
-    command_.run.steps = before;
-    return "it stays at " + run_->title + '\n';
-  }
-
-  StepCommand command_;
-  std::unique_ptr<Run> run_;
-  std::optional<view::Debugger> debugger_;  // the run's
-};
-
-int step(const StepCommand& command) {
-  if (command.run.steps && command.run.steps->first != command.run.steps->last) {
-    return say_failed("--step: one step is walked, so give its number, as --step " +
-                      std::to_string(command.run.steps->last));
-  }
-  Walk walk(command);
-  if (!walk.load()) return bad_input;
-  const bool person = isatty(STDIN_FILENO) != 0;
-  std::cout << walk.run("start");
-  if (person) std::cout << "help lists the commands\n";
-  std::string line;
-  while (!walk.done()) {
-    if (person) std::cout << "> " << std::flush;
-    if (!std::getline(std::cin, line)) break;
-    if (!person) std::cout << "\n> " << line << '\n';
-    std::cout << walk.run(line);
-  }
   return ok;
 }
 
@@ -214,18 +147,6 @@ void add_why(CLI::App& app, int& exit_code) {
       "  ripeline why run.json --step 3\n"
       "  ripeline why bf 1B0 -m 8 --latency 0.5");
   command->callback([options, &exit_code] { exit_code = why(*options); });
-}
-
-void add_step(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "step", "walk a run event by event: what each rank could start, holds and waits for");
-  auto options = std::make_shared<StepCommand>();
-  command->add_option("FILE", options->file, kRunHelp)->required();
-  add_run_flags(*command, options->run);
-  command->footer(
-      "Commands come from standard input, one a line; help lists them.\n"
-      "  printf 'idle 1\\nwhy 1B0\\n' | ripeline step bf");
-  command->callback([options, &exit_code] { exit_code = step(*options); });
 }
 
 }  // namespace ripeline::cli

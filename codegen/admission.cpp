@@ -1,125 +1,122 @@
-#include "codegen/admission.h"
+#include "codegen/parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {
 namespace {
 
-using spec::Program;
-
-const std::string& resource_name(const Outline& outline, int resource) {
-  return at(outline.program.resources, resource).name;
+std::string number_table(const Numbers& numbers) {
+  if (numbers.same) return "";
+  const std::vector<std::string> texts = texts_of(numbers.values);
+  return "\n" + array("std::int64_t", numbers.table, numbers.comment, wrap(texts, kTableWidth));
 }
 
-// Where a number is not the same at all stages: its table, for the lane in hand.
-std::string from_table(const Outline& outline, const char* what, int op, int resource) {
-  return number_table(outline, what, op, resource) + "[lane.stage]";
-}
-
-// held[kPool_activation + lane.stage]
-std::string held(const Outline& outline, int resource) {
-  const spec::Resource& r = at(outline.program.resources, resource);
-  return fmt::format("held[kPool_{} + lane.{}]", r.name, r.per_rank ? "rank" : "stage");
-}
-
-// A guard's parameters, with what its callers pass.
-struct Parameters {
-  std::vector<std::string> declared;
-  std::vector<std::string> passed;
-};
-
-// held + amount + leaving <= capacity, with the numbers that are known here.
-std::string condition(const Outline& outline, int op, const Room& room, Parameters& parameters) {
-  const std::string& resource = resource_name(outline, room.resource);
-  parameters.declared.push_back("const Number& " + resource + "_held");
-  parameters.passed.push_back(held(outline, room.resource));
-  const auto add = [&](const char* what, std::optional<std::int64_t> number,
-                       const std::string& table) {
-    if (number == 0) return std::string();
-    if (number) return std::to_string(*number);
-    parameters.declared.push_back("std::int64_t " + resource + what);
-    parameters.passed.push_back(table);
-    return resource + what;
-  };
-  std::string text = resource + "_held + " +
-                     add("_amount", same_at(outline, op, room.amount),
-                         from_table(outline, "kAmount", op, room.resource));
-  const std::string leaving = add("_leaving", same_at(outline, op, room.leaving),
-                                  from_table(outline, "kLeaving", op, room.resource));
-  if (!leaving.empty()) text += " + " + leaving;
-  const bool per_rank = at(outline.program.resources, room.resource).per_rank;
+// The constants that give the first pools, and the tables that guards and effects read.
+std::string number_tables(const Outline& outline) {
+  std::string text;
   for (const BoundedResource& b : outline.bounded) {
-    if (b.resource != room.resource) continue;
-    text +=
-        " <= " + add("_capacity", same(b.capacity),
-                     fmt::format("kCapacity_{}[lane.{}]", resource, per_rank ? "rank" : "stage"));
+    const bool per_rank = at(outline.program.resources, b.resource).per_rank;
+    text += fmt::format(
+        "\n// The first pool of {0}; the others follow, by {1}.\n"
+        "inline constexpr int kPool_{0} = {2};\n",
+        b.name, per_rank ? "rank" : "stage", b.first_pool);
+    text += number_table(b.capacity);
+  }
+  for (const std::vector<Use>& uses : outline.uses) {
+    for (const Use& use : uses) {
+      text += number_table(use.amount) + number_table(use.leaving) + number_table(use.released);
+    }
   }
   return text;
 }
 
-// `head` and the items, on one line if they fit.
-std::string call(const std::string& head, const std::vector<std::string>& items,
-                 std::size_t width) {
-  std::string list = fmt::format("{}", fmt::join(items, ", "));
-  if (head.size() + list.size() > width) {
-    list = fmt::format("{}", fmt::join(items, ",\n" + std::string(head.size(), ' ')));
-  }
-  return head + list + ")";
+// The guard of an op. All members are empty if the op acquires nothing.
+struct Guard {
+  std::vector<std::string> resources;
+  std::vector<std::string> parameters;
+  std::vector<std::string> arguments;
+  std::vector<std::string> conditions;
+};
+
+// Adds the condition held + amount + leaving <= capacity, with constants where they are known.
+void add_condition(Guard& guard, const Use& use) {
+  const std::string& resource = use.bounded->name;
+  const auto add = [&](const std::string& name, const Numbers& numbers) {
+    if (numbers.same) return numbers.text();
+    guard.parameters.push_back("std::int64_t " + name);
+    guard.arguments.push_back(numbers.text());
+    return name;
+  };
+  guard.resources.push_back(resource);
+  guard.parameters.push_back("const Number& " + resource + "_held");
+  guard.arguments.push_back(use.bounded->held);
+  std::string text = resource + "_held + " + add(resource + "_amount", use.amount);
+  if (use.leaving.same != 0) text += " + " + add(resource + "_leaving", use.leaving);
+  guard.conditions.push_back(text + " <= " + add(resource + "_capacity", use.bounded->capacity));
 }
 
-std::string guard(const Outline& outline, int op) {
-  Parameters parameters;
-  std::vector<std::string> conditions;
-  std::vector<std::string> names;
-  for (const Room& room : at(outline.rooms, op)) {
-    names.push_back(resource_name(outline, room.resource));
-    conditions.push_back(condition(outline, op, room, parameters));
+Guard guard_of(const Outline& outline, int op) {
+  Guard guard;
+  for (const Use& use : at(outline.uses, op)) {
+    if (use.amount.same != 0) add_condition(guard, use);
   }
-  const std::string& name = at(outline.program.ops, op).name;
-  return fill(R"(// $op$ may start when there is room for it in $resources$.
+  return guard;
+}
+
+std::string guard_function(const std::string& op, const Guard& guard) {
+  return fill(R"(
+// $op$ may start when there is room for it in $resources$.
 template <class Number>
 $head$ {
   return $conditions$;
 }
 )",
-              {{"op", name},
-               {"resources", fmt::format("{}", fmt::join(names, " and in "))},
-               {"head", call(fmt::format("constexpr core::Truth<Number> admits_{}(", name),
-                             parameters.declared, 97)},
-               {"conditions", fmt::format("{}", fmt::join(conditions, " &&\n         "))}});
+              {{"op", op},
+               {"resources", fmt::format("{}", fmt::join(guard.resources, " and in "))},
+               {"head", call(fmt::format("constexpr core::Truth<Number> admits_{}(", op),
+                             guard.parameters, 97)},
+               {"conditions", fmt::format("{}", fmt::join(guard.conditions, " &&\n         "))}});
 }
 
-// admits_F(held[kPool_activation + lane.stage], kCapacity_activation[lane.stage])
-std::string admission(const Outline& outline, int op) {
-  Parameters parameters;
-  for (const Room& room : at(outline.rooms, op)) {
-    (void)condition(outline, op, room, parameters);
+// Per op, the statements for its tasks; an empty text if there are none.
+using ByOp = std::vector<std::string>;
+
+std::vector<int> ops_of(const ByOp& statements) {
+  std::vector<int> ops;
+  for (int op = 0; op < size_of(statements); ++op) {
+    if (!at(statements, op).empty()) ops.push_back(op);
   }
-  return call(fmt::format("admits_{}(", at(outline.program.ops, op).name), parameters.passed, 84);
+  return ops;
 }
 
-std::string has_room(const Outline& outline) {
-  const Program& program = outline.program;
-  std::vector<int> guarded;
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    if (!at(outline.rooms, op).empty()) guarded.push_back(op);
+std::string switch_of(const spec::Program& program, const ByOp& statements,
+                      const std::string& otherwise) {
+  std::string text = "switch (lane.op) {\n";
+  for (const int op : ops_of(statements)) {
+    text += fill("  case $op$:\n    $statements$\n",
+                 {{"op", op_constant(program, op)}, {"statements", at(statements, op)}});
   }
-  std::string body;
-  if (guarded.size() == 1) {
-    body = fill(
-        "return lane.op != $op$ ||\n       $admission$;",
-        {{"op", op_constant(program, guarded[0])}, {"admission", admission(outline, guarded[0])}});
-  } else {
-    body = "switch (lane.op) {\n";
-    for (const int op : guarded) {
-      body += fill("  case $op$:\n    return $admission$;\n",
-                   {{"op", op_constant(program, op)}, {"admission", admission(outline, op)}});
-    }
-    body += "  default:\n    return true;\n}";
+  if (!otherwise.empty()) text += "  default:\n    " + otherwise + "\n";
+  return text + "}";
+}
+
+std::string has_room(const spec::Program& program, const std::vector<Guard>& guards) {
+  ByOp admissions(guards.size());
+  for (int op = 0; op < size_of(guards); ++op) {
+    const Guard& guard = at(guards, op);
+    if (guard.conditions.empty()) continue;
+    const std::string head = fmt::format("return admits_{}(", at(program.ops, op).name);
+    at(admissions, op) = call(head, guard.arguments, 91) + ";";
+  }
+  const std::vector<int> ops = ops_of(admissions);
+  std::string body = switch_of(program, admissions, "return true;");
+  if (ops.size() == 1) {
+    // The second line of the `return` is aligned with `lane.op` in the first line.
+    body = fmt::format("return lane.op != {} ||\n       {}", op_constant(program, ops[0]),
+                       at(admissions, ops[0]).substr(sizeof "return"));
   }
   return fill(
       R"(// Whether a task of `id` finds what it acquires, when so much of each pool is held.
@@ -131,98 +128,66 @@ static constexpr core::Truth<Number> has_room(core::LaneId id, const Number* hel
       {{"body", body}});
 }
 
-std::string number_or_table(std::optional<std::int64_t> number, const std::string& table) {
-  return number ? std::to_string(*number) : table;
-}
-
-// Statements to run for the tasks of some ops only, `id` being the task's lane.
-using ByOp = std::vector<std::vector<std::string>>;
-
-std::string by_op(const Program& program, const ByOp& statements) {
-  std::vector<int> ops;
-  for (int op = 0; op < static_cast<int>(statements.size()); ++op) {
-    if (!at(statements, op).empty()) ops.push_back(op);
-  }
-  if (ops.empty()) return "";
-  std::string text = "const core::LaneFacts& lane = kLanes[id];\n";
-  if (ops.size() == 1 && at(statements, ops[0]).size() == 1) {
-    return text + fmt::format("if (lane.op == {}) {}", op_constant(program, ops[0]),
-                              at(statements, ops[0])[0]);
-  }
+// The text that runs the statements of the op of `lane`.
+std::string by_op(const spec::Program& program, ByOp statements) {
+  const std::vector<int> ops = ops_of(statements);
   if (ops.size() == 1) {
-    return text + fill("if (lane.op == $op$) {\n  $statements$\n}",
-                       {{"op", op_constant(program, ops[0])},
-                        {"statements", lines(at(statements, ops[0]))}});
+    const std::string& text = at(statements, ops[0]);
+    const bool is_one = text.find('\n') == std::string::npos;
+    return fill(is_one ? "if (lane.op == $op$) $text$" : "if (lane.op == $op$) {\n  $text$\n}",
+                {{"op", op_constant(program, ops[0])}, {"text", text}});
   }
-  text += "switch (lane.op) {\n";
-  for (const int op : ops) {
-    text += fill("  case $op$:\n    $statements$\n    break;\n",
-                 {{"op", op_constant(program, op)}, {"statements", lines(at(statements, op))}});
-  }
-  if (ops.size() < program.ops.size()) text += "  default:\n    break;\n";
-  return text + "}";
+  for (const int op : ops) at(statements, op) += "\nbreak;";
+  return switch_of(program, statements, ops.size() < statements.size() ? "break;" : "");
 }
 
-std::string effect(const Outline& outline, const char* name, const char* comment,
-                   const ByOp& statements) {
-  const std::string body = by_op(outline.program, statements);
+// A function of the header that changes `held` by the amounts of the uses of the lane's op.
+std::string effect(const Outline& outline, const char* name, const char* comment, const char* sign,
+                   const Numbers Use::*amount) {
+  ByOp statements;
+  for (const std::vector<Use>& uses : outline.uses) {
+    std::vector<std::string> texts;
+    for (const Use& use : uses) {
+      const Numbers& numbers = use.*amount;
+      if (numbers.same == 0) continue;
+      texts.push_back(fmt::format("{} {} {};", use.bounded->held, sign, numbers.text()));
+    }
+    statements.push_back(lines(texts));
+  }
   // A resource may be acquired and never released.
-  const bool none = body.empty();
+  const bool none = ops_of(statements).empty();
   return fill(R"(// $comment$
 template <class Number>
 static constexpr void $name$(core::LaneId $id$, Number* $held$) {
+  $lane$
   $body$
 })",
               {{"comment", comment},
                {"name", name},
                {"id", none ? "/*id*/" : "id"},
                {"held", none ? "/*held*/" : "held"},
-               {"body", body}});
-}
-
-std::string acquire(const Outline& outline) {
-  ByOp statements(outline.program.ops.size());
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const int op = static_cast<int>(i);
-    for (const Room& room : outline.rooms[i]) {
-      statements[i].push_back(
-          fmt::format("{} += {};", held(outline, room.resource),
-                      number_or_table(same_at(outline, op, room.amount),
-                                      from_table(outline, "kAmount", op, room.resource))));
-    }
-  }
-  return effect(outline, "acquire", "Takes what a task of `id` acquires at its start.", statements);
-}
-
-std::string release(const Outline& outline) {
-  ByOp statements(outline.program.ops.size());
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const int op = static_cast<int>(i);
-    for (const ReleaseTable& giving : outline.givings[i]) {
-      statements[i].push_back(
-          fmt::format("{} -= {};", held(outline, giving.resource),
-                      number_or_table(same_at(outline, op, giving.amount),
-                                      from_table(outline, "kRelease", op, giving.resource))));
-    }
-  }
-  return effect(outline, "release", "Gives back what it releases at its end.", statements);
+               {"lane", none ? "" : "const core::LaneFacts& lane = kLanes[id];"},
+               {"body", none ? "" : by_op(outline.program, statements)}});
 }
 
 }  // namespace
 
-bool has_guards(const Outline& outline) { return !outline.bounded.empty(); }
-
-std::string guards(const Outline& outline) {
-  if (!has_guards(outline)) return "";
-  std::string text;
-  for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
-    if (!at(outline.rooms, op).empty()) text += "\n" + guard(outline, op);
+RuleText admission_rule(const Outline& outline) {
+  if (outline.bounded.empty()) return {};
+  RuleText text{.functions = number_tables(outline)};
+  std::vector<Guard> guards;
+  for (int op = 0; op < size_of(outline.uses); ++op) {
+    guards.push_back(guard_of(outline, op));
+    if (guards.back().conditions.empty()) continue;
+    text.functions += guard_function(at(outline.program.ops, op).name, guards.back());
   }
+  text.members =
+      lines({has_room(outline.program, guards),
+             effect(outline, "acquire", "Takes what a task of `id` acquires at its start.",
+                    "+=", &Use::amount),
+             effect(outline, "release", "Gives back what it releases at its end.",
+                    "-=", &Use::released)});
   return text;
-}
-
-std::string room_rules(const Outline& outline) {
-  return has_room(outline) + "\n" + acquire(outline) + "\n" + release(outline);
 }
 
 }  // namespace ripeline::codegen

@@ -1,4 +1,4 @@
-#include "codegen/dispatch_text.h"
+#include "codegen/parts.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 using spec::Program;
 
-// F, or F@1, or F@1,0,1 where ranks differ.
+// F, or F@1, or F@1,0,1 if ranks differ.
 std::string place_name(const Program& program, const spec::HintPlace& place) {
   const std::string& op = at(program.ops, place.op).name;
   if (place.chunk.empty()) return op;
@@ -43,67 +43,47 @@ std::string hint_title(const Program& program) {
   return fmt::format("Hint {}: {}.", hint.name, rule);
 }
 
-// Tables of chunks by rank, each once.
-class ChunkTables {
- public:
-  // The table's name; no chunks: none.
-  std::string name_of(std::span<const int> chunks) {
-    const auto known = std::find_if(tables_.begin(), tables_.end(), [&](const auto& table) {
-      return std::equal(table.begin(), table.end(), chunks.begin(), chunks.end());
-    });
-    const auto number = known - tables_.begin();
-    if (known == tables_.end()) tables_.emplace_back(chunks.begin(), chunks.end());
-    return fmt::format("kChunk_{}", number);
-  }
-  [[nodiscard]] std::string text() const {
-    std::string text;
-    for (std::size_t i = 0; i < tables_.size(); ++i) {
-      std::vector<std::string> numbers;
-      for (const int chunk : tables_[i]) numbers.push_back(std::to_string(chunk));
-      text += fill(
-          "// A chunk that the hint names, by rank.\n"
-          "inline constexpr int kChunk_$i$[] = {\n    $numbers$\n};\n",
-          {{"i", std::to_string(i)}, {"numbers", wrap(numbers, kTableWidth)}});
-    }
-    return text;
-  }
+// The tables of chunks by rank to which rows refer, without duplicates.
+using ChunkTables = std::vector<std::vector<int>>;
 
- private:
-  std::vector<std::vector<int>> tables_;
-};
+std::string chunk_table(ChunkTables& tables, std::span<const int> chunks) {
+  const std::vector<int> wanted(chunks.begin(), chunks.end());
+  const auto known = std::find(tables.begin(), tables.end(), wanted);
+  const auto number = known - tables.begin();
+  if (known == tables.end()) tables.push_back(wanted);
+  return fmt::format("kChunk_{}", number);
+}
 
-std::string rows(const Program& program, std::span<const core::PlaceFacts> places,
-                 ChunkTables& chunks) {
-  std::vector<std::string> texts;
+std::string place_table(const Program& program, const char* name,
+                        std::span<const core::PlaceFacts> places, ChunkTables& chunks) {
+  std::vector<std::string> rows;
   for (const core::PlaceFacts& place : places) {
     std::string row = op_constant(program, place.op);
-    if (!place.chunk.empty()) row += ", " + chunks.name_of(place.chunk);
+    if (!place.chunk.empty()) row += ", " + chunk_table(chunks, place.chunk);
     if (place.by_microbatch) row += place.chunk.empty() ? ", {}, true" : ", true";
-    texts.push_back("{" + row + "}");
+    rows.push_back("{" + row + "}");
   }
-  return wrap(texts, kTableWidth);
+  return rows.empty() ? "" : table("core::PlaceFacts", name, "", wrap(rows, kTableWidth));
 }
 
 }  // namespace
 
-std::string place_tables(const Outline& outline, const core::ProgramFacts& facts) {
-  const Program& program = outline.program;
-  const core::DispatchFacts& dispatch = facts.dispatch;
+std::string place_tables(const Program& program, const core::DispatchFacts& dispatch) {
   if (dispatch.in_order) return "";
   ChunkTables chunks;
   std::string text = "// " + hint_title(program) + "\n";
-  const auto add = [&](const char* name, std::span<const core::PlaceFacts> places) {
-    if (places.empty()) return;
-    text += fill("inline constexpr core::PlaceFacts $name$[] = {\n    $rows$\n};\n",
-                 {{"name", name}, {"rows", rows(program, places, chunks)}});
-  };
-  add("kPlaces", dispatch.places);
-  add("kFill", dispatch.fill);
+  text += place_table(program, "kPlaces", dispatch.places, chunks);
+  text += place_table(program, "kFill", dispatch.fill, chunks);
   if (dispatch.keeps_room) {
     text += fmt::format("// Keeps room for order {}.\n",
                         at(program.orders, program.dispatch.keeps).name);
   }
-  return chunks.text() + text + "\n";
+  std::string before;
+  for (int i = 0; i < size_of(chunks); ++i) {
+    before += table("int", fmt::format("kChunk_{}", i), "A chunk that the hint names, by rank.",
+                    wrap(texts_of(at(chunks, i)), kTableWidth));
+  }
+  return before + text;
 }
 
 std::string dispatch_facts(const core::DispatchFacts& dispatch) {
@@ -122,7 +102,7 @@ std::string dispatch_facts(const core::DispatchFacts& dispatch) {
                     "{}, .learns = {}}}",
                     p->patience, p->yield, p->forecasts, p->learns));
   }
-  return texts.empty() ? "" : fmt::format(".dispatch = {{{}}},", fmt::join(texts, ", "));
+  return texts.empty() ? "" : fmt::format(".dispatch = {{{}}}", fmt::join(texts, ", "));
 }
 
 }  // namespace ripeline::codegen

@@ -37,26 +37,21 @@ bool has_fractions(const Expr& expr) {
                      [](const Expr& part) { return has_fractions(part); });
 }
 
-std::string ExpressionText::number(const Expr& expr, Rank least) const {
-  return at_least(number_text(expr), least);
-}
-
 std::string ExpressionText::whole(const Expr& expr) const {
   return fractions_ && expr.kind != Expr::Kind::number ? number(expr, kAtom) + ".whole()"
                                                        : number(expr);
 }
 
-std::string ExpressionText::at_least(const Text& text, Rank least) {
-  return text.rank < least ? "(" + text.text + ")" : text.text;
-}
-
 ExpressionText::Text ExpressionText::number_text(const Expr& expr) const {
   if (is_condition(expr)) {
-    return {fmt::format("{0} ? {1}{{1}} : {1}{{0}}", condition(expr, kOr), type()), kConditional};
+    return {fmt::format("{0} ? {1}{{1}} : {1}{{0}}", condition(expr).in(kOr), type()),
+            kConditional};
   }
+  const auto& [numerator, denominator] = expr.value;
   switch (expr.kind) {
     case Expr::Kind::number:
-      return literal(expr.value);
+      if (denominator == 1) return {std::to_string(numerator), numerator < 0 ? kUnary : kAtom};
+      return {fmt::format("core::Fraction({}, {})", numerator, denominator), kAtom};
     case Expr::Kind::name:
       return {name_(expr.text), kAtom};
     case Expr::Kind::unary:
@@ -64,26 +59,22 @@ ExpressionText::Text ExpressionText::number_text(const Expr& expr) const {
     case Expr::Kind::binary:
       return arithmetic(expr);
     case Expr::Kind::conditional:
-      return {condition(expr.args[0], kOr) + " ? " + branch(expr.args[1]) + " : " +
-                  branch(expr.args[2]),
-              kConditional};
+      return conditional(expr);
     case Expr::Kind::call:
       return call(expr);
   }
   return {};
 }
 
-// Both branches of a C++ conditional have one type.
-std::string ExpressionText::branch(const Expr& expr) const {
-  const std::string text = number(expr, kOr);
-  return expr.kind == Expr::Kind::number ? fmt::format("{}{{{}}}", type(), text) : text;
-}
-
-ExpressionText::Text ExpressionText::literal(const spec::Rational& value) const {
-  if (!value.is_integer()) {
-    return {fmt::format("{}({}, {})", "core::Fraction", value.numerator, value.denominator), kAtom};
-  }
-  return {std::to_string(value.numerator), value.numerator < 0 ? kUnary : kAtom};
+ExpressionText::Text ExpressionText::conditional(const Expr& expr) const {
+  // Both branches of a C++ conditional must have the same type.
+  const auto branch = [&](const Expr& value) {
+    const std::string text = number(value, kOr);
+    return value.kind == Expr::Kind::number ? fmt::format("{}{{{}}}", type(), text) : text;
+  };
+  return {
+      condition(expr.args[0]).in(kOr) + " ? " + branch(expr.args[1]) + " : " + branch(expr.args[2]),
+      kConditional};
 }
 
 ExpressionText::Text ExpressionText::arithmetic(const Expr& expr) const {
@@ -117,18 +108,14 @@ ExpressionText::Text ExpressionText::function(const std::string& name,
   return {fmt::format("{}({})", name, fmt::join(texts, ", ")), kAtom};
 }
 
-std::string ExpressionText::condition(const Expr& expr, Rank least) const {
-  return at_least(condition_text(expr), least);
-}
-
-ExpressionText::Text ExpressionText::condition_text(const Expr& expr) const {
+ExpressionText::Text ExpressionText::condition(const Expr& expr) const {
   if (!is_condition(expr)) return {number(expr, kSum) + " != 0", kEqual};
-  if (expr.kind == Expr::Kind::unary) return {"!" + condition(expr.args[0], kAtom), kUnary};
+  if (expr.kind == Expr::Kind::unary) return {"!" + condition(expr.args[0]).in(kAtom), kUnary};
   if (expr.text == "and" || expr.text == "or") {
-    // Parentheses around `and` inside `or`, as compilers ask.
+    // `and` inside `or` gets parentheses, without which compilers warn.
     const bool is_and = expr.text == "and";
-    return {condition(expr.args[0], kEqual) + (is_and ? " && " : " || ") +
-                condition(expr.args[1], kEqual),
+    return {condition(expr.args[0]).in(kEqual) + (is_and ? " && " : " || ") +
+                condition(expr.args[1]).in(kEqual),
             is_and ? kAnd : kOr};
   }
   const Rank rank = expr.text == "==" || expr.text == "!=" ? kEqual : kCompare;

@@ -1,19 +1,18 @@
-// The whole generator, top to bottom: banner, facts, numbers, guards, order, priority, rules.
+// The complete generator, top to bottom: banner, facts, admission, order, priority, rules.
 #include "codegen/generate.h"
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "codegen/admission.h"
-#include "codegen/order_text.h"
-#include "codegen/outline.h"
+#include "codegen/parts.h"
 #include "codegen/printer.h"
-#include "codegen/priority_text.h"
-#include "codegen/tables.h"
 #include "lower/facts.h"
+#include "runtime/training/train_rules.h"
+#include "spec/indexing.h"
 
 namespace ripeline::codegen {
 namespace {
@@ -29,7 +28,7 @@ namespace core = ripeline::core;
 static_assert(core::kCoreVersion == $version$,
               "this file is for another version of Ripeline: generate it again");
 
-$tables$$numbers$$guards$$order$$chunks$
+$tables$$functions$
 // The program's rules, which core::RuleArbiter asks.
 struct Rules : core::FreeRules {
   static constexpr bool kOneEngine = $name$::facts.one_engine;
@@ -65,7 +64,7 @@ std::string range_text(const spec::MicrobatchRange& range) {
   return fmt::format("{} .. {} microbatches", range.min, *range.max);
 }
 
-// A name that a user gave may have line ends in it, which would end the comment.
+// Replaces control characters: a line end in a user's name would end the comment.
 std::string on_one_line(std::string text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
   std::replace_if(text.begin(), text.end(), is_control, ' ');
@@ -96,39 +95,33 @@ std::string proof_text(const verify::ProvedProgram& proved) {
   return lines(texts);
 }
 
-std::string includes(const Outline& outline) {
-  const bool has_order = dispatched_order(outline.program) >= 0;
-  const bool has_expressions = has_order || has_priorities(outline.program);
+std::string includes(bool has_expressions, bool has_fractions) {
   std::vector<std::string> texts;
   if (has_expressions) texts.emplace_back("#include <algorithm>");
   texts.insert(texts.end(), {"#include <cstdint>", "#include <memory>", ""});
-  if (has_fractions(outline)) texts.emplace_back("#include \"core/fraction.h\"");
+  if (has_fractions) texts.emplace_back("#include \"core/fraction.h\"");
   texts.emplace_back("#include \"core/rule_arbiter.h\"");
   return lines(texts);
-}
-
-std::string rules(const Outline& outline) {
-  std::vector<std::string> texts;
-  if (has_guards(outline)) texts.push_back(room_rules(outline));
-  if (dispatched_order(outline.program) >= 0) texts.push_back(write_order(outline));
-  if (has_priorities(outline.program)) texts.push_back(priority_rule(outline));
-  return paragraphs(texts);
 }
 
 std::string header(const spec::Program& program, const GenerateOptions& options,
                    const std::string& proof, const core::ProgramFacts& facts) {
   const Outline outline = outline_of(program);
-  const bool has_order = dispatched_order(program) >= 0;
+  const RuleText admission = admission_rule(outline);
+  const RuleText order = order_rule(program);
+  const RuleText priority = priority_rule(outline);
+  std::vector<std::string> members;
+  for (const RuleText& rule : {admission, order, priority}) {
+    if (!rule.members.empty()) members.push_back(rule.members);
+  }
+  const bool has_expressions = !order.members.empty() || !priority.members.empty();
   return fill(kFile, {{"banner", banner(program, options) + "\n" + proof},
-                      {"includes", includes(outline)},
+                      {"includes", includes(has_expressions, order.has_fractions)},
                       {"name", options.name},
                       {"version", std::to_string(core::kCoreVersion)},
                       {"tables", tables(outline, facts)},
-                      {"numbers", number_tables(outline)},
-                      {"guards", guards(outline)},
-                      {"order", has_order ? "\n" + order_function(outline) : ""},
-                      {"chunks", has_priorities(program) ? priority_table(outline) : ""},
-                      {"rules", rules(outline)}});
+                      {"functions", admission.functions + order.functions + priority.functions},
+                      {"rules", paragraphs(members)}});
 }
 
 }  // namespace
@@ -149,6 +142,23 @@ std::vector<std::string> not_generated(const spec::Program& program) {
   std::vector<std::string> missing;
   for (const spec::Unsupported& u : program.unsupported) missing.push_back(u.construct);
   return missing;
+}
+
+spec::Diagnostics not_trained(const spec::Program& program) {
+  const core::OwnedFacts owned = lower::facts_of(program);
+  const runtime::training::TrainRules rules(owned.facts());
+  spec::Diagnostics errors;
+  std::set<int> ops;
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    const int op = at(program.lanes, lane).op;
+    if (ops.contains(op)) continue;
+    const auto why = rules.why_not(lane);
+    if (!why) continue;
+    ops.insert(op);
+    errors.push_back(
+        {.id = "for-torch", .message = *why, .hint = {}, .span = at(program.ops, op).span});
+  }
+  return errors;
 }
 
 std::string generate(const verify::ProvedProgram& proved, const GenerateOptions& options) {

@@ -1,4 +1,4 @@
-#include "codegen/order_text.h"
+#include "codegen/parts.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "codegen/expression_text.h"
-#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {
@@ -17,99 +16,139 @@ using spec::Expr;
 using spec::Program;
 
 constexpr std::size_t kWidth = 97;  // columns of a function's lines, without their indent
-// A let's name must not be one that the function uses for something else.
+
+// The C++ name of a let, which must not be one that the function uses for something else.
 std::string local(const std::string& name) {
   static const std::set<std::string> kTaken = {"order", "place", "facts"};
   const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
   return kTaken.contains(word) ? name + "_" : identifier(name);
 }
 
-struct OrderText {
-  explicit OrderText(const Outline& o)
-      : outline(o), order(folded(o)), expressions(uses_fractions(order), local) {}
-
-  // `chunks` is a number where it is the same on all ranks.
-  static spec::Order folded(const Outline& outline) {
-    const Program& program = outline.program;
-    spec::Order order = at(program.orders, dispatched_order(program));
-    for (int rank = 0; rank < program.ranks; ++rank) {
-      if (program.chunks(rank) != program.chunks(0)) return order;
-    }
-    const spec::Lookup lookup = [&](std::string_view name) -> std::optional<spec::Rational> {
-      if (name == "chunks") return spec::Rational{program.chunks(0), 1};
-      return std::nullopt;
-    };
-    for (spec::OrderLet& let : order.lets) let.value = fold(let.value, lookup);
-    for (spec::OrderStream& stream : order.streams) {
-      for (spec::OrderPart& part : stream.parts) {
-        for (spec::OrderLoop& loop : part.loops) {
-          loop.first = fold(loop.first, lookup);
-          loop.last = fold(loop.last, lookup);
-        }
-        fold_repeats(part.repeats, lookup);
-      }
-    }
-    fold_repeats(order.repeats, lookup);
-    return order;
-  }
-
-  static void fold_repeats(std::vector<spec::OrderRepeat>& repeats, const spec::Lookup& lookup) {
-    for (spec::OrderRepeat& repeat : repeats) {
-      repeat.count = fold(repeat.count, lookup);
-      for (spec::OrderStep& step : repeat.steps) {
-        if (step.chunk) step.chunk = fold(*step.chunk, lookup);
-      }
+template <class Visit>
+void each_expression(std::vector<spec::OrderRepeat>& repeats, const Visit& visit) {
+  for (spec::OrderRepeat& repeat : repeats) {
+    visit(repeat.count);
+    for (spec::OrderStep& step : repeat.steps) {
+      if (step.chunk) visit(*step.chunk);
     }
   }
+}
 
-  // Every expression but those of lets.
-  static std::vector<Expr> parts(const spec::Order& order) {
-    std::vector<Expr> found;
-    const auto add = [&](const std::vector<spec::OrderRepeat>& repeats) {
-      for (const spec::OrderRepeat& repeat : repeats) {
-        found.push_back(repeat.count);
-        for (const spec::OrderStep& step : repeat.steps) {
-          if (step.chunk) found.push_back(*step.chunk);
-        }
+template <class Visit>
+void each_expression(spec::Order& order, const Visit& visit) {
+  for (spec::OrderLet& let : order.lets) visit(let.value);
+  for (spec::OrderStream& stream : order.streams) {
+    for (spec::OrderPart& part : stream.parts) {
+      for (spec::OrderLoop& loop : part.loops) {
+        visit(loop.first);
+        visit(loop.last);
       }
-    };
-    for (const spec::OrderStream& stream : order.streams) {
-      for (const spec::OrderPart& part : stream.parts) {
-        for (const spec::OrderLoop& loop : part.loops) {
-          found.push_back(loop.first);
-          found.push_back(loop.last);
-        }
-        add(part.repeats);
-      }
+      each_expression(part.repeats, visit);
     }
-    add(order.repeats);
-    return found;
+  }
+  each_expression(order.repeats, visit);
+}
+
+bool is_number(const Expr& expr, std::int64_t value) {
+  return expr.kind == Expr::Kind::number && expr.value == spec::Rational{value, 1};
+}
+
+// `head` and the statements, on one line if there is only one statement and it fits.
+std::string loop(const std::string& head, const std::string& statements) {
+  const bool is_one =
+      statements.find('\n') == std::string::npos && !statements.starts_with("for (");
+  if (is_one && head.size() + statements.size() < kWidth) return head + " " + statements;
+  return fill("$head$ {\n  $statements$\n}", {{"head", head}, {"statements", statements}});
+}
+
+std::string write_order(const char* rank, const char* microbatches, const std::string& body) {
+  return fill(R"(static core::Status write_order(int $rank$, int $microbatches$,
+                                core::OrderWriter& order) {
+  $body$
+  return {};
+})",
+              {{"rank", rank}, {"microbatches", microbatches}, {"body", body}});
+}
+
+// An order of expressions as a function of the names that it uses.
+class OrderFunction {
+ public:
+  OrderFunction(const Program& program, spec::Order order, bool has_fractions)
+      : program_(program),
+        order_(std::move(order)),
+        expressions_(has_fractions, [this](const std::string& name) {
+          used_.insert(name);
+          return local(name);
+        }) {}
+  OrderFunction(const OrderFunction&) = delete;
+  OrderFunction& operator=(const OrderFunction&) = delete;
+
+  RuleText text() {
+    std::vector<std::string> body;
+    for (const spec::OrderStream& stream : order_.streams) body.push_back(stream_text(stream));
+    const std::vector<std::string> repeats = repeat_texts();
+    body.insert(body.end(), repeats.begin(), repeats.end());
+    // Each let is written after those that it uses.
+    for (auto let = order_.lets.rbegin(); let != order_.lets.rend(); ++let) {
+      if (!used_.contains(let->name)) continue;
+      body.insert(body.begin(), fmt::format("const {} {} = {};", expressions_.type(),
+                                            local(let->name), expressions_.number(let->value)));
+    }
+    RuleText text;
+    if (used_.contains("chunks")) {
+      text.functions =
+          fmt::format("\n// Stages, by rank.\ninline constexpr int kChunks[] = {{{}}};\n",
+                      fmt::join(chunk_counts(program_), ", "));
+    }
+    text.functions += function(repeats.empty(), body);
+    text.members = member();
+    text.has_fractions = expressions_.has_fractions();
+    return text;
   }
 
-  static bool uses_fractions(const spec::Order& order) {
-    const std::vector<Expr> all = parts(order);
-    return std::any_of(order.lets.begin(), order.lets.end(),
-                       [](const spec::OrderLet& let) { return has_fractions(let.value); }) ||
-           std::any_of(all.begin(), all.end(), [](const Expr& e) { return has_fractions(e); });
+ private:
+  std::string function(bool is_empty, const std::vector<std::string>& body) const {
+    std::vector<std::string> parameters;
+    for (const char* name : {"r", "chunks", "microbatches"}) {
+      if (used_.contains(name))
+        parameters.push_back(fmt::format("{} {}", expressions_.type(), name));
+    }
+    parameters.emplace_back(is_empty ? "core::OrderWriter& /*order*/" : "core::OrderWriter& order");
+    return fill(
+        R"(
+// Order $order$: its places$rank$.
+$head$ {
+  $body$
+}
+)",
+        {{"order", order_.name},
+         {"rank", used_.contains("r") ? " on rank r" : ""},
+         {"head", call(fmt::format("inline void order_{}(", order_.name), parameters, kWidth)},
+         {"body", lines(body)}});
   }
 
-  // Names that the text needs, through lets too.
-  std::set<std::string> used() const {
-    std::set<std::string> names;
-    if (std::any_of(order.repeats.begin(), order.repeats.end(),
-                    [this](const spec::OrderRepeat& repeat) {
-                      return repeat.rank >= 0 && !repeat_text(repeat).empty();
-                    })) {
-      names.insert("r");
-    }
-    const auto add = [&](const Expr& expr) {
-      for (const std::string& name : names_in(expr)) names.insert(name);
-    };
-    for (const Expr& part : parts(order)) add(part);
-    for (auto let = order.lets.rbegin(); let != order.lets.rend(); ++let) {
-      if (names.contains(let->name)) add(let->value);
-    }
-    return names;
+  std::string member() const {
+    std::string arguments;
+    if (used_.contains("r")) arguments += "rank, ";
+    if (used_.contains("chunks")) arguments += "kChunks[rank], ";
+    const bool by_rank = !arguments.empty();
+    const bool by_count = used_.contains("microbatches");
+    if (by_count) arguments += "microbatches, ";
+    return write_order(by_rank ? "rank" : "/*rank*/",
+                       by_count ? "microbatches" : "/*microbatches*/",
+                       fmt::format("order_{}({}order);", order_.name, arguments));
+  }
+
+  std::string number(const Expr& expr) const {
+    return expressions_.number(expr, ExpressionText::kSum);
+  }
+  std::string times(const Expr& count, const std::vector<std::string>& statements) const {
+    if (is_number(count, 1)) return lines(statements);
+    return loop(fmt::format("for (std::int64_t place = 0; place < {}; ++place)", number(count)),
+                lines(statements));
+  }
+  std::string chunk(const spec::OrderStep& step) const {
+    return step.chunk ? expressions_.whole(*step.chunk) : "0";
   }
 
   std::string stream_text(const spec::OrderStream& stream) const {
@@ -119,76 +158,54 @@ struct OrderText {
     return text + lines(parts);
   }
 
-  std::string item_text(const spec::OrderStream& stream, const spec::OrderStep& step,
-                        const std::string& count) const {
-    return fmt::format("{}.add({}, {}, {});", local(stream.name),
-                       op_constant(outline.program, step.op),
-                       step.chunk ? expressions.whole(*step.chunk) : "0", count);
-  }
-
-  std::string items_text(const spec::OrderStream& stream, const spec::OrderRepeat& repeat) const {
-    if (repeat.steps.size() == 1) {
-      return item_text(stream, repeat.steps.front(), expressions.whole(repeat.count));
-    }
-    std::vector<std::string> steps;
-    for (const spec::OrderStep& step : repeat.steps) steps.push_back(item_text(stream, step, "1"));
-    if (repeat.count.kind == Expr::Kind::number && repeat.count.value == spec::Rational{1, 1}) {
-      return lines(steps);
-    }
-    return fill("for (std::int64_t place = 0; place < $count$; ++place) {\n  $steps$\n}",
-                {{"count", expressions.number(repeat.count, ExpressionText::kSum)},
-                 {"steps", lines(steps)}});
-  }
-
   std::string part_text(const spec::OrderStream& stream, const spec::OrderPart& part) const {
-    const char* type = expressions.type();
     std::vector<std::string> repeats;
     for (const spec::OrderRepeat& repeat : part.repeats) {
       repeats.push_back(items_text(stream, repeat));
     }
-    const bool single = repeats.size() == 1 && part.repeats.front().steps.size() == 1;
     std::string text = lines(repeats);
-    for (auto loop = part.loops.rbegin(); loop != part.loops.rend(); ++loop) {
-      const std::string name = local(loop->variable);
-      const std::string head = fmt::format(
-          "for ({} {} = {}; {} {} {}; {})", type, name, expressions.number(loop->first), name,
-          loop->exclusive ? "<" : "<=", expressions.number(loop->last, ExpressionText::kSum),
-          expressions.has_fractions() ? name + " = " + name + " + 1" : "++" + name);
-      const bool fits =
-          single && loop == part.loops.rbegin() && head.size() + text.size() + 2 < kWidth;
-      text = fits ? head + " " + text
-                  : fill("$head$ {\n  $text$\n}", {{"head", head}, {"text", text}});
+    for (auto l = part.loops.rbegin(); l != part.loops.rend(); ++l) {
+      const std::string name = local(l->variable);
+      const std::string next =
+          expressions_.has_fractions() ? name + " = " + name + " + 1" : "++" + name;
+      text = loop(fmt::format("for ({} {} = {}; {} {} {}; {})", expressions_.type(), name,
+                              expressions_.number(l->first), name,
+                              l->exclusive ? "<" : "<=", number(l->last), next),
+                  text);
     }
     return text;
   }
 
-  std::string repeat_text(const spec::OrderRepeat& repeat) const {
+  std::string items_text(const spec::OrderStream& stream, const spec::OrderRepeat& repeat) const {
+    const auto item = [&](const spec::OrderStep& step, const std::string& count) {
+      return fmt::format("{}.add({}, {}, {});", local(stream.name), op_constant(program_, step.op),
+                         chunk(step), count);
+    };
+    if (repeat.steps.size() == 1) {
+      return item(repeat.steps.front(), expressions_.whole(repeat.count));
+    }
     std::vector<std::string> steps;
-    for (const spec::OrderStep& step : repeat.steps) {
-      if (step.stream >= 0) {
-        const std::string& name = at(order.streams, step.stream).name;
-        steps.push_back(local(name) + ".take(order);");
-        continue;
-      }
-      steps.push_back(fmt::format("order.add({}, {});", op_constant(outline.program, step.op),
-                                  step.chunk ? expressions.whole(*step.chunk) : "0"));
-    }
-    if (repeat.count.kind == Expr::Kind::number) {
-      if (repeat.count.value == spec::Rational{0, 1}) return "";
-      if (repeat.count.value == spec::Rational{1, 1}) return lines(steps);
-    }
-    const std::string loop = fmt::format("for (std::int64_t place = 0; place < {}; ++place)",
-                                         expressions.number(repeat.count, ExpressionText::kSum));
-    const bool fits = steps.size() == 1 && loop.size() + steps.front().size() < kWidth;
-    if (fits) return loop + " " + steps.front();
-    return fill("$loop$ {\n  $steps$\n}", {{"loop", loop}, {"steps", lines(steps)}});
+    for (const spec::OrderStep& step : repeat.steps) steps.push_back(item(step, "1"));
+    return times(repeat.count, steps);
   }
 
-  // All repeats; those that stand for one rank in a row, behind one `if`.
-  std::vector<std::string> repeat_texts() const {
+  std::string repeat_text(const spec::OrderRepeat& repeat) const {
+    if (is_number(repeat.count, 0)) return "";
+    std::vector<std::string> steps;
+    for (const spec::OrderStep& step : repeat.steps) {
+      steps.push_back(
+          step.stream >= 0
+              ? local(at(order_.streams, step.stream).name) + ".take(order);"
+              : fmt::format("order.add({}, {});", op_constant(program_, step.op), chunk(step)));
+    }
+    return times(repeat.count, steps);
+  }
+
+  // The texts of all repeats. Consecutive repeats for one rank are behind one `if`.
+  std::vector<std::string> repeat_texts() {
     std::vector<std::string> texts;
-    for (auto first = order.repeats.begin(); first != order.repeats.end();) {
-      const auto last = std::find_if(first, order.repeats.end(), [&](const spec::OrderRepeat& r) {
+    for (auto first = order_.repeats.begin(); first != order_.repeats.end();) {
+      const auto last = std::find_if(first, order_.repeats.end(), [&](const spec::OrderRepeat& r) {
         return r.rank != first->rank;
       });
       std::vector<std::string> group;
@@ -198,6 +215,7 @@ struct OrderText {
         }
       }
       if (first->rank >= 0 && !group.empty()) {
+        used_.insert("r");
         group = {fill("if (r == $rank$) {\n  $repeats$\n}",
                       {{"rank", std::to_string(first->rank)}, {"repeats", lines(group)}})};
       }
@@ -207,118 +225,49 @@ struct OrderText {
     return texts;
   }
 
-  const Outline& outline;
-  spec::Order order;
-  ExpressionText expressions;
+  const Program& program_;
+  spec::Order order_;
+  std::set<std::string> used_;  // the names that the text written so far uses
+  ExpressionText expressions_;
 };
 
-const spec::Order& order_of(const Outline& outline) {
-  return at(outline.program.orders, dispatched_order(outline.program));
-}
-
-// The rows of a file, as one table and where each rank's begin in it.
-std::string order_table(const Outline& outline) {
-  const spec::Order& order = order_of(outline);
+// The rows of a file as one table, with a table of where each rank's row begins in it.
+RuleText file_order(const spec::Order& order) {
   std::vector<std::string> tasks;
-  std::vector<std::string> begins = {"0"};
+  std::vector<std::size_t> begins = {0};
   for (const auto& row : order.rows) {
     for (const spec::Task& task : row) {
       tasks.push_back(fmt::format("{{{}, {}}}", task.lane, task.microbatch));
     }
-    begins.push_back(std::to_string(tasks.size()));
+    begins.push_back(tasks.size());
   }
-  return fill(R"(// Order $order$, from a file: each rank's tasks (lane, microbatch), in order.
-inline constexpr core::Task kOrder_$order$[] = {
-    $tasks$
-};
-// Where those of each rank begin; and the end.
-inline constexpr int kBegin_$order$[] = {
-    $begins$
-};
-)",
-              {{"order", order.name}, {"tasks", wrap(tasks, 92)}, {"begins", wrap(begins, 92)}});
+  const std::string body = fill(R"(const int end = kBegin_$order$[rank + 1];
+for (int place = kBegin_$order$[rank]; place < end; ++place) order.add(kOrder_$order$[place]);)",
+                                {{"order", order.name}});
+  return {.functions =
+              "\n" +
+              table("core::Task", "kOrder_" + order.name,
+                    fmt::format(
+                        "Order {}, from a file: each rank's tasks (lane, microbatch), in order.",
+                        order.name),
+                    wrap(tasks, 92)) +
+              table("int", "kBegin_" + order.name, "Where those of each rank begin; and the end.",
+                    wrap(texts_of(begins), 92)),
+          .members = write_order("rank", "/*microbatches*/", body)};
 }
 
 }  // namespace
 
-std::string order_function(const Outline& outline) {
-  if (order_of(outline).file) return order_table(outline);
-  const OrderText text(outline);
-  const std::set<std::string> used = text.used();
-  std::vector<std::string> parameters;
-  for (const char* name : {"r", "chunks", "microbatches"}) {
-    if (used.contains(name))
-      parameters.push_back(fmt::format("{} {}", text.expressions.type(), name));
-  }
-  const std::vector<std::string> repeats = text.repeat_texts();
-  parameters.push_back(repeats.empty() ? "core::OrderWriter& /*order*/"
-                                       : "core::OrderWriter& order");
-  std::string list = fmt::format("{}", fmt::join(parameters, ", "));
-  const std::size_t head =
-      text.order.name.size() + sizeof "inline void order_";  // with the parenthesis
-  if (head + list.size() > kWidth) {
-    list = fmt::format("{}", fmt::join(parameters, ",\n" + std::string(head, ' ')));
-  }
-  std::vector<std::string> body;
-  for (const spec::OrderLet& let : text.order.lets) {
-    if (!used.contains(let.name)) continue;
-    body.push_back(fmt::format("const {} {} = {};", text.expressions.type(), local(let.name),
-                               text.expressions.number(let.value)));
-  }
-  for (const spec::OrderStream& stream : text.order.streams) {
-    body.push_back(text.stream_text(stream));
-  }
-  body.insert(body.end(), repeats.begin(), repeats.end());
-  std::string chunks;
-  if (used.contains("chunks")) {
-    std::vector<std::string> counts;
-    for (int rank = 0; rank < outline.program.ranks; ++rank) {
-      counts.push_back(std::to_string(outline.program.chunks(rank)));
-    }
-    chunks = fmt::format("// Stages, by rank.\ninline constexpr int kChunks[] = {{{}}};\n\n",
-                         fmt::join(counts, ", "));
-  }
-  return chunks + fill(R"(// Order $order$: its places$rank$.
-inline void order_$order$($parameters$) {
-  $body$
-}
-)",
-                       {{"order", text.order.name},
-                        {"rank", used.contains("r") ? " on rank r" : ""},
-                        {"parameters", list},
-                        {"body", lines(body)}});
-}
-
-bool has_fractions(const Outline& outline) {
-  return dispatched_order(outline.program) >= 0 && !order_of(outline).file &&
-         OrderText::uses_fractions(OrderText::folded(outline));
-}
-
-std::string write_order(const Outline& outline) {
-  constexpr const char* kFunction =
-      R"(static core::Status write_order(int $rank$, int $microbatches$,
-                                core::OrderWriter& order) {
-  $body$
-  return {};
-})";
-  const std::string& name = order_of(outline).name;
-  if (order_of(outline).file) {
-    const std::string body = fill(R"(const int end = kBegin_$order$[rank + 1];
-for (int place = kBegin_$order$[rank]; place < end; ++place) order.add(kOrder_$order$[place]);)",
-                                  {{"order", name}});
-    return fill(kFunction,
-                {{"rank", "rank"}, {"microbatches", "/*microbatches*/"}, {"body", body}});
-  }
-  const std::set<std::string> used = OrderText(outline).used();
-  std::string arguments;
-  if (used.contains("r")) arguments += "rank, ";
-  if (used.contains("chunks")) arguments += "kChunks[rank], ";
-  if (used.contains("microbatches")) arguments += "microbatches, ";
-  const bool by_rank = used.contains("r") || used.contains("chunks");
-  return fill(kFunction, {{"rank", by_rank ? "rank" : "/*rank*/"},
-                          {"microbatches",
-                           used.contains("microbatches") ? "microbatches" : "/*microbatches*/"},
-                          {"body", fmt::format("order_{}({}order);", name, arguments)}});
+RuleText order_rule(const Program& program) {
+  if (dispatched_order(program) < 0) return {};
+  spec::Order order = at(program.orders, dispatched_order(program));
+  if (order.file) return file_order(order);
+  bool fractions = false;
+  each_expression(order, [&](Expr& expr) {
+    expr = with_chunks(program, expr);
+    fractions = fractions || has_fractions(expr);
+  });
+  return OrderFunction(program, std::move(order), fractions).text();
 }
 
 }  // namespace ripeline::codegen

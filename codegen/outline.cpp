@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
-#include <string>
+
+#include <fmt/format.h>
 
 #include "core/vocabulary/index.h"
 #include "spec/guards.h"
@@ -14,7 +15,7 @@ namespace {
 
 using spec::Program;
 
-// A pool's place among its resource's: the tables are by stage or rank.
+// Checks that a resource's pools are in the order of stages or ranks, by which tables are indexed.
 void check_pools(const Program& program) {
   for (std::size_t i = 0, first = 0; i < program.pools.size(); ++i) {
     const spec::Pool& pool = program.pools[i];
@@ -26,75 +27,87 @@ void check_pools(const Program& program) {
   }
 }
 
+std::optional<std::int64_t> same(const std::vector<std::int64_t>& values) {
+  const bool all = std::all_of(values.begin(), values.end(),
+                               [&](std::int64_t value) { return value == values.front(); });
+  return all && !values.empty() ? std::optional(values.front()) : std::nullopt;
+}
+
 std::vector<BoundedResource> bounded_of(const Program& program) {
+  std::set<int> acquired;
+  for (const spec::Lane& lane : program.lanes) {
+    for (const spec::Acquire& a : lane.acquires)
+      acquired.insert(at(program.pools, a.pool).resource);
+  }
   std::vector<BoundedResource> bounded;
-  for (int resource = 0; resource < static_cast<int>(program.resources.size()); ++resource) {
-    BoundedResource b{resource, -1, {}};
-    for (int i = 0; i < static_cast<int>(program.pools.size()); ++i) {
+  for (const int resource : acquired) {
+    const std::string& name = at(program.resources, resource).name;
+    const char* by = at(program.resources, resource).per_rank ? "rank" : "stage";
+    BoundedResource b{.resource = resource,
+                      .name = name,
+                      .held = fmt::format("held[kPool_{} + lane.{}]", name, by),
+                      .capacity = {.table = "kCapacity_" + name,
+                                   .comment = fmt::format("The capacity of {}, by {}.", name, by),
+                                   .index = fmt::format("[lane.{}]", by)}};
+    for (int i = 0; i < size_of(program.pools); ++i) {
       const spec::Pool& pool = at(program.pools, i);
       if (pool.resource != resource || !pool.capacity) continue;
-      if (b.capacity.empty()) b.first_pool = i;
-      b.capacity.push_back(*pool.capacity);
+      if (b.capacity.values.empty()) b.first_pool = i;
+      b.capacity.values.push_back(*pool.capacity);
     }
-    const bool acquired =
-        std::any_of(program.lanes.begin(), program.lanes.end(), [&](const spec::Lane& lane) {
-          return std::any_of(lane.acquires.begin(), lane.acquires.end(), [&](const auto& a) {
-            return at(program.pools, a.pool).resource == resource;
-          });
-        });
-    if (acquired && !b.capacity.empty()) bounded.push_back(std::move(b));
+    b.capacity.same = same(b.capacity.values);
+    if (!b.capacity.values.empty()) bounded.push_back(std::move(b));
   }
   return bounded;
 }
 
-void add_room(const Program& program, std::vector<Room>& rooms, const spec::Lane& lane,
-              const spec::RoomGuard& guard) {
-  const int resource = at(program.pools, guard.pool).resource;
-  auto room = std::find_if(rooms.begin(), rooms.end(),
-                           [&](const Room& r) { return r.resource == resource; });
-  if (room == rooms.end()) {
-    const std::vector<std::int64_t> none(program.stages.size(), 0);
-    room = rooms.insert(rooms.end(), {resource, none, none});
+// The op's use of the pool's resource; null if the resource has no capacity.
+Use* use_of(Outline& outline, int op, int pool) {
+  const int resource = at(outline.program.pools, pool).resource;
+  const auto bounded =
+      std::find_if(outline.bounded.begin(), outline.bounded.end(),
+                   [&](const BoundedResource& b) { return b.resource == resource; });
+  if (bounded == outline.bounded.end()) return nullptr;
+  std::vector<Use>& uses = at(outline.uses, op);
+  const auto known = std::find_if(uses.begin(), uses.end(),
+                                  [&](const Use& use) { return use.bounded == &*bounded; });
+  if (known != uses.end()) return &*known;
+  Use& use = uses.emplace_back(Use{.bounded = &*bounded});
+  for (Numbers* numbers : {&use.amount, &use.leaving, &use.released}) {
+    numbers->values.assign(outline.program.stages.size(), 0);
   }
-  room->amount[index(lane.stage)] = guard.room.amount;
-  room->leaving[index(lane.stage)] = guard.room.leaving;
+  return &use;
 }
 
-void add_giving(const Outline& outline, std::vector<ReleaseTable>& givings, const spec::Lane& lane,
-                const spec::Release& release) {
-  const Program& program = outline.program;
-  const int resource = at(program.pools, release.pool).resource;
-  const bool counted =
-      std::any_of(outline.bounded.begin(), outline.bounded.end(),
-                  [&](const BoundedResource& b) { return b.resource == resource; });
-  if (!counted) return;
-  auto giving = std::find_if(givings.begin(), givings.end(),
-                             [&](const ReleaseTable& g) { return g.resource == resource; });
-  if (giving == givings.end()) {
-    giving = givings.insert(givings.end(),
-                            {resource, std::vector<std::int64_t>(program.stages.size(), 0)});
+// Names the table, and finds whether the number is the same at all stages that have `op`.
+void complete(Numbers& numbers, const Program& program, int op, std::string table,
+              std::string comment) {
+  std::vector<std::int64_t> there;
+  for (int stage = 0; stage < size_of(numbers.values); ++stage) {
+    if (program.lane_of(op, stage) >= 0) there.push_back(at(numbers.values, stage));
   }
-  giving->amount[index(lane.stage)] = release.amount;
+  numbers.table = std::move(table);
+  numbers.comment = std::move(comment);
+  numbers.index = "[lane.stage]";
+  numbers.same = same(there);
 }
 
-// The two names joined, and where that is some other pair's name too, with a number after it.
-void add_pair_name(Outline& outline, std::set<std::string>& taken, int op, int resource) {
-  if (outline.pair_names.contains({op, resource})) return;
-  const std::string joined =
-      at(outline.program.ops, op).name + "_" + at(outline.program.resources, resource).name;
-  std::string name = joined;
-  for (int n = 2; !taken.insert(name).second; ++n) name = joined + "_" + std::to_string(n);
-  outline.pair_names[{op, resource}] = name;
-}
-
-void add_pair_names(Outline& outline) {
+void complete_uses(Outline& outline) {
   std::set<std::string> taken;
-  for (int op = 0; op < static_cast<int>(outline.rooms.size()); ++op) {
-    for (const Room& room : at(outline.rooms, op)) {
-      add_pair_name(outline, taken, op, room.resource);
-    }
-    for (const ReleaseTable& giving : at(outline.givings, op)) {
-      add_pair_name(outline, taken, op, giving.resource);
+  for (int op = 0; op < size_of(outline.uses); ++op) {
+    const std::string& name = at(outline.program.ops, op).name;
+    for (Use& use : at(outline.uses, op)) {
+      const std::string& resource = use.bounded->name;
+      // The two names joined. A number is added if another pair of names joins to the same text.
+      const std::string joined = name + "_" + resource;
+      std::string pair = joined;
+      for (int n = 2; !taken.insert(pair).second; ++n) pair = fmt::format("{}_{}", joined, n);
+      complete(use.amount, outline.program, op, "kAmount_" + pair,
+               fmt::format("The amount of {} that {} acquires, by stage.", resource, name));
+      complete(use.leaving, outline.program, op, "kLeaving_" + pair,
+               fmt::format("The room in {} that {} leaves, by stage.", resource, name));
+      complete(use.released, outline.program, op, "kRelease_" + pair,
+               fmt::format("The amount of {} that {} releases, by stage.", resource, name));
     }
   }
 }
@@ -103,40 +116,21 @@ void add_pair_names(Outline& outline) {
 
 Outline outline_of(const Program& program) {
   check_pools(program);
-  Outline outline{.program = program, .bounded = {}, .rooms = {}, .givings = {}, .pair_names = {}};
-  outline.bounded = bounded_of(program);
-  outline.rooms.resize(program.ops.size());
-  outline.givings.resize(program.ops.size());
-  for (int i = 0; i < static_cast<int>(program.lanes.size()); ++i) {
+  Outline outline{program, bounded_of(program), std::vector<std::vector<Use>>(program.ops.size())};
+  for (int i = 0; i < size_of(program.lanes); ++i) {
     const spec::Lane& lane = at(program.lanes, i);
     for (const spec::RoomGuard& guard : guards_of(program, i).rooms) {
-      add_room(program, outline.rooms[index(lane.op)], lane, guard);
+      Use* use = use_of(outline, lane.op, guard.pool);
+      at(use->amount.values, lane.stage) = guard.room.amount;
+      at(use->leaving.values, lane.stage) = guard.room.leaving;
     }
     for (const spec::Release& release : lane.releases) {
-      add_giving(outline, outline.givings[index(lane.op)], lane, release);
+      Use* use = use_of(outline, lane.op, release.pool);
+      if (use != nullptr) at(use->released.values, lane.stage) = release.amount;
     }
   }
-  add_pair_names(outline);
+  complete_uses(outline);
   return outline;
-}
-
-std::string number_table(const Outline& outline, const char* what, int op, int resource) {
-  return std::string(what) + "_" + outline.pair_names.at({op, resource});
-}
-
-std::optional<std::int64_t> same(const std::vector<std::int64_t>& values) {
-  const bool all = std::all_of(values.begin(), values.end(),
-                               [&](std::int64_t value) { return value == values.front(); });
-  return all && !values.empty() ? std::optional(values.front()) : std::nullopt;
-}
-
-std::optional<std::int64_t> same_at(const Outline& outline, int op,
-                                    const std::vector<std::int64_t>& by_stage) {
-  std::vector<std::int64_t> there;
-  for (int stage = 0; stage < static_cast<int>(by_stage.size()); ++stage) {
-    if (outline.program.lane_of(op, stage) >= 0) there.push_back(by_stage[index(stage)]);
-  }
-  return same(there);
 }
 
 int dispatched_order(const Program& program) {
@@ -147,6 +141,21 @@ int dispatched_order(const Program& program) {
 
 std::string op_constant(const Program& program, int op) {
   return "ops::k" + at(program.ops, op).name;
+}
+
+std::vector<int> chunk_counts(const Program& program) {
+  std::vector<int> counts;
+  for (int rank = 0; rank < program.ranks; ++rank) counts.push_back(program.chunks(rank));
+  return counts;
+}
+
+spec::Expr with_chunks(const Program& program, const spec::Expr& expr) {
+  const std::vector<int> counts = chunk_counts(program);
+  const bool is_same = std::equal(counts.begin() + 1, counts.end(), counts.begin());
+  return fold(expr, [&](std::string_view name) -> std::optional<spec::Rational> {
+    if (name != "chunks" || !is_same) return std::nullopt;
+    return spec::Rational{counts.front(), 1};
+  });
 }
 
 }  // namespace ripeline::codegen

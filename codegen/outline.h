@@ -1,64 +1,61 @@
-// The outline of a generated header: what the program uses, so that the header has nothing else.
+// The outline of a generated header: the parts that the program uses. The header has no others.
 //
-// The parts of the header are made from the outline by one source each: tables.h, dispatch_text.h,
-// admission.h, order_text.h and priority_text.h; generate.cpp has their sequence. Private to
-// codegen/. The program must outlive its outline. Pure functions.
+// The parts of the header are made from the outline (parts.h). Private to codegen/. The program
+// must outlive its outline. Pure functions.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "spec/program.h"
 
 namespace ripeline::codegen {
 
-// The room that an op needs in a resource with a capacity. The numbers are by stage; a number that
-// is the same at all stages of the op is written into the guard, others into tables.
-struct Room {
-  int resource = 0;
-  std::vector<std::int64_t> amount;
-  std::vector<std::int64_t> leaving;
-};
-
-// The amounts of a bounded resource that an op releases, by stage.
-struct ReleaseTable {
-  int resource = 0;
-  std::vector<std::int64_t> amount;
+// A number per stage or rank. If it is the same for all, it is written where it is used; otherwise
+// the header has a table.
+struct Numbers {
+  std::string table;    // the table's name
+  std::string comment;  // the comment above the table
+  std::string index;    // [lane.stage] or [lane.rank]
+  std::vector<std::int64_t> values = {};
+  std::optional<std::int64_t> same = {};
+  // The C++ text for the number of `lane`: the number itself, or an element of the table.
+  [[nodiscard]] std::string text() const { return same ? std::to_string(*same) : table + index; }
 };
 
 // A resource that some op acquires and that has a capacity.
 struct BoundedResource {
   int resource = 0;
-  int first_pool = 0;                  // its pools are consecutive
-  std::vector<std::int64_t> capacity;  // by stage or rank
+  std::string name;
+  std::string held;    // for example held[kPool_activation + lane.stage]
+  int first_pool = 0;  // its pools are consecutive
+  Numbers capacity;
+};
+
+// The amounts of a bounded resource that tasks of an op acquire, leave free and release.
+struct Use {
+  const BoundedResource* bounded = nullptr;
+  Numbers amount = {};
+  Numbers leaving = {};
+  Numbers released = {};
 };
 
 struct Outline {
   const spec::Program& program;
   std::vector<BoundedResource> bounded;
-  std::vector<std::vector<Room>> rooms;            // per op
-  std::vector<std::vector<ReleaseTable>> givings;  // per op
-  // By op and resource that the op acquires or releases: F_activation, all different.
-  std::map<std::pair<int, int>, std::string> pair_names;
+  std::vector<std::vector<Use>> uses;  // per op
 };
 [[nodiscard]] Outline outline_of(const spec::Program& program);
 
-// The number, if it is the same at all stages where `op` is.
-[[nodiscard]] std::optional<std::int64_t> same_at(const Outline& outline, int op,
-                                                  const std::vector<std::int64_t>& by_stage);
-[[nodiscard]] std::optional<std::int64_t> same(const std::vector<std::int64_t>& values);
-
-// The table's name for a number that differs by stage; `what` is kAmount, kLeaving or kRelease.
-[[nodiscard]] std::string number_table(const Outline& outline, const char* what, int op,
-                                       int resource);
-
-// The order that the dispatch commits to, follows or keeps room for; -1: none.
+// The order that the dispatch commits to, follows or keeps room for; -1 if there is none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
-// The text ops::kF: a user's name never stands alone, since any header may define it as a macro.
+// The text `ops::kF`. A user's name never stands alone, since any header may define it as a macro.
 [[nodiscard]] std::string op_constant(const spec::Program& program, int op);
+// The number of stages of each rank.
+[[nodiscard]] std::vector<int> chunk_counts(const spec::Program& program);
+// The expression with `chunks` replaced by its value, if all ranks have the same value.
+[[nodiscard]] spec::Expr with_chunks(const spec::Program& program, const spec::Expr& expr);
 
 }  // namespace ripeline::codegen

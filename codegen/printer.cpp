@@ -1,7 +1,6 @@
 #include "codegen/printer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -9,46 +8,26 @@
 namespace ripeline::codegen {
 namespace {
 
-constexpr std::array kKeywords = {"alignas",       "alignof",     "and",
-                                  "and_eq",        "asm",         "auto",
-                                  "bitand",        "bitor",       "bool",
-                                  "break",         "case",        "catch",
-                                  "char",          "char16_t",    "char32_t",
-                                  "char8_t",       "class",       "co_await",
-                                  "co_return",     "co_yield",    "compl",
-                                  "concept",       "const",       "const_cast",
-                                  "consteval",     "constexpr",   "constinit",
-                                  "continue",      "decltype",    "default",
-                                  "delete",        "do",          "double",
-                                  "dynamic_cast",  "else",        "enum",
-                                  "explicit",      "export",      "extern",
-                                  "false",         "float",       "for",
-                                  "friend",        "goto",        "if",
-                                  "inline",        "int",         "long",
-                                  "mutable",       "namespace",   "new",
-                                  "noexcept",      "not",         "not_eq",
-                                  "nullptr",       "operator",    "or",
-                                  "or_eq",         "private",     "protected",
-                                  "public",        "register",    "reinterpret_cast",
-                                  "requires",      "return",      "short",
-                                  "signed",        "sizeof",      "static",
-                                  "static_assert", "static_cast", "struct",
-                                  "switch",        "template",    "this",
-                                  "thread_local",  "throw",       "true",
-                                  "try",           "typedef",     "typeid",
-                                  "typename",      "union",       "unsigned",
-                                  "using",         "virtual",     "void",
-                                  "volatile",      "wchar_t",     "while",
-                                  "xor",           "xor_eq"};
+// The keywords, between spaces.
+constexpr std::string_view kKeywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t "
+    "char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+    "constinit continue decltype default delete do double dynamic_cast else enum explicit export "
+    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
+    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
+    "volatile "
+    "wchar_t while xor xor_eq ";
 
 // Names that headers of the C library or common toolkits define as macros.
-constexpr std::array kMacros = {"BUFSIZ",  "EOF",     "INFINITY", "INT_MAX", "INT_MIN",  "NAN",
-                                "NULL",    "assert",  "emit",     "errno",   "foreach",  "i386",
-                                "linux",   "major",   "makedev",  "minor",   "offsetof", "setjmp",
-                                "signals", "slots",   "stderr",   "stdin",   "stdout",   "unix",
-                                "va_arg",  "va_copy", "va_end",   "va_start"};
+constexpr std::string_view kMacros =
+    " BUFSIZ EOF INFINITY INT_MAX INT_MIN NAN NULL assert emit errno foreach i386 linux major "
+    "makedev minor offsetof setjmp signals slots stderr stdin stdout unix va_arg va_copy va_end "
+    "va_start ";
 
-// By convention a macro, whoever defines it; a single letter is a task's notation.
+// A name in capitals is a macro by convention. A single letter is a task's notation.
 bool in_capitals(const std::string& word) {
   return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
            return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -62,7 +41,7 @@ bool in_capitals(const std::string& word) {
   std::abort();
 }
 
-// `value`, its lines after the first indented by `column`; empty lines stay empty.
+// `value` with `column` spaces before each line after the first; empty lines stay empty.
 std::string indented(const std::string& value, std::size_t column) {
   std::string out;
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -72,59 +51,47 @@ std::string indented(const std::string& value, std::size_t column) {
   return out;
 }
 
-class TemplateText {
- public:
-  explicit TemplateText(const Holes& holes) : holes_(holes) {}
-
-  std::string run(std::string_view text) {
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      const bool last = end == std::string_view::npos;
-      line(text.substr(0, end), !last);
-      text.remove_prefix(last ? text.size() : end + 1);
-    }
-    for (const auto& [name, value] : holes_) {
-      if (!used_.contains(name)) mistake("no hole for", name);
-    }
-    return std::move(out_);
-  }
-
- private:
-  void line(std::string_view text, bool newline) {
-    const std::size_t start = out_.size();
-    bool dropped = false;
-    for (std::size_t dollar = text.find('$'); dollar != std::string_view::npos;
-         dollar = text.find('$')) {
-      const std::size_t end = text.find('$', dollar + 1);
-      if (end == std::string_view::npos) mistake("half a hole in", text);
-      const std::string_view name = text.substr(dollar + 1, end - dollar - 1);
-      const auto hole = holes_.find(name);
-      if (hole == holes_.end()) mistake("no value for the hole", name);
-      used_.insert(name);
-      out_ += text.substr(0, dollar);
-      const std::string_view before(out_.data() + start, out_.size() - start);
-      const bool alone = before.find_first_not_of(' ') == std::string_view::npos;
-      dropped = alone && hole->second.empty() && end + 1 == text.size();
-      out_ += indented(hole->second, alone ? before.size() : 0);
-      text.remove_prefix(end + 1);
-    }
-    out_ += text;
-    if (dropped) {
-      out_.resize(start);
-    } else if (newline) {
-      out_ += '\n';
-    }
-  }
-
-  const Holes& holes_;
-  std::set<std::string_view> used_;
-  std::string out_;
-};
+// Joins the texts. No separator follows empty texts at the beginning.
+std::string joined(const std::vector<std::string>& texts, const std::string& separator) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : separator) + text;
+  return out;
+}
 
 }  // namespace
 
 std::string fill(std::string_view text, const Holes& holes) {
-  return TemplateText(holes).run(text);
+  std::string out;
+  std::size_t begin = 0;  // where the last line begins
+  std::set<std::string_view> used;
+  for (std::size_t stop; (stop = text.find_first_of("$\n")) != std::string_view::npos;) {
+    out += text.substr(0, stop);
+    text.remove_prefix(stop);
+    if (text.front() == '\n') {
+      out += '\n';
+      begin = out.size();
+      text.remove_prefix(1);
+      continue;
+    }
+    const std::size_t end = text.find('$', 1);
+    if (end == std::string_view::npos) mistake("half a hole in", out.substr(begin).append(text));
+    const std::string_view name = text.substr(1, end - 1);
+    const auto hole = holes.find(name);
+    if (hole == holes.end()) mistake("no value for the hole", name);
+    used.insert(hole->first);
+    text.remove_prefix(end + 1);
+    const bool alone = out.find_first_not_of(' ', begin) == std::string::npos;
+    if (alone && hole->second.empty() && (text.empty() || text.front() == '\n')) {
+      out.resize(begin);
+      text.remove_prefix(text.empty() ? 0 : 1);
+    } else {
+      out += indented(hole->second, alone ? out.size() - begin : 0);
+    }
+  }
+  for (const auto& [name, value] : holes) {
+    if (!used.contains(name)) mistake("no hole for", name);
+  }
+  return out.append(text);
 }
 
 std::string wrap(const std::vector<std::string>& items, std::size_t width) {
@@ -142,17 +109,34 @@ std::string wrap(const std::vector<std::string>& items, std::size_t width) {
   return out;
 }
 
-std::string lines(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : "\n") + text;
-  return out;
+std::string table(const std::string& type, const std::string& name, const std::string& comment,
+                  const std::string& rows) {
+  return fill("$comment$\ninline constexpr $type$ $name$[] = {\n    $rows$\n};\n",
+              {{"comment", comment.empty() ? "" : "// " + comment},
+               {"type", type},
+               {"name", name},
+               {"rows", rows}});
 }
 
-std::string paragraphs(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : "\n\n") + text;
-  return out;
+std::string array(const std::string& type, const std::string& name, const std::string& comment,
+                  const std::string& rows) {
+  if (rows.empty()) return "";
+  const bool is_short = rows.size() < 40 && rows.find('{') == std::string::npos;
+  if (!is_short) return table(type, name, comment, rows);
+  return "// " + comment + "\ninline constexpr " + type + " " + name + "[] = {" +
+         rows.substr(0, rows.size() - 1) + "};\n";
 }
+
+std::string call(const std::string& head, const std::vector<std::string>& items,
+                 std::size_t width) {
+  const std::string list = joined(items, ", ");
+  if (head.size() + list.size() <= width) return head + list + ")";
+  return head + joined(items, ",\n" + std::string(head.size(), ' ')) + ")";
+}
+
+std::string lines(const std::vector<std::string>& texts) { return joined(texts, "\n"); }
+
+std::string paragraphs(const std::vector<std::string>& texts) { return joined(texts, "\n\n"); }
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -164,12 +148,13 @@ std::string quoted(std::string_view text) {
 }
 
 bool is_taken(const std::string& name) {
-  return std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end() ||
-         std::find(kMacros.begin(), kMacros.end(), name) != kMacros.end();
+  const std::string word = " " + name + " ";
+  return kKeywords.find(word) != std::string_view::npos ||
+         kMacros.find(word) != std::string_view::npos;
 }
 
 std::string identifier(const std::string& name) {
-  // `int` becomes `int_`, so `int_` becomes `int__`: no two names become one.
+  // `int` becomes `int_`, so `int_` becomes `int__`; hence different names remain different.
   const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
   return is_taken(word) || in_capitals(word) ? name + "_" : name;
 }

@@ -1,11 +1,9 @@
-#include "codegen/tables.h"
+#include "codegen/parts.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "codegen/dispatch_text.h"
-#include "codegen/outline.h"
 #include "codegen/printer.h"
 
 namespace ripeline::codegen {
@@ -13,52 +11,55 @@ namespace {
 
 using spec::Program;
 
-std::string array(const std::string& type, const std::string& name, const std::string& comment,
-                  const std::string& rows) {
-  if (rows.size() < 40 && rows.find('{') == std::string::npos) {
-    return fmt::format("// {}\ninline constexpr {} {}[] = {{{}}};\n", comment, type, name,
-                       rows.substr(0, rows.size() - 1));
-  }
-  return fill(R"(// $comment$
-inline constexpr $type$ $name$[] = {
-    $rows$
-};
-)",
-              {{"comment", comment}, {"type", type}, {"name", name}, {"rows", rows}});
+// A table with a row for each of the values.
+template <class Values, class Row>
+std::string table_of(const char* type, const std::string& name, const char* comment,
+                     const Values& values, const Row& row) {
+  std::vector<std::string> rows;
+  for (const auto& value : values) rows.push_back(row(value));
+  return array(type, name, comment, wrap(rows, kTableWidth));
 }
 
-// Groups on lines of their own.
-std::string grouped(const std::vector<std::vector<std::string>>& groups) {
-  std::vector<std::string> texts;
-  for (const auto& group : groups) {
-    if (!group.empty()) texts.push_back(wrap(group, kTableWidth));
+// Rows by rank. The rows of each rank begin on a new line.
+class RowsByRank {
+ public:
+  explicit RowsByRank(const core::ProgramFacts& facts)
+      : facts_(facts), rows_(static_cast<std::size_t>(facts.ranks)) {}
+  void add(core::LaneId lane, std::string row) {
+    at(rows_, facts_.lanes[static_cast<std::size_t>(lane)].rank).push_back(std::move(row));
   }
-  return lines(texts);
-}
+  [[nodiscard]] std::string text() const {
+    std::vector<std::string> texts;
+    for (const std::vector<std::string>& rows : rows_) {
+      if (!rows.empty()) texts.push_back(wrap(rows, kTableWidth));
+    }
+    return lines(texts);
+  }
+
+ private:
+  const core::ProgramFacts& facts_;
+  std::vector<std::vector<std::string>> rows_;
+};
 
 std::string op_tables(const core::ProgramFacts& facts) {
-  std::vector<std::string> constants;
-  std::vector<std::string> rows;
-  for (const core::OpFacts& op : facts.ops) {
-    constants.push_back(fmt::format("inline constexpr int k{} = {};", op.name, constants.size()));
-    rows.push_back(fmt::format("{{{}, core::OpKind::{}{}}}", quoted(op.name), name_of(op.kind),
-                               op.sequential ? ", true" : ""));
+  std::string constants;
+  int op = 0;
+  for (const core::OpFacts& o : facts.ops) {
+    constants += fmt::format("inline constexpr int k{} = {};\n", o.name, op++);
   }
   const bool sequential = std::any_of(facts.ops.begin(), facts.ops.end(),
-                                      [](const core::OpFacts& op) { return op.sequential; });
-  return fill(R"(namespace ops {
-$constants$
-}  // namespace ops
-
-)",
-              {{"constants", lines(constants)}}) +
-         array("core::OpFacts", "kOps",
-               sequential ? "Name, kind, whether its tasks start one after another (if so)."
-                          : "Name, kind.",
-               wrap(rows, kTableWidth));
+                                      [](const core::OpFacts& o) { return o.sequential; });
+  return "namespace ops {\n" + constants + "}  // namespace ops\n\n" +
+         table_of("core::OpFacts", "kOps",
+                  sequential ? "Name, kind, whether its tasks start one after another (if so)."
+                             : "Name, kind.",
+                  facts.ops, [](const core::OpFacts& o) {
+                    return fmt::format("{{{}, core::OpKind::{}{}}}", quoted(o.name),
+                                       name_of(o.kind), o.sequential ? ", true" : "");
+                  });
 }
 
-// Shares of long periods, each once, by the number of the first lane that has it.
+// The table of a long share. It has the number of the first lane with that share.
 std::string words_name(const core::ProgramFacts& facts, const core::Share& share) {
   const auto first = std::find_if(facts.lanes.begin(), facts.lanes.end(),
                                   [&](const core::LaneFacts& lane) { return lane.share == share; });
@@ -71,18 +72,16 @@ std::string share_tables(const core::ProgramFacts& facts) {
     const core::Share& share = facts.lanes[lane].share;
     const std::string name = fmt::format("kShareOfLane{}", lane);
     if (!share.is_long() || words_name(facts, share) != name) continue;
-    std::vector<std::string> rows;
-    for (int i = 0; i < share.word_count(); ++i) {
-      rows.push_back(fmt::format("{{{:#x}, {}}}", share.words[i].bits, share.words[i].before));
-    }
-    text += array("core::ShareWord", name,
-                  "64 microbatches: a bit for each that the lane has, and how many come before.",
-                  wrap(rows, kTableWidth));
+    text += table_of(
+        "core::ShareWord", name,
+        "64 microbatches: a bit for each that the lane has, and how many come before.",
+        std::span(share.words, static_cast<std::size_t>(share.word_count())),
+        [](const core::ShareWord& w) { return fmt::format("{{{:#x}, {}}}", w.bits, w.before); });
   }
   return text;
 }
 
-// The end of a lane's row: `once`, or its share, if it has not every microbatch.
+// The end of a lane's row: `once`, or its share if that is not every microbatch.
 std::string tasks_text(const core::ProgramFacts& facts, const core::LaneFacts& lane) {
   if (lane.once) return ", true";
   if (lane.share.is_all()) return "";
@@ -119,7 +118,7 @@ std::string lane_table(const Program& program, const core::ProgramFacts& facts) 
   return share_tables(facts) + array("core::LaneFacts", "kLanes", comment + ".", lines(ranks));
 }
 
-// {0, 6}, and what the edge has beyond that.
+// The row of an edge: {0, 6}, with more fields if the edge has more than two lanes.
 std::string edge_row(const core::EdgeFacts& e) {
   std::string text = fmt::format("{{{}, {}", e.producer, e.consumer);
   const bool ordered = e.fifo || e.rendezvous || e.crosses_shares;
@@ -133,126 +132,105 @@ std::string edge_row(const core::EdgeFacts& e) {
   return text + "}";
 }
 
-// The lane's row of a table that is grouped by rank.
-std::vector<std::string>& row_of(std::vector<std::vector<std::string>>& ranks,
-                                 const core::ProgramFacts& facts, core::LaneId lane) {
-  return at(ranks, facts.lanes[static_cast<std::size_t>(lane)].rank);
-}
-
 std::string edge_table(const core::ProgramFacts& facts) {
-  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(facts.ranks));
-  for (const core::EdgeFacts& e : facts.edges) {
-    row_of(ranks, facts, e.consumer).push_back(edge_row(e));
-  }
-  const bool crosses = std::any_of(facts.edges.begin(), facts.edges.end(),
-                                   [](const core::EdgeFacts& e) { return e.crosses_shares; });
+  RowsByRank rows(facts);
+  for (const core::EdgeFacts& e : facts.edges) rows.add(e.consumer, edge_row(e));
   const bool plain = std::all_of(facts.edges.begin(), facts.edges.end(), [](const auto& e) {
     return e.is_one_to_one() && e.inbox < 0 && !e.fifo && !e.rendezvous;
   });
-  return array("core::EdgeFacts", "kEdges",
-               plain     ? "The producer's lane, the consumer's; by the consumer's rank."
-               : crosses ? "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
-                           "rendezvous,\n// whether they have different shares); by the consumer's "
-                           "rank."
-                         : "The producer's lane, the consumer's (then which tasks, inbox, fifo, "
-                           "rendezvous);\n// by the consumer's rank.",
-               grouped(ranks));
+  const bool crosses =
+      !plain && std::any_of(facts.edges.begin(), facts.edges.end(),
+                            [](const core::EdgeFacts& e) { return e.crosses_shares; });
+  std::string columns = "The producer's lane, the consumer's";
+  if (!plain) columns += " (then which tasks, inbox, fifo, rendezvous";
+  if (crosses) columns += ",\n// whether they have different shares";
+  if (!plain) columns += ")";
+  const char* end = plain || crosses ? "; by" : ";\n// by";
+  return array("core::EdgeFacts", "kEdges", columns + end + " the consumer's rank.", rows.text());
 }
 
 std::string inbox_table(const core::ProgramFacts& facts) {
-  std::vector<std::string> rows;
-  for (const core::InboxFacts& inbox : facts.inboxes) {
-    rows.push_back(fmt::format("{{{}, {}, {}, {}}}", quoted(inbox.channel), inbox.rank, inbox.stage,
-                               inbox.slots));
-  }
-  return array("core::InboxFacts", "kInboxes",
-               "Channel (empty: of one edge), rank, stage (-1: of the rank), slots.",
-               wrap(rows, kTableWidth));
+  return table_of("core::InboxFacts", "kInboxes",
+                  "Channel (empty: of one edge), rank, stage (-1: of the rank), slots.",
+                  facts.inboxes, [](const core::InboxFacts& i) {
+                    return fmt::format("{{{}, {}, {}, {}}}", quoted(i.channel), i.rank, i.stage,
+                                       i.slots);
+                  });
 }
 
 std::string pair_table(const Program& program, const core::ProgramFacts& facts) {
-  std::vector<std::string> rows;
-  for (const core::PairFacts& pair : facts.pairs) {
-    rows.push_back(fmt::format("{{{}, {}}}", op_constant(program, pair.first),
-                               op_constant(program, pair.second)));
-  }
-  return array("core::PairFacts", "kPairs", "Ops whose tasks run beside each other.",
-               wrap(rows, kTableWidth));
-}
-
-std::string lane_ids(const std::string& name, const std::string& comment,
-                     std::span<const core::LaneId> lanes) {
-  std::vector<std::string> rows;
-  for (const core::LaneId lane : lanes) rows.push_back(std::to_string(lane));
-  return array("core::LaneId", name, comment, wrap(rows, kTableWidth));
+  return table_of("core::PairFacts", "kPairs", "Ops whose tasks run beside each other.",
+                  facts.pairs, [&](const core::PairFacts& p) {
+                    return fmt::format("{{{}, {}}}", op_constant(program, p.first),
+                                       op_constant(program, p.second));
+                  });
 }
 
 std::string pool_table(const core::ProgramFacts& facts) {
-  std::vector<std::string> rows;
-  for (const core::PoolFacts& p : facts.pools) {
-    rows.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(p.resource), quoted(p.unit),
-                               p.rank, p.stage, p.bound, p.capacity));
-  }
-  return array("core::PoolFacts", "kPools",
-               "Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).",
-               wrap(rows, kTableWidth));
+  return table_of(
+      "core::PoolFacts", "kPools",
+      "Resource, unit, rank, stage (-1: of the rank), proved peak, capacity (-1: none).",
+      facts.pools, [](const core::PoolFacts& p) {
+        return fmt::format("{{{}, {}, {}, {}, {}, {}}}", quoted(p.resource), quoted(p.unit), p.rank,
+                           p.stage, p.bound, p.capacity);
+      });
+}
+
+std::string lane_ids(const std::string& name, const char* comment,
+                     std::span<const core::LaneId> lanes) {
+  return table_of("core::LaneId", name, comment, lanes,
+                  [](core::LaneId lane) { return std::to_string(lane); });
 }
 
 std::string use_table(const core::ProgramFacts& facts) {
-  std::vector<std::vector<std::string>> ranks(static_cast<std::size_t>(facts.ranks));
+  RowsByRank rows(facts);
   for (const core::UseFacts& use : facts.uses) {
-    row_of(ranks, facts, use.lane)
-        .push_back(fmt::format("{{{}, {}, {}, {}{}}}", use.lane, use.pool, use.acquires,
-                               use.releases,
-                               use.leaving == 0 ? "" : fmt::format(", {}", use.leaving)));
+    const std::string leaving = use.leaving == 0 ? "" : fmt::format(", {}", use.leaving);
+    rows.add(use.lane, fmt::format("{{{}, {}, {}, {}{}}}", use.lane, use.pool, use.acquires,
+                                   use.releases, leaving));
   }
   return array(
       "core::UseFacts", "kUses",
       "Lane, pool, what a task acquires at its start, releases at its end, leaves free (if any).",
-      grouped(ranks));
+      rows.text());
 }
 
-// The members' and the replicas' part of the facts.
-std::string group_text(const core::ProgramFacts& facts) {
+// The fields of the facts that most programs leave as they are.
+std::string rare_fields(const core::ProgramFacts& facts) {
   std::vector<std::string> texts;
-  if (facts.members > 1) texts.push_back(fmt::format(".members = {},", facts.members));
-  if (facts.agree != core::Agree::none) {
-    texts.push_back(fmt::format(".agree = core::Agree::{},", name_of(facts.agree)));
-  }
-  if (!facts.collectives.empty()) texts.emplace_back(".collectives = kCollectives,");
-  if (facts.replicas > 1) texts.push_back(fmt::format(".replicas = {},", facts.replicas));
-  if (!facts.reductions.empty()) texts.emplace_back(".reductions = kReductions,");
+  const auto add = [&](bool present, const std::string& text) {
+    if (present) texts.push_back(text + ",");
+  };
+  add(!facts.inboxes.empty(), ".inboxes = kInboxes");
+  add(facts.inputs == core::InputOrder::pyramid, ".inputs = core::InputOrder::pyramid");
+  add(!facts.pairs.empty(), ".pairs = kPairs");
+  add(facts.members > 1, fmt::format(".members = {}", facts.members));
+  add(facts.agree != core::Agree::none,
+      fmt::format(".agree = core::Agree::{}", name_of(facts.agree)));
+  add(!facts.collectives.empty(), ".collectives = kCollectives");
+  add(facts.replicas > 1, fmt::format(".replicas = {}", facts.replicas));
+  add(!facts.reductions.empty(), ".reductions = kReductions");
+  const std::string dispatch = dispatch_facts(facts.dispatch);
+  add(!dispatch.empty(), dispatch);
+  add(facts.one_engine, ".one_engine = true");
   return lines(texts);
-}
-
-std::string numbers(const std::string& name, const std::string& comment,
-                    const std::vector<std::int64_t>& values) {
-  std::vector<std::string> rows;
-  for (const std::int64_t value : values) rows.push_back(std::to_string(value));
-  return array("std::int64_t", name, comment, wrap(rows, kTableWidth));
 }
 
 }  // namespace
 
 std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
   const Program& program = outline.program;
-  std::string text = op_tables(facts) + "\n" + lane_table(program, facts) + "\n";
-  if (!facts.edges.empty()) text += edge_table(facts) + "\n";
-  if (!facts.pools.empty()) text += pool_table(facts) + "\n";
-  if (!facts.uses.empty()) text += use_table(facts) + "\n";
-  if (!facts.inboxes.empty()) text += inbox_table(facts) + "\n";
-  if (!facts.pairs.empty()) text += pair_table(program, facts) + "\n";
-  if (!facts.collectives.empty()) {
-    text +=
-        lane_ids("kCollectives", "Lanes whose tasks have collectives.", facts.collectives) + "\n";
+  std::string text;
+  for (const std::string& each :
+       {op_tables(facts), lane_table(program, facts), edge_table(facts), pool_table(facts),
+        use_table(facts), inbox_table(facts), pair_table(program, facts),
+        lane_ids("kCollectives", "Lanes whose tasks have collectives.", facts.collectives),
+        lane_ids("kReductions", "Lanes on whose order the replicas agree.", facts.reductions),
+        place_tables(program, facts.dispatch)}) {
+    if (!each.empty()) text += each + "\n";
   }
-  if (!facts.reductions.empty()) {
-    text += lane_ids("kReductions", "Lanes on whose order the replicas agree.", facts.reductions) +
-            "\n";
-  }
-  text += place_tables(outline, facts);
-  text += fill(
-      R"(inline constexpr core::ProgramFacts facts = {
+  return text + fill(
+                    R"(inline constexpr core::ProgramFacts facts = {
     .core_version = core::kCoreVersion,
     .name = $name$,
     .hash = 0x$hash$U,
@@ -266,77 +244,21 @@ std::string tables(const Outline& outline, const core::ProgramFacts& facts) {
     .edges = $edges$,
     .pools = $pools$,
     .uses = $uses$,
-    $inboxes$
-    $inputs$
-    $pairs$
-    $group$
-    $dispatch$
-    $one_engine$
+    $rare$
 };
 )",
-      {{"name", quoted(facts.name)},
-       {"hash", spec::hash_text(facts.hash)},
-       {"proved", facts.proved ? "true" : "false"},
-       {"ranks", std::to_string(facts.ranks)},
-       {"stages", std::to_string(facts.stages)},
-       {"min", std::to_string(facts.min_microbatches)},
-       {"max", std::to_string(facts.max_microbatches)},
-       {"no_limit", facts.max_microbatches > 0 ? "" : "  // no limit"},
-       {"edges", facts.edges.empty() ? "{}" : "kEdges"},
-       {"pools", facts.pools.empty() ? "{}" : "kPools"},
-       {"uses", facts.uses.empty() ? "{}" : "kUses"},
-       {"inboxes", facts.inboxes.empty() ? "" : ".inboxes = kInboxes,"},
-       {"inputs",
-        facts.inputs == core::InputOrder::pyramid ? ".inputs = core::InputOrder::pyramid," : ""},
-       {"pairs", facts.pairs.empty() ? "" : ".pairs = kPairs,"},
-       {"group", group_text(facts)},
-       {"dispatch", dispatch_facts(facts.dispatch)},
-       {"one_engine", facts.one_engine ? ".one_engine = true," : ""}});
-  return text;
-}
-
-std::string number_tables(const Outline& outline) {
-  const Program& program = outline.program;
-  std::string text;
-  for (const BoundedResource& b : outline.bounded) {
-    const spec::Resource& resource = at(program.resources, b.resource);
-    text += fmt::format(
-        "\n// The first pool of {}; the others follow, by {}.\n"
-        "inline constexpr int kPool_{} = {};\n",
-        resource.name, resource.per_rank ? "rank" : "stage", resource.name, b.first_pool);
-    if (same(b.capacity)) continue;
-    text += "\n" + numbers("kCapacity_" + resource.name,
-                           fmt::format("The capacity of {}, by {}.", resource.name,
-                                       resource.per_rank ? "rank" : "stage"),
-                           b.capacity);
-  }
-  for (int op = 0; op < static_cast<int>(program.ops.size()); ++op) {
-    const std::string& name = at(program.ops, op).name;
-    for (const Room& room : at(outline.rooms, op)) {
-      const std::string& resource = at(program.resources, room.resource).name;
-      if (!same_at(outline, op, room.amount)) {
-        text += "\n" + numbers(number_table(outline, "kAmount", op, room.resource),
-                               fmt::format("The amount of {1} that {0} acquires, by stage.", name,
-                                           resource),
-                               room.amount);
-      }
-      if (!same_at(outline, op, room.leaving)) {
-        text += "\n" +
-                numbers(number_table(outline, "kLeaving", op, room.resource),
-                        fmt::format("The room in {1} that {0} leaves, by stage.", name, resource),
-                        room.leaving);
-      }
-    }
-    for (const ReleaseTable& giving : at(outline.givings, op)) {
-      const std::string& resource = at(program.resources, giving.resource).name;
-      if (same_at(outline, op, giving.amount)) continue;
-      text += "\n" +
-              numbers(number_table(outline, "kRelease", op, giving.resource),
-                      fmt::format("The amount of {1} that {0} releases, by stage.", name, resource),
-                      giving.amount);
-    }
-  }
-  return text;
+                    {{"name", quoted(facts.name)},
+                     {"hash", spec::hash_text(facts.hash)},
+                     {"proved", facts.proved ? "true" : "false"},
+                     {"ranks", std::to_string(facts.ranks)},
+                     {"stages", std::to_string(facts.stages)},
+                     {"min", std::to_string(facts.min_microbatches)},
+                     {"max", std::to_string(facts.max_microbatches)},
+                     {"no_limit", facts.max_microbatches > 0 ? "" : "  // no limit"},
+                     {"edges", facts.edges.empty() ? "{}" : "kEdges"},
+                     {"pools", facts.pools.empty() ? "{}" : "kPools"},
+                     {"uses", facts.uses.empty() ? "{}" : "kUses"},
+                     {"rare", rare_fields(facts)}});
 }
 
 }  // namespace ripeline::codegen

@@ -2,19 +2,19 @@
 // pipeline reduce. Stands between arbiter and executor.
 //
 // Members see arrivals at different times, and tasks with collectives must start in one order at
-// all members. An engine on which a rank has such tasks is governed: it has a log of tasks, one for
-// each round of a step, and each member starts the tasks in the order of the log, each when it may.
-// The same holds for reductions and replicas: ProgramFacts::agreeing() says who governs an engine,
-// and how many they are. Each gives ballots to the others to settle which task comes next;
-// core/rounds.h and core/leader.h say what ballots mean. On other engines each process decides
-// alone. spec/group.h states what is proved.
+// all members. An engine on which a rank has such tasks is governed: it has a log with one task for
+// each round of a step, and each member starts the tasks in the order of the log, each as soon as
+// the task may start. The same holds for reductions and replicas: ProgramFacts::agreeing() says who
+// governs an engine, and how many members or replicas govern it. Each sends ballots to the others
+// to settle which task is next; core/rounds.h and core/leader.h say what ballots mean. On other
+// engines each process decides alone. spec/group.h states what is proved.
 //
-// The proof assumes that tasks which may start on an engine remain so while it starts nothing, and
-// that the hint's turn stays. So an old ballot is still true when it counts. This fails only if
-// several engines take from one pool, or a hint's turn depends on several engines; of such programs
-// nothing is proved. Reductions take from no pool with a capacity; replicas ask no hint.
+// The proof assumes that tasks which may start on an engine may still start while it starts
+// nothing, and that the hint's turn stays. So a ballot is still true when it is counted. This fails
+// only if several engines take from one pool, or a hint's turn depends on several engines; nothing
+// is proved for such programs. Reductions take from no pool with a capacity; replicas ask no hint.
 //
-// Belongs to its executor, and to its thread. No I/O. Only begin_step() allocates memory.
+// Belongs to its executor; used by its thread only. No I/O. Only begin_step() allocates memory.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace ripeline::core {
 
-// The ballot that a member, or a replica, gives in a round to all others of its engine.
+// The ballot that a member, or a replica, sends in a round to all others that govern the engine.
 struct Ballot {
   Engine engine = Engine::compute;
   std::int32_t round = 0;    // how many tasks the engine has started in this step
@@ -37,10 +37,10 @@ struct Ballot {
 class Agreement {
  public:
   struct Decision {
-    bool decided = true;             // false: nothing may start before the group agrees
+    bool decided = true;             // if false, nothing may start before the group agrees
     Choice choice = {};              // if decided
-    const Ballot* ballot = nullptr;  // to be given to all others; valid until the next choose()
-    // A kept ballot of another member contradicts those that came since; null if none does.
+    const Ballot* ballot = nullptr;  // to be sent to all others; valid until the next choose()
+    // Set if a stored ballot of another member contradicts ballots that arrived since; else null.
     const Status* failure = nullptr;
   };
 
@@ -49,13 +49,13 @@ class Agreement {
   virtual void begin_step(int microbatches) = 0;
   // Decides which task, if any, `engine` starts now; the engine must be able to take one.
   [[nodiscard]] virtual Decision choose(const Arbiter& arbiter, Engine engine, Time now) = 0;
-  // `task` starts, which ends the round.
+  // Reports that `task` starts, which ends the round.
   virtual void started(Task task) = 0;
-  // The number of the member whose ballot is missing while nothing is decided; -1 if none is
-  // missing or it is not known.
+  // The number of the member whose ballot is missing while nothing is decided; -1 if no ballot is
+  // missing, or the member is not known.
   [[nodiscard]] virtual int waits_for(Engine /*engine*/) const { return -1; }
-  // `member`, by its number among those that agree on the ballot's engine (Agreeing::number_of),
-  // gave this ballot in this step. A ballot that does not fit is refused and changes nothing.
+  // Reports a ballot of this step from another process. `member` is the number of that process by
+  // Agreeing::number_of(). A ballot that does not fit the step is refused and changes nothing.
   virtual Status heard(int member, const Ballot& ballot) = 0;
 };
 

@@ -1,6 +1,6 @@
 // Arbiter: which task a rank starts next.
 //
-// A state machine without threads, clocks or I/O. It is told what finished and what arrived, lists
+// A state machine without threads, clocks or I/O. It receives reports of ends and arrivals, lists
 // the tasks that may start, and chooses one of them by the program's hint. Belongs to one rank's
 // executor; one thread.
 //
@@ -11,9 +11,9 @@
 //   ...
 //   arbiter.on_finished(c.task, now);
 //
-// begin_step comes first. Only on_*, started and take_notices change the state: the other calls may
-// be repeated freely. Tasks and messages must be of this rank and of the current step, each
-// reported once; the executor checks that.
+// begin_step is called first. Only on_*, started and take_notices change the state: the other calls
+// may be repeated freely. Tasks and messages must be of this rank and of the current step, each
+// reported once; the executor checks this.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Choice {
   enum class Kind : std::uint8_t {
     nothing,  // nothing may start: wait for an event
     start,    // start `task`
-    hold,     // keep the engine idle until `until`, or until an event comes
+    hold,     // keep the engine idle until `until`, or until the next event
   };
   Kind kind = Kind::nothing;
   Task task;
@@ -53,13 +53,13 @@ class Arbiter {
 
   virtual void on_finished(Task task, Time now) = 0;
   virtual void on_arrived(Message message, Time now) = 0;
-  // A rendezvous message that a task of this rank has sent was taken. Until then the task's engine,
-  // which hands the message over, is not idle.
+  // Reports that the receiver has taken a rendezvous message of a task of this rank. Until then the
+  // task's engine, which hands the message over, is not idle.
   virtual void on_taken(Message /*message*/, Time /*now*/) {}
 
-  // Replaces `out` by the tasks that may start on `engine` now: what they need has ended and has
-  // arrived, the engine is idle or runs one task that is a pair with them, every resource has room,
-  // and under a committed order it is their turn.
+  // Replaces `out` by the tasks that may start on `engine` now: the tasks that they need have
+  // ended, and their messages have arrived; the engine is idle, or runs one task beside which they
+  // may run; every resource has room; and under a committed order it is their turn.
   virtual void ready(Engine engine, TaskSet& out) const = 0;
 
   // The hint's choice among ready(engine); if `allowed` is not null, only among those of its tasks
@@ -70,13 +70,13 @@ class Arbiter {
   // the dispatch commits to no order.
   [[nodiscard]] virtual Task next_in_order(Engine /*engine*/) const { return {}; }
 
-  // For a hint with patience: durations of tasks and messages, given before a step; notices of the
-  // neighbours; and notices for them since the last call, appended. Other hints ignore these calls.
+  // For a hint with patience; others ignore these calls. expect() sets durations before a step;
+  // take_notices() appends the notices for neighbours that were made since its last call.
   virtual void expect(const Costs& /*costs*/) {}
   virtual void on_notice(const Notice& /*notice*/, Time /*now*/) {}
   virtual void take_notices(Time /*now*/, std::vector<Notice>& /*out*/) {}
 
-  // `task` is in ready(engine) and starts.
+  // Reports that `task` starts, which is in ready(engine).
   virtual void started(Task task, Time now) = 0;
 };
 

@@ -40,8 +40,8 @@ struct Block {
   Task next = {};
 };
 
-// Calls `each(message)` with the first missing message of each edge, until it returns true; returns
-// whether it did.
+// Calls `each(message)` with the first missing message of each edge, until `each` returns true.
+// Returns whether `each` returned true.
 template <class State, class Each>
 bool each_missing(const ProgramFacts& facts, const State& state, EdgeSpan needs, Task task,
                   const Each& each) {

@@ -12,7 +12,7 @@ namespace ripeline::core {
 
 struct Costs {
   std::vector<Time> tasks;  // per lane: the duration of one task
-  // Per lane and microbatch, where that is known; empty, or empty for a lane, where `tasks` holds.
+  // By lane and microbatch, where known. If empty, or empty for a lane, `tasks` has the duration.
   std::vector<std::vector<Time>> varying;
   std::vector<Time> links;    // per edge: from its producer's end to the message's arrival
   std::vector<Time> notices;  // per edge: for a notice between the same ranks

@@ -6,7 +6,7 @@
 
 namespace ripeline::core {
 
-// 53 bits drawn from the seed and `words`, by splitmix64.
+// A number of 53 random bits that depends on the seed and `words` alone, by splitmix64.
 inline std::uint64_t draw_bits(std::uint64_t seed, std::initializer_list<std::uint64_t> words) {
   std::uint64_t x = seed;
   for (const std::uint64_t word : words) {

@@ -1,7 +1,7 @@
-// Early: messages and ballots that have come for later steps, kept until those steps begin.
+// Early: messages and ballots that have arrived for later steps, kept until those steps begin.
 //
-// To keep one more, or to refuse one that came twice, takes time logarithmic in the number kept: a
-// neighbour that runs ahead must not slow this rank down. Each one takes memory. One thread.
+// To store one more, or to refuse one that arrives twice, takes time logarithmic in their number,
+// so that a neighbour that runs ahead does not slow this rank down. Each takes memory. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace ripeline::core {
 struct IncomingMessage {
   Message message;
   std::int32_t ordinal = 0;
-  bool announced = false;  // else it has arrived
+  bool announced = false;  // if false, it has arrived
 
   [[nodiscard]] auto key() const { return std::tuple(message.edge, message.microbatch, announced); }
 };
@@ -39,19 +39,19 @@ struct IncomingBallot {
 template <class Incoming>
 class Early {
  public:
-  // False, and nothing changes, if the same has come before for this step.
+  // Returns false, and changes nothing, if the same item has arrived for this step before.
   [[nodiscard]] bool keep(std::int64_t step, const Incoming& early) {
     OfStep& kept = steps_[step];
     if (!kept.known.insert(early.key()).second) return false;
     kept.all.push_back(early);
     return true;
   }
-  // All that has come for the step, in the order in which it came.
+  // All items that have arrived for the step, in the order of their arrival.
   [[nodiscard]] std::span<const Incoming> of(std::int64_t step) const {
     const auto found = steps_.find(step);
     return found == steps_.end() ? std::span<const Incoming>{} : found->second.all;
   }
-  // Forgets the step and those before it.
+  // Forgets the step and the earlier ones.
   void drop(std::int64_t step) { steps_.erase(steps_.begin(), steps_.upper_bound(step)); }
 
  private:

@@ -1,8 +1,8 @@
 // Engines: what a rank's engines may take now.
 //
-// An engine takes a task when it hands no message over, and is idle or runs one task alone that is
-// a pair with it. For a program with one engine, no rendezvous and no pairs, OneEngine does the
-// same; Engines uses it then. Only the constructor allocates memory; one thread.
+// An engine takes a task when the engine hands no message over, and is idle or runs only one task
+// that is a pair with the new one. For a program with one engine, no rendezvous and no pairs,
+// Engines uses OneEngine, which does the same. Only the constructor allocates memory; one thread.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class OneEngine {
 
 class Engines {
  public:
-  // `facts` must outlive it.
+  // `facts` must outlive this object.
   Engines(const ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
@@ -42,7 +42,7 @@ class Engines {
   void finished(Task task) { has_one_ ? one_.finished(task) : finished_beside(task); }
   void taken(Message message);
 
-  // Whether the engine might take a task; if false, it takes a task of no lane.
+  // Whether the engine might take a task; if false, it takes no task of any lane.
   [[nodiscard]] bool may_take(Engine engine) const {
     if (has_one_) return one_.may_take(engine);
     const Busy& busy = of(engine);

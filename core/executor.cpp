@@ -90,7 +90,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingBallot& early : early_ballots_.of(step)) {
     if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
   }
-  early_.drop(step);  // also drops what came for steps before the first, which never begin here
+  early_.drop(step);  // also those of steps before the first, which never begin here
   early_ballots_.drop(step);
   return {};
 }
@@ -252,7 +252,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   arbiter_.take_notices(now, notices_);
   if (!notices_.empty()) notify(commands);
   if (!giving_.empty()) give_ballots(commands);
-  // Sends, grants and notices come first: a start may keep the caller for as long as the task runs.
+  // Puts sends, grants and notices first, since a start may block the caller while the task runs.
   if (starts > before && starts < std::ssize(commands)) {
     std::rotate(commands.begin() + before, commands.begin() + starts, commands.end());
   }
@@ -364,8 +364,8 @@ Status Executor::breach(const std::string& what) const {
                                   std::to_string(step_) + ": " + what + "; " + counters()};
 }
 
-// For example: of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held: activation of
-// stage 0 3
+// The counters, for example: of 8 microbatches 0F started 3, ended 2, 0B started 0, ended 0; held:
+// activation of stage 0 3
 std::string Executor::counters() const {
   constexpr int kMost = 16;  // the most lanes and the most pools listed: a breach is one line
   std::string text =

@@ -1,7 +1,7 @@
 // Executor: one rank's run of a program, as events in and commands out.
 //
-// No thread, clock, socket or tensor. The code that feeds it makes it what it is: transports make
-// the training runtime, a virtual clock the simulator, a seeded scheduler the test harness.
+// No thread, clock, socket or tensor. The same class serves the training runtime (fed by
+// transports), the simulator (by a virtual clock) and the test harness (by a seeded scheduler).
 //
 //   executor.begin_step(step, microbatches, now);
 //   for (;;) {
@@ -14,12 +14,12 @@
 // Events that do not fit (another step, another rank, twice the same) are refused by status and
 // change nothing. At each start the executor checks what was proved (needs met, room in every
 // pool); a breach stops the run before the task starts, and its status has the rank's counters.
-// Bounded links are kept as core/links.h says; a message beyond their slots is refused. Messages,
-// announcements and ballots of a later step are kept until that step begins, however far ahead it
-// is: a rank that needs nothing from this one may be many steps further. Callers need not keep
-// them. After the first failure (reported by failed(), or a breach) every call returns that
-// failure. Memory is taken by begin_step(), by messages of later steps, and until lists of what is
-// due at once have their final size. One thread.
+// Bounded links follow the rules of core/links.h; a message beyond their slots is refused.
+// Messages, announcements and ballots of a later step are stored until that step begins, so that
+// callers need not store them; a rank that needs nothing from this one may be many steps ahead.
+// After the first failure (reported by failed(), or a breach) every call returns that failure.
+// Memory is allocated by begin_step(), by messages of later steps, and whenever more commands are
+// due at once than ever before. One thread.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ namespace ripeline::core {
 
 class Executor {
  public:
-  // All are borrowed and must outlive the executor. The arbiter's rank is the coordinates' rank.
+  // The executor borrows its arguments. The arbiter's rank is the coordinates' rank.
   Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Ledger& ledger);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -51,39 +51,39 @@ class Executor {
 
   // `ordinal` is that of the message's send or announce command; only fifo edges use it.
   Status arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal = 0);
-  // The sender's executor gave the command announce; poll() grants the message.
+  // Reports the command `announce` of the sender's executor; poll() grants the message.
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
-  // The receiver's executor gave the command grant.
+  // Reports the command `grant` of the receiver's executor.
   Status granted(std::int64_t step, Message message, Time now);
-  // Another process that agrees on the ballot's engine gave the command ballot: a member of this
-  // rank, or a replica (ProgramFacts::agreeing); `member` is its number among them. An early ballot
-  // is kept; if it does not fit its step, the run stops when that step begins.
+  // Reports the command `ballot` of another process that agrees on the ballot's engine: a member of
+  // this rank, or a replica (ProgramFacts::agreeing); `member` is its number. An early ballot is
+  // stored; if it does not fit its step, the run stops when that step begins.
   Status balloted(std::int64_t step, int member, const Ballot& ballot);
   // The ballot that the command ballot is about; valid until the next poll().
   [[nodiscard]] const Ballot& ballot(Engine engine) const {
     return *ballots_[static_cast<std::size_t>(engine)];
   }
-  // For callers that repeat a recorded run and so decide what timing decides: a message that waits
-  // for a slot of its own link leaves only after let_go(), when a slot is free, in any order.
+  // For callers that repeat a recorded run: after hold_back(true) a message that waits for a slot
+  // of its own link leaves only if a slot is free and let_go() named the message, in any order.
   void hold_back(bool value) { links_.hold_back(value); }
   Status let_go(Message message);
   Status finished(Task task, Time now);
-  // A neighbour gave the command notify. A notice of another step changes nothing.
+  // Reports the command `notify` of a neighbour. A notice of another step changes nothing.
   Status noticed(std::int64_t step, const Notice& notice, Time now);
-  // The work failed: the executor stops with this status.
+  // Reports that the work failed; the executor stops with this status.
   void failed(Status status);
 
   // Appends the commands that are due now: sends before starts, holds last. Each command is given
   // once, except that hold_until is repeated at each poll while it lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
-  // Appends the due send, announce and grant commands alone: nothing starts. For callers that must
-  // see what is sent at an instant before anything starts at that instant; poll() does both.
+  // Appends only the due send, announce and grant commands; starts nothing. For callers that must
+  // see what is sent at an instant before any task starts at that instant; poll() does both.
   void poll_links(std::vector<Command>& commands);
-  // The engine runs no task, but hands a rendezvous message over.
+  // True if the engine runs no task, but hands a rendezvous message over.
   [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
 
-  // Every task of this rank has finished in this step, and Links::settled() holds.
+  // True once every task of this rank has finished in this step, and Links::settled() holds.
   [[nodiscard]] bool step_done() const { return progress_.all_done() && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }
 
@@ -106,14 +106,14 @@ class Executor {
   Status accept(const IncomingMessage& incoming, Time now);
   // Appends the ballot commands of this poll.
   void give_ballots(std::vector<Command>& commands);
-  // Keeps the decision's ballot, and whether the group is undecided or has failed.
+  // Stores the decision's ballot, and whether the group is undecided or has failed.
   void note(const Agreement::Decision& decision, Engine engine);
   // Returns whether a task started on the engine.
   bool start_on(Engine engine, Time now, std::vector<Command>& commands);
   void start(Task task, Time now);
   void notify(std::vector<Command>& commands) const;
 
-  // A task of this rank, in this step.
+  // Whether the task is one of this rank, in this step.
   [[nodiscard]] bool is_ours(Task task) const { return step_ >= 0 && progress_.has(task); }
   [[nodiscard]] std::size_t engine_of(LaneId lane) const {
     return static_cast<std::size_t>(facts_.lanes[static_cast<std::size_t>(lane)].engine);
@@ -146,7 +146,7 @@ class Executor {
   TaskProgress progress_;
   std::vector<EdgeId> first_need_;    // per own lane, and one past the last
   std::vector<LaneId> local_;         // per own edge: its producer, -1 if on another rank
-  std::vector<Message> handed_over_;  // by one arrival
+  std::vector<Message> handed_over_;  // the messages that one arrival hands over
   std::vector<Time> holds_;           // scratch of poll()
   std::vector<Notice> notices_;       // scratch of poll()
   Links links_;

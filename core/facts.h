@@ -3,8 +3,8 @@
 // Plain data: which lanes exist and where, what they need and from where, what they hold, and what
 // decides which task starts next. Orders and the values of priorities are functions (core/rules.h).
 // A generated file has the facts as constexpr; the simulator fills them from a Program. The views
-// point into storage of the code that made them, which must outlive every user. Immutable, hence
-// shared freely between threads.
+// point into storage of the code that made the facts; this storage must outlive every user. The
+// facts never change, so threads may share them.
 #pragma once
 
 #include <algorithm>
@@ -41,24 +41,24 @@ struct LaneFacts {
   Share share = {};   // which microbatches the lane has
 };
 
-// `consumer` needs `producer`. A message if their ranks differ; it has no payload if their stages
-// are the same. How messages travel is in core/links.h.
+// `consumer` needs `producer`. The edge is a message if their ranks differ; the message has no
+// payload if their stages are the same. How messages travel is in core/links.h.
 struct EdgeFacts {
   LaneId producer;
   LaneId consumer;
   Of of = Of::same;
-  int inbox = -1;           // index into inboxes; -1: a slot for each message
-  bool fifo = false;        // handed over in the order in which the producer ended
-  bool rendezvous = false;  // taken when its consumer is the next in its rank's order
-  // Its lanes give different numbers to tasks that belong together, owing to their shares.
+  int inbox = -1;           // index into inboxes; -1 if each message has a slot
+  bool fifo = false;        // messages are handed over in the order in which their tasks ended
+  bool rendezvous = false;  // a message is taken once its consumer is next in the rank's order
+  // Owing to their shares, the two lanes give different numbers to tasks that belong together.
   bool crosses_shares = false;
 
   // Each task of the consumer needs the producer's task with the same number.
   [[nodiscard]] constexpr bool is_one_to_one() const { return of == Of::same && !crosses_shares; }
 };
 
-// Slots at a receiver: of one edge (then `channel` is empty), or of a channel's instance, whose
-// slots several edges share.
+// Slots at a receiver, either of one edge (then `channel` is empty), or of a channel's instance,
+// whose slots several edges share.
 struct InboxFacts {
   std::string_view channel;
   int rank;
@@ -66,18 +66,18 @@ struct InboxFacts {
   std::int64_t slots;
 };
 
-// One instance of a resource: of a stage, or of a rank; then `stage` is -1.
+// One instance of a resource: a stage's, or a whole rank's (then `stage` is -1).
 struct PoolFacts {
   std::string_view resource;
   std::string_view unit;
   int rank;
   int stage;
-  std::int64_t bound;          // the proved peak, for every microbatch count in range; -1: none
-  std::int64_t capacity = -1;  // -1: none; usage is only measured
+  std::int64_t bound;          // the proved peak, for every microbatch count in range; or -1
+  std::int64_t capacity = -1;  // -1 if there is none, and usage is only measured
 };
 
-// A task of `lane` acquires `acquires` of `pool` at its start, when `leaving` more must remain
-// free, and releases `releases` at its end.
+// A task of `lane` acquires the amount `acquires` of `pool` at its start, and releases the amount
+// `releases` at its end. When it acquires, room for `leaving` more must remain (vocabulary/room.h).
 struct UseFacts {
   LaneId lane;
   int pool;
@@ -93,8 +93,8 @@ struct PairFacts {
 };
 
 // The processes that must agree on what an engine of a rank starts (core/agreement.h), and how many
-// they are: the members of the rank's tensor-parallel group, or the replicas of the pipeline, each
-// with the same member. Each has a number among them: Coordinates::member, or ::replica.
+// there are. They are the members of the rank's tensor-parallel group, or the processes of one
+// member of the rank in all replicas. They are numbered by Coordinates::member or ::replica.
 struct Agreeing {
   enum class Who : std::uint8_t { nobody, members, replicas };
   Who who = Who::nobody;
@@ -105,11 +105,11 @@ struct Agreeing {
   bool operator==(const Agreeing&) const = default;
 };
 
-// A place of a hint; it lists the lanes of an op, at every chunk or at one.
+// An entry of a hint. It lists the lanes of an op, at every chunk or at one chunk of each rank.
 struct PlaceFacts {
   int op;
-  std::span<const int> chunk = {};  // by rank; empty: every chunk
-  bool by_microbatch = false;       // its priority tells the tasks of a lane apart
+  std::span<const int> chunk = {};  // by rank; empty if every chunk
+  bool by_microbatch = false;       // priorities of tasks of one lane may differ
 
   [[nodiscard]] constexpr bool lists(const LaneFacts& lane) const {
     return lane.op == op &&
@@ -122,16 +122,16 @@ struct PlaceFacts {
 struct PatienceRules {
   double patience = 1.5;
   double yield = 0.9;
-  bool forecasts = false;  // notices also for tasks that have not started
-  bool learns = false;     // waits by how late messages were so far
+  bool forecasts = false;  // ranks also send notices for tasks that have not started
+  bool learns = false;     // how long a rank waits depends on how late messages were so far
   bool operator==(const PatienceRules&) const = default;
 };
 
-// The choice among the tasks that may start. At most one order is used: starts keep to it, or room
-// is kept for its rest, or the hint follows it, or the last two.
+// How a rank chooses among the tasks that may start. It uses at most one order. If not `in_order`,
+// it may keep room for the order's remaining tasks, or have a hint that follows the order, or both.
 struct DispatchFacts {
-  bool in_order = false;    // starts keep to the order
-  bool keeps_room = false;  // room is kept for the rest of the order
+  bool in_order = false;    // the rank starts tasks in the order
+  bool keeps_room = false;  // the rank keeps room for the order's remaining tasks
   bool binds = false;       // the order is from a file, and tells microbatches apart
   HintRule rule = HintRule::none;
   std::span<const PlaceFacts> places = {};
@@ -162,11 +162,11 @@ struct ProgramFacts {
   int core_version;
   std::string_view name;
   std::uint64_t hash;
-  bool proved;  // false: by generate_unproved(), which asks for no proof
+  bool proved;  // false if made by generate_unproved(), without a proof
   int ranks;
   int stages;
   int min_microbatches;
-  int max_microbatches;  // 0: no limit
+  int max_microbatches;  // 0 if there is no limit
   std::span<const OpFacts> ops;
   std::span<const LaneFacts> lanes;  // rank by rank
   std::span<const EdgeFacts> edges;  // by consumer
@@ -176,15 +176,15 @@ struct ProgramFacts {
   InputOrder inputs = InputOrder::natural;
   std::span<const PairFacts> pairs = {};
   int members = 1;  // processes that play each rank together
-  // How the members agree on starts (core/agreement.h); none: they do not, or keep to an order.
+  // How the members agree on starts (core/agreement.h); `none` if they do not agree.
   Agree agree = Agree::none;
-  std::span<const LaneId> collectives = {};  // lanes whose tasks have some, if members > 1
+  std::span<const LaneId> collectives = {};  // lanes whose tasks have collectives, if members > 1
   int replicas = 1;                          // copies of the pipeline that train together
-  // The lanes on whose order the replicas agree; empty if there is one replica, or all keep to an
-  // order. With several replicas, every task of OpKind::reduce is a collective among them.
+  // The lanes on whose order the replicas agree; empty if there is one replica, or `in_order`. With
+  // several replicas, every task of OpKind::reduce is a collective among the replicas.
   std::span<const LaneId> reductions = {};
   DispatchFacts dispatch = {};
-  // All tasks are on compute, no two may overlap, and no message is handed over.
+  // True if all tasks are on compute, no two may overlap, and no message is handed over.
   bool one_engine = false;
 
   // The members or replicas that must agree on which tasks start on the engine of a rank.
@@ -231,7 +231,7 @@ struct ProgramFacts {
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
     return core::tasks_of(lanes[static_cast<std::size_t>(lane)], microbatches);
   }
-  // The microbatch of the step that the task is for; `task` has its number among the lane's tasks.
+  // The step's microbatch for which the task runs; `task` has only its number in the lane.
   [[nodiscard]] constexpr int microbatch_of(Task task) const {
     const Share& share = lanes[static_cast<std::size_t>(task.lane)].share;
     return share.is_all() ? task.microbatch : share.microbatch(task.microbatch);
@@ -245,7 +245,7 @@ struct ProgramFacts {
   [[nodiscard]] constexpr TaskSpan needed(EdgeId edge, int microbatch, int microbatches) const {
     return need(edge).needed(microbatch, microbatches);
   }
-  // The first task of the consumer that needs the producer's task of `microbatch`; -1: none.
+  // The first task of the consumer that needs the producer's task of `microbatch`; -1 if none.
   [[nodiscard]] constexpr int needed_by(EdgeId edge, int microbatch, int microbatches) const {
     return need(edge).needed_by(microbatch, microbatches);
   }
@@ -273,7 +273,7 @@ struct ProgramFacts {
     const auto end = std::lower_bound(first, uses.end(), lane + 1, before);
     return {first, end};
   }
-  // The room that a use must find; nothing if it acquires nothing, or its pool has no capacity.
+  // The room that a use must find; nullopt if it acquires nothing, or its pool has no capacity.
   [[nodiscard]] constexpr std::optional<Room> room(const UseFacts& use) const {
     const PoolFacts& pool = pools[static_cast<std::size_t>(use.pool)];
     if (use.acquires == 0 || pool.capacity < 0) return std::nullopt;

@@ -69,7 +69,7 @@ class Finder {
     if (out.size() == before) out.push_back(not_chosen(task));
   }
 
-  // The edges whose consumers are the rank's.
+  // The edges whose consumers are lanes of the rank.
   [[nodiscard]] EdgeSpan own_edges() const {
     const LaneSpan own = progress_.lanes();
     if (own.first == own.end) return {};
@@ -117,7 +117,7 @@ class Finder {
     return {};
   }
 
-  // The wait of a task whose needs are met.
+  // The wait of a task whose needs are met, but which `block` keeps from starting.
   Wait kept_back(Task task, const Block& block) const {
     Wait wait{.reason = For::turn, .task = task, .on = view_.rank};
     switch (block.by) {
@@ -173,7 +173,7 @@ class Finder {
     }
   }
 
-  // The task that will give back some of what is held: one that runs, if any does.
+  // A task that will release some of what the pool holds: a running one, if there is any.
   Task releaser(int pool) const {
     Task first;
     for (const UseFacts& gives : own_uses()) {

@@ -1,6 +1,6 @@
-// find_waits: what a rank waits for (core/waiting.h), found in what its executor keeps.
+// find_waits: what a rank waits for (core/waiting.h), found in the state of its executor.
 //
-// Only reads. Made for failures and for people: it may look at every task of the step.
+// Only reads. Called after failures and for reports, so that it may look at every task of the step.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ namespace ripeline::core {
 
 // Why an engine got no task when the executor last asked for one.
 enum class Idle : std::uint8_t {
-  no_choice,  // it got a task, or the arbiter had none to choose
-  undecided,  // the group has not agreed
-  held,       // the hint waits
+  no_choice,  // the engine got a task, or the arbiter had none to choose
+  undecided,  // the group has not agreed on a task
+  held,       // the hint waits for another task
 };
 
 // The state of an executor, borrowed.
@@ -35,7 +35,7 @@ struct RankView {
   const std::array<Idle, kEngines>& idle;
 };
 
-// Appends a wait for each missing need of a task of the rank.
+// Appends a wait for each need of `task` that is missing.
 void find_needs(const RankView& view, Task task, std::vector<Wait>& waits);
 [[nodiscard]] RankWaits find_waits(const RankView& view, std::int64_t step);
 

@@ -1,4 +1,4 @@
-// Fraction: exact numbers, for orders whose expressions divide exactly.
+// Fraction: exact numbers, for orders with expressions that use exact division.
 //
 // Kept in lowest terms with a positive denominator. Numerators and denominators must fit in 64 bits
 // through every operation, as they do for the counts of tasks that orders compute with.

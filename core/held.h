@@ -11,14 +11,14 @@
 
 namespace ripeline::core {
 
-// Whether amounts are activations of stages: no unit, and no task acquires more than one.
+// Whether amounts count activations: the resource has no unit, and tasks acquire at most one.
 [[nodiscard]] bool counts_activations(const ProgramFacts& facts, std::string_view resource);
 
-// `MiB`, or `activations of a stage`; empty if the name of the resource says enough.
+// `MiB`, or `activations of a stage`; empty if the resource's name suffices.
 [[nodiscard]] std::string_view unit_of_amounts(const ProgramFacts& facts,
                                                std::string_view resource);
 
-// Converts activations that each rank holds to microbatches of the whole rank.
+// Converts numbers of activations, one for each rank, to microbatches of the whole rank.
 [[nodiscard]] std::vector<double> in_microbatches(const ProgramFacts& facts, int microbatches,
                                                   const std::vector<std::int64_t>& per_rank);
 

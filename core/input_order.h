@@ -1,8 +1,8 @@
 // Which input each microbatch of a step is.
 //
 // The microbatches of a program are numbers in the order in which they enter; the program's
-// `inputs` says which input has which number. Every rank must find the same numbers: known costs
-// decide, such as lengths, which every rank computes alike; equal costs keep their order. Pure.
+// `inputs` says which input has which number. Every rank must find the same numbers, so known costs
+// decide, such as lengths, that every rank computes alike; equal inputs keep their order. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ripeline::core {
 
-// For each microbatch, its input. `costs` has what each input is expected to take, in any unit.
+// The input of each microbatch. `costs` has the expected duration of each input, in any unit.
 //   natural  microbatch m is input m
 //   pyramid  sorted by cost; every second input from the first on, then the others
 //            backwards:

@@ -1,9 +1,9 @@
 // Room that is kept for the rest of an order, as arbiters of `dispatch ready keeping` use it.
 //
 // A task may start only if, once it has run, the tasks that the order lists before it still find
-// room one after the other (spec/program.h has the rule in full). `order` is kept up to date
-// elsewhere (core/order.h): it must be complete, be told of each start before this is, and outlive
-// this. Memory is taken while a step begins; one thread.
+// room one after the other (spec/program.h has the rule in full). The caller keeps `order` up to
+// date (core/order.h): it must be complete, be told of each start before this object is, and
+// outlive this object. Only the begin of a step allocates memory; one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ripeline::core {
 
 class KeptOrder {
  public:
-  // The facts must outlive it.
+  // The facts must outlive this object.
   KeptOrder(const ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches, const FollowedOrder& order);
@@ -37,7 +37,7 @@ class KeptOrder {
     int pool = 0;  // index into pools_
     std::int64_t acquires = 0;
     std::int64_t releases = 0;
-    std::int64_t most = 0;  // the most that may be held when the task starts
+    std::int64_t most = 0;  // the greatest amount held with which the task may start
   };
   [[nodiscard]] bool finds_room(LaneId lane, std::size_t own) const;
   void run(LaneId lane) const;
@@ -50,9 +50,9 @@ class KeptOrder {
   std::vector<int> pools_;              // the pools with a capacity that the rank's lanes use
   std::vector<std::vector<Use>> uses_;  // by lane of the rank
   const FollowedOrder* order_ = nullptr;
-  std::vector<LaneId> places_;              // by place, the lane; -1: beyond the last microbatch
+  std::vector<LaneId> places_;              // by place, the lane; -1 beyond the last microbatch
   std::size_t first_ = 0;                   // all places before this one have started
-  mutable std::vector<std::int64_t> held_;  // per entry of pools_: what admits() works on
+  mutable std::vector<std::int64_t> held_;  // per entry of pools_: scratch of admits()
 };
 
 }  // namespace ripeline::core

@@ -1,4 +1,4 @@
-// Lateness: how much later than expected recent messages came, as a forecast for the next.
+// Lateness: how much later than expected recent messages arrived, as a forecast for the next.
 //
 // A window of the last arrivals, kept sorted. A value; allocates no memory.
 #pragma once
@@ -15,17 +15,17 @@ class Lateness {
   void add(Time late);
   // True once enough arrivals were seen to judge by.
   [[nodiscard]] bool known() const { return count_ >= kEnough; }
-  // The lateness until which a message that is `late` by now (below 0 if not due yet) is worth
-  // waiting for: as long as at least half of the seen latenesses above it are within `next` of it;
-  // `late` itself if waiting is not worth it. Beyond the greatest lateness seen: at least `unseen`.
+  // The lateness until which to wait for a message that is `late` by now (below 0 if not due yet).
+  // Waiting pays while at least half of the seen latenesses above the current one are within `next`
+  // of it. Returns `late` if waiting does not pay; beyond the greatest seen one, at least `unseen`.
   [[nodiscard]] Time worth(Time late, Time next, Time unseen) const;
 
  private:
   static constexpr std::size_t kWindow = 128;
   static constexpr std::size_t kEnough = 8;
 
-  std::array<Time, kWindow> seen_{};    // as a ring
-  std::array<Time, kWindow> sorted_{};  // the same, the earliest first
+  std::array<Time, kWindow> seen_{};    // the last latenesses, as a ring
+  std::array<Time, kWindow> sorted_{};  // the same, the least first
   std::size_t count_ = 0;
   std::size_t oldest_ = 0;
 };

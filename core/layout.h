@@ -31,10 +31,10 @@ struct Layout {
     c.rank = rank;
     return this->process(c);
   }
-  // Each rank is one process.
+  // True if each rank is one process.
   [[nodiscard]] bool is_flat() const { return replicas == 1 && members == 1; }
-  // `rank 3`; where a rank has several processes, `process 7 (rank 3, member 1)`. `process` may be
-  // any number.
+  // `rank 3`; if ranks have several processes, `process 7 (rank 3, member 1)`. `process` may be any
+  // number.
   [[nodiscard]] std::string name(int process) const;
 
   // `4 ranks`, `4 ranks of 2 members each`.

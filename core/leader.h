@@ -1,8 +1,8 @@
 // Leader: an agreement in which member 0 chooses and the others follow.
 //
-// A ballot is one task, the entry of its round in the log. Member 0 gives the ballot to all others
-// as it starts the task; the others start the task when they may, without asking their hints.
-// Entries may overtake each other and come long before their round.
+// A ballot is one task, the entry of its round in the log. Member 0 sends the ballot to all others
+// as it starts the task; the others start the task as soon as it may start, without asking their
+// hints. Ballots may overtake each other and arrive long before their round.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace ripeline::core {
 
 class Leader final : public Agreement {
  public:
-  // The facts must outlive it.
+  // The facts must outlive this object.
   Leader(const ProgramFacts& facts, const Coordinates& self);
 
   void begin_step(int microbatches) override;
@@ -29,20 +29,20 @@ class Leader final : public Agreement {
   struct Table {
     std::int32_t round = 0;
     TaskSet left;           // the engine's tasks that are not in the log
-    std::vector<Task> log;  // by round, one task for each; lane -1: not known yet
-    Ballot own;             // the ballot that member 0 gives
+    std::vector<Task> log;  // by round; lane -1 if not known yet
+    Ballot own;             // the ballot that member 0 sends
   };
   [[nodiscard]] std::unique_ptr<Table>& table(Engine engine) {
     return tables_[static_cast<std::size_t>(engine)];
   }
 
-  // The choice that member 0 makes, or any process on an engine that is not governed.
+  // The choice by member 0, or by any process on an engine that is not governed.
   Decision lead(Table* of, const Arbiter& arbiter, Engine engine, Time now);
   Decision follow(Table& table, const Arbiter& arbiter);
 
   const ProgramFacts& facts_;
   Coordinates self_;
-  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null if not governed
   TaskSet ready_;                                        // scratch of choose()
 };
 

@@ -17,7 +17,7 @@ namespace ripeline::core {
 
 class Ledger {
  public:
-  // Watches all ranks' tasks, or one rank's; with one rank, memory is for that rank's pools alone.
+  // Watches the tasks of all ranks or, with less memory, those of one rank alone.
   explicit Ledger(const ProgramFacts& facts, std::optional<int> rank = std::nullopt);
 
   void begin_step();
@@ -41,10 +41,10 @@ class Ledger {
     }
     return {};
   }
-  // Whether each capacity has room for a task of `lane` now, proved peaks aside.
+  // Whether each pool's capacity has room for a task of `lane` now; proved peaks are not compared.
   [[nodiscard]] bool has_room(LaneId lane) const;
 
-  // Amounts in the resource's unit, the peak since construction; 0 for another rank's pool.
+  // The peak since construction, and the amount held now, in the resource's unit; 0 if not watched.
   [[nodiscard]] std::int64_t peak(int pool) const;
   [[nodiscard]] std::int64_t held(int pool) const;
 
@@ -53,7 +53,7 @@ class Ledger {
     std::size_t pool;  // index into pools_
     std::int64_t acquires;
     std::int64_t releases;
-    std::int64_t most;  // the most that may be held after the start
+    std::int64_t most;  // the greatest amount that may be held after the start
     std::int64_t room;  // the same limit, by the capacity alone
   };
   struct Pool {
@@ -63,7 +63,7 @@ class Ledger {
   };
 
   [[nodiscard]] const Pool* find(int pool) const;
-  // Make the breaches; kept apart from the short functions that detect them.
+  // Make the status of a breach; apart from the short functions that detect one.
   [[nodiscard]] Status too_much(Task task, const Use& use) const;
   [[nodiscard]] Status not_held(Task task, const Pool& pool) const;
   [[nodiscard]] std::size_t row(LaneId lane) const {
@@ -72,9 +72,9 @@ class Ledger {
 
   const ProgramFacts& facts_;
   LaneId first_lane_ = 0;
-  std::vector<std::size_t> first_use_;  // per lane, and one past the last: its span of uses_
+  std::vector<std::size_t> first_use_;  // per lane, and one past the last: where its uses_ begin
   std::vector<Use> uses_;
-  std::vector<Pool> pools_;  // by id
+  std::vector<Pool> pools_;  // sorted by id
 };
 
 }  // namespace ripeline::core

@@ -291,7 +291,7 @@ void Links::find_due(const Arbiter& arbiter) {
     due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
     return true;
   };
-  // Only if announcements of a fifo edge overtook can a grant admit an earlier message.
+  // Repeats, as a grant may admit an earlier message if announcements of a fifo edge overtook it.
   while (std::erase_if(announced_, grant) > 0) {
   }
 }

@@ -3,23 +3,23 @@
 // One rank's end of every edge that crosses ranks, as sender and as receiver, for one step. A
 // message is identified by its edge and its producer's microbatch; its ordinal is its position
 // among the edge's messages of the step, in the order in which the producer's tasks ended.
-//   * With a slot for each message, messages leave at once.
-//   * With an inbox for its edge alone, the sender begins the step with a credit for each slot. A
-//     message needs a credit to leave, the earliest first (if held back: the one that is let go).
+//   * If each message has a slot, messages leave at once.
+//   * With an inbox for its edge alone, the sender begins the step with a credit for each slot. To
+//     leave, a message takes a credit, the earliest first (if held back, the one that is let go).
 //     When the task that needs the message starts, the receiver frees the slot and grants the
 //     message, which returns the credit.
 //   * With a channel, the sender announces the message. The receiver gives a free slot to the
 //     earliest announced message and grants it; the message then leaves.
 //   * With a rendezvous, the sender announces the message, and its engine is busy until the
-//     receiver grants it: when the task that needs the message is the next in its rank's order.
-// If all tasks of a lane need a message, the start of the first frees its slot. Over a fifo edge
-// messages are handed over by ordinal, in whatever order the transport delivers them.
-// A step is settled when every message has left and every credit is back: then each slot is free,
-// and nothing that uses a slot is on its way, so that steps never mix.
+//     receiver grants it, once the task that needs the message is next in its rank's order.
+// If all tasks of a lane need a message, the first of them to start frees its slot. Over a fifo
+// edge messages are handed over by ordinal, in whatever order the transport delivers them. A step
+// is settled when every message has left and every credit is back: then each slot is free, and
+// nothing that uses a slot is on its way, so that steps never mix.
 //
-// Events that do not fit are refused, in a status that does not say where, and change nothing.
-// Memory is taken by begin_step() and, if many events come between two polls, for the commands that
-// are due. Belongs to its executor.
+// Events that do not fit are refused, by a status that does not name the place, and change nothing.
+// Memory is allocated by begin_step() and, if many events arrive between two polls, for due
+// commands. Belongs to its executor.
 #pragma once
 
 #include <array>
@@ -51,12 +51,12 @@ class Links {
 
   // The calls of the receiving side.
   [[nodiscard]] bool is_incoming(EdgeId edge) const;
-  // The message is of this step, and a task of this rank needs it.
+  // Whether the message is of this step, and a task of this rank needs it.
   [[nodiscard]] bool expects(Message message) const {
     return message.edge >= first_edge_ && message.edge < end_edge_ && message.microbatch >= 0 &&
            message.microbatch < microbatches_ && (state_[position(message)] & kExpected) != 0;
   }
-  // `message` must be one that expects() accepts, here as in arrived().
+  // For announced() and arrived(): expects(message) must be true.
   Status announced(Message message, std::int32_t ordinal);
   // Appends, in order, the messages that this arrival hands over.
   Status arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over);
@@ -85,7 +85,7 @@ class Links {
   // Appends a wait for each message of this rank that waits to leave. If all tasks of the rank have
   // `ended` and all messages have left, appends one for each edge with slots that are not free yet.
   void waits(bool ended, std::vector<Wait>& waits) const;
-  // A message to this rank: whether it waits for its grant; whether it has got a slot of its inbox.
+  // Whether a message to this rank waits for its grant; whether it has a slot of its inbox.
   [[nodiscard]] bool awaits_grant(Message message) const {
     return (state_[position(message)] & (kAnnounced | kGranted)) == kAnnounced;
   }
@@ -109,13 +109,13 @@ class Links {
     EdgeId edge = -1;
     bool announced = false;
     bool at_once = false;      // each message has its own slot
-    std::int32_t ended = 0;    // messages so far
+    std::int32_t ended = 0;    // messages that were ready to leave so far
     std::int64_t credits = 0;  // free slots of the edge's own inbox
   };
   struct WaitingMessage {
     Message message;
     std::int32_t ordinal = 0;
-    bool granted = false;  // granted, or let go
+    bool granted = false;  // true once granted, or let go
   };
   struct Due {  // the fields of a Command that are set
     Command::Kind kind = Command::Kind::send;
@@ -150,23 +150,23 @@ class Links {
   void free_slots(EdgeId id, TaskSpan messages);
   void find_due(const Arbiter& arbiter);
 
-  // The members that most calls read come first.
+  // The members that most calls read are declared first.
   const ProgramFacts& facts_;
   int microbatches_ = 0;
   LaneId first_lane_ = 0;  // the rank's lanes, and the edges that they consume, are contiguous
   EdgeId first_edge_ = 0;
   EdgeId end_edge_ = 0;
   std::array<int, kEngines> handing_{};    // per engine: rendezvous messages that are not granted
-  std::int64_t lent_ = 0;                  // credits that have not come back
+  std::int64_t lent_ = 0;                  // credits that have not been returned
   std::vector<Due> due_;                   // commands to send, announce and grant
-  std::vector<WaitingMessage> waiting_;    // messages to leave, in the order of ends
+  std::vector<WaitingMessage> waiting_;    // messages that wait to leave, in the order of ends
   std::vector<WaitingMessage> announced_;  // messages not granted, in order
   std::vector<std::int64_t> taken_;        // per inbox: taken slots
   std::vector<std::uint8_t> state_;        // per own edge and microbatch
   std::vector<std::uint32_t> first_outgoing_;  // per own lane, and one past the last
   std::vector<OutgoingMessages> outgoing_;     // by lane
 
-  std::vector<std::int32_t> ordered_;  // per own edge and ordinal: microbatch; if any edge is fifo
+  std::vector<std::int32_t> ordered_;  // per own edge and ordinal: microbatch, if an edge is fifo
   std::vector<IncomingMessages> incoming_;  // per own edge
   std::vector<EdgeId> first_need_;          // per own lane, and one past the last
   std::vector<std::uint8_t> begun_;         // per own lane: one of its tasks has started

@@ -1,4 +1,4 @@
-// Notice: what one rank tells another so that it can wait for the right thing.
+// Notice: what one rank tells another, so that the other can decide whether to wait.
 //
 // Notices carry durations, since hosts share no clock. A notice that is lost, late, doubled or
 // wrong costs time and nothing else. A plain value.
@@ -13,7 +13,7 @@ namespace ripeline::core {
 struct Notice {
   enum class Kind : std::uint8_t {
     expected,   // to the edge's consumer: `message` will arrive `in` after this notice
-    withdrawn,  // to the edge's consumer: its arrival time is not known any more
+    withdrawn,  // to the edge's consumer: the arrival time of `message` is no longer known
     taken,      // to the edge's producer: `count` tasks of the consumer have started
   };
   Kind kind = Kind::expected;

@@ -1,8 +1,8 @@
-// Orders as arbiters use them: how an order is written, committed to, and followed loosely.
+// Orders as arbiters use them: how an order is written, committed to, and followed as a preference.
 //
-// An order is a sequence of tasks of one rank. As text it is a sequence of lanes, and each
-// occurrence of a lane stands for the lane's next microbatch; a file names the microbatches. Memory
-// is taken while the order is written, before the step's first task; one thread.
+// An order is a sequence of tasks of one rank. In a program's text it is a sequence of lanes, and
+// each occurrence of a lane stands for the lane's next microbatch; a file names the microbatches.
+// Memory is allocated only while the order is written, before the step's first task; one thread.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@ namespace ripeline::core {
 // Collects one rank's order.
 class OrderWriter {
  public:
-  // The facts must outlive it.
+  // The facts must outlive this object.
   OrderWriter(const ProgramFacts& facts, int rank, int microbatches);
 
-  // Appends the next microbatch of the lane of `op` at `chunk`, if there is such a lane. It may lie
-  // beyond the last one, if the order lists the lane more often than it has tasks.
+  // Appends the next microbatch of the lane of `op` at `chunk`, if there is such a lane. That
+  // microbatch may be beyond the last, if the order lists the lane more often than it has tasks.
   void add(int op, std::int64_t chunk);
   void add(Task task) { tasks_.push_back(task); }
   // Whether the lane exists and has a microbatch that is not listed yet.
@@ -42,7 +42,7 @@ class OrderWriter {
   std::vector<Task> tasks_;
 };
 
-// The next task of each engine of a rank, where starts must keep to the order.
+// The next task of each engine of a rank whose starts must keep to an order.
 class CommittedOrder {
  public:
   // Forgets the order before.
@@ -63,10 +63,10 @@ class CommittedOrder {
   std::array<Places, kEngines> engines_;
 };
 
-// The place in the order of each lane's next occurrence.
+// For each lane, the place of its next occurrence in the order.
 class FollowedOrder {
  public:
-  // `lanes` are the rank's; the call without tasks is for a program without an order.
+  // `lanes` are the rank's. Without `tasks`: for a program that has no order.
   void reset(LaneSpan lanes);
   void reset(LaneSpan lanes, std::span<const Task> tasks);
 
@@ -91,7 +91,7 @@ class FollowedOrder {
   std::vector<Lane> lanes_;
 };
 
-// An order from a file that the hint follows: its tasks that have not started.
+// The tasks that have not started, of an order from a file that the hint follows.
 class FollowedTasks {
  public:
   void reset(std::span<const Task> tasks);
@@ -124,7 +124,7 @@ class OrderStream {
   std::size_t at_ = 0;
 };
 
-// Operations that C++ lacks and expressions have: `div` and `%`, which round down; ceil(a / b).
+// Operations of expressions that C++ lacks: `div` and `%`, which round down, and ceil(a / b).
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }

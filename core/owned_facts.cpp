@@ -15,7 +15,7 @@ OwnedFacts::OwnedFacts(const ProgramFacts& facts)
       places_(facts.dispatch.places.begin(), facts.dispatch.places.end()),
       fill_(facts.dispatch.fill.begin(), facts.dispatch.fill.end()),
       facts_(facts) {
-  // Reserves room for all names first: the views of the names must not move.
+  // Reserves room for all names first, since views of names must stay valid.
   names_.reserve(1 + ops_.size() + 2 * pools_.size() + inboxes_.size());
   const auto own = [this](std::string_view& name) { name = names_.emplace_back(name); };
   own(facts_.name);

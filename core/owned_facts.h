@@ -1,7 +1,7 @@
 // OwnedFacts: a copy of a ProgramFacts, with all the data that its views point to.
 //
-// For facts that no generated file holds: of an elaborated program, of a trace. It owns its tables
-// and names; facts() is valid while it lives, and after a move while its target lives. Immutable.
+// For facts that are in no generated file: those of an elaborated program, or of a trace. Owns its
+// tables and names; facts() is valid while the object, or the target of its move, lives. Immutable.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class OwnedFacts {
   [[nodiscard]] const ProgramFacts& facts() const { return facts_; }
 
  private:
-  // Never resized once views into them are made; a move keeps what the views point to.
+  // These are never resized once views into them exist; a move leaves the viewed data in place.
   std::vector<std::string> names_;
   std::vector<std::vector<ShareWord>> share_words_;
   std::vector<OpFacts> ops_;

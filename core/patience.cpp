@@ -11,7 +11,7 @@ constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
 constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice beyond this counts as unknown
 constexpr int kMostPutOff = 32;                         // for one message: holding must end
-constexpr int kMostForecasts = 10'000;  // per rank while nothing happens there: talk must end
+constexpr int kMostForecasts = 10'000;  // per rank while nothing happens: forecasts must end
 constexpr double kMoved = 0.5;  // in task durations: a forecast that moved by less is not repeated
 
 Time times(double factor, Time time) {
@@ -27,7 +27,7 @@ Patience::Patience(const ProgramFacts& facts, int rank)
   lanes_.resize(index(own.end - own.first));
   place_.assign(facts.edges.size(), -1);
   taken_.resize(facts.edges.size());
-  said_.resize(facts.edges.size());
+  last_notice_.resize(facts.edges.size());
   const auto is_filler = [&](LaneId id) {
     const std::span<const PlaceFacts> fill = facts.dispatch.fill;
     return std::any_of(fill.begin(), fill.end(),
@@ -38,7 +38,7 @@ Patience::Patience(const ProgramFacts& facts, int rank)
   std::int32_t rows = 0;
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
     const EdgeFacts& e = facts.edges[i];
-    // No notices between lanes that number microbatches differently: a notice is about the
+    // Lanes that number microbatches differently exchange no notices, since a notice is about the
     // consumer's next tasks.
     if (e.crosses_shares) continue;
     const bool crosses = facts.crosses_ranks(static_cast<EdgeId>(i));
@@ -61,7 +61,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   microbatches_ = microbatches;
   order_ = &order;
   static_cast<void>(rows_.begin_step(microbatches));  // the arbiter's own rows check the count
-  std::fill(said_.begin(), said_.end(), LastNotice{});
+  std::fill(last_notice_.begin(), last_notice_.end(), LastNotice{});
   running_ = {};
   const auto rows = std::count_if(place_.begin(), place_.end(), [](auto p) { return p >= 0; });
   due_.assign(index(rows) * index(microbatches), kUnknown);
@@ -79,7 +79,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   }
 }
 
-// Keeps `coming` to the microbatches with a message that is expected and has not arrived.
+// Updates `coming` for `microbatch`: it lists those with an expected message that has not arrived.
 void Patience::settle(Lane& lane, std::int32_t microbatch) {
   const bool coming = std::any_of(lane.in.begin(), lane.in.end(), [&](EdgeId edge) {
     const Time time = due({edge, microbatch});
@@ -95,8 +95,8 @@ void Patience::arrived(Message message, Time now) {
   rows_.arrived(message);
   if (place_[index(message.edge)] < 0) return;
   Lane& l = lane(facts_.edges[index(message.edge)].consumer);
-  const Time said = due(message);
-  if (rules_.learns && said != kUnknown && said != kArrived) l.late.add(now - said);
+  const Time announced = due(message);
+  if (rules_.learns && announced != kUnknown && announced != kArrived) l.late.add(now - announced);
   due(message) = kArrived;
   settle(l, message.microbatch);
 }
@@ -112,11 +112,11 @@ void Patience::noticed(const Notice& notice, Time now) {
   if (time == kArrived) return;
   if (notice.kind == Notice::Kind::withdrawn || notice.in > kLongest) {
     time = kUnknown;
-  } else if (const Time said = now + std::max(Time{0}, notice.in); said < time) {
+  } else if (const Time announced = now + std::max(Time{0}, notice.in); announced < time) {
     if (time == kUnknown && !put_off(notice.message)) return;
-    time = said;
+    time = announced;
   } else if (put_off(notice.message)) {
-    time = said;
+    time = announced;
   }
   settle(lane(facts_.edges[index(edge)].consumer), notice.message.microbatch);
 }
@@ -139,7 +139,7 @@ void Patience::started(Task task, Time now) {
   const Time end = now + duration(task);
   idle_[engine] = running_[engine]++ > 0 ? std::max(idle_[engine], end) : end;
   for (const EdgeId edge : l.out) {
-    if (said_[index(edge)].microbatch == task.microbatch) said_[index(edge)] = {};
+    if (last_notice_[index(edge)].microbatch == task.microbatch) last_notice_[index(edge)] = {};
   }
   for (const EdgeId edge : l.out) {
     if (facts_.needed_by(edge, task.microbatch, microbatches_) < 0) continue;
@@ -212,11 +212,11 @@ Time Patience::wait_until(const Lane& x, Time idle, Time instead, Time now) cons
   if (rules_.learns && x.late.known()) {
     Time until = now;
     for (const std::int32_t m : x.coming) {
-      const Time said = expected(x, m);
-      if (said == kUnknown) continue;
-      const Time worth =
-          x.late.worth(now - said, times(rules_.yield, instead), times(rules_.patience, instead));
-      until = std::max(until, said + worth);
+      const Time expected_at = expected(x, m);
+      if (expected_at == kUnknown) continue;
+      const Time worth = x.late.worth(now - expected_at, times(rules_.yield, instead),
+                                      times(rules_.patience, instead));
+      until = std::max(until, expected_at + worth);
     }
     return until;
   }
@@ -274,7 +274,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   return {std::max(earliest, now), microbatch};
 }
 
-// Goes through the order until each lane that sends has its next task forecast, or cannot have.
+// Goes through the order until the next task of each lane that sends is forecast, or cannot be.
 void Patience::forecast(Time now) {
   std::size_t left = 0;
   for (Lane& l : lanes_) {
@@ -302,39 +302,39 @@ void Patience::forecast(Time now) {
     l.ends.push_back(engine);
     if (l.ahead++ == 0 && !l.out.empty()) {
       --left;
-      if (microbatch >= 0) say(l, microbatch, engine, now);
+      if (microbatch >= 0) announce(l, microbatch, engine, now);
     }
   }
   for (const Lane& l : lanes_) {
     if (!l.ends.empty()) continue;
-    for (const EdgeId edge : l.out) unsay(edge);
+    for (const EdgeId edge : l.out) withdraw(edge);
   }
 }
 
-void Patience::say(const Lane& lane, std::int32_t microbatch, Time ends, Time now) {
+void Patience::announce(const Lane& lane, std::int32_t microbatch, Time ends, Time now) {
   for (const EdgeId edge : lane.out) {
     if (facts_.needed_by(edge, microbatch, microbatches_) < 0) continue;
-    LastNotice& said = said_[index(edge)];
+    LastNotice& last = last_notice_[index(edge)];
     const Time arrives = ends + costs_.links[index(edge)];
-    const Time moved = arrives > said.arrives ? arrives - said.arrives : said.arrives - arrives;
-    if (said.microbatch == microbatch &&
+    const Time moved = arrives > last.arrives ? arrives - last.arrives : last.arrives - arrives;
+    if (last.microbatch == microbatch &&
         moved <= times(kMoved, duration(facts_.edges[index(edge)].producer)))
       continue;
-    if (said.microbatch != microbatch) unsay(edge);
+    if (last.microbatch != microbatch) withdraw(edge);
     if (forecasts_ == kMostForecasts) continue;
     ++forecasts_;
-    said = {microbatch, arrives};
+    last = {microbatch, arrives};
     notices_.push_back({.kind = Notice::Kind::expected,
                         .message = {edge, microbatch},
                         .in = std::max(Time{0}, arrives - now - costs_.notices[index(edge)])});
   }
 }
 
-void Patience::unsay(EdgeId edge) {
-  LastNotice& said = said_[index(edge)];
-  if (said.microbatch < 0) return;
-  notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, said.microbatch}});
-  said = {};
+void Patience::withdraw(EdgeId edge) {
+  LastNotice& last = last_notice_[index(edge)];
+  if (last.microbatch < 0) return;
+  notices_.push_back({.kind = Notice::Kind::withdrawn, .message = {edge, last.microbatch}});
+  last = {};
 }
 
 }  // namespace ripeline::core

@@ -1,33 +1,33 @@
 // Patience: whether a rank that follows an order waits for the task that is next in it.
 //
-// Another task is ready but the next one is not: does the rank run that, or keep the engine idle a
-// little? A rank tells its neighbours what it has started (core/notice.h), so that they know what
-// is about to arrive. With x the next lane and y the ready task, y runs at once if
-//   - it is not known when x can start, or that is yield * duration(y) away or more; or
+// Another task is ready but the next one is not: does the rank run the ready task, or keep the
+// engine idle a little? A rank tells its neighbours what it has started (core/notice.h), so that
+// they know what is about to arrive. With x the next lane and y the ready task, y runs at once if
+//   - it is not known when x can start, or that time is yield * duration(y) away or more; or
 //   - the ranks that take the results of x have other work: each consumer on another rank has not
 //     yet started on everything that lane x sent it. (If x sends nothing: no other lane that the
 //     order lists has a task left, and x feeds nothing but fillers.) This does not count while the
 //     pipeline fills, that is, if x and y are of one op, at two stages, and their engine, which has
 //     other ops for every microbatch, has started none of those: their first task waits for x, and
 //     a delay then lasts.
-// Else the engine waits until patience * duration(y) after the later of two times: when x was to
-// arrive, and when the engine became idle; then y runs. So no notice can make it wait for ever.
+// Else the engine waits until patience * duration(y) after the later of x's expected arrival and
+// the start of the engine's idle time; then y runs. So no notice can make it wait for ever.
 //
 // With `learns`, once the lane's messages have been seen often enough, the engine instead waits for
-// an expected message as long as, among past messages at least as late as this one is by now, half
-// or more came within a further yield * duration(y); beyond the greatest lateness seen it waits for
-// patience * duration(y). The learned latenesses are kept from step to step.
+// an expected message as long as half or more of the past messages that were at least as late as
+// this one is by now arrived within a further yield * duration(y); beyond the greatest lateness
+// seen it waits for patience * duration(y). The learned latenesses are kept from step to step.
 //
 // With `forecasts` a rank also announces when the next task of each lane will start, and again when
-// that has changed. A task that lacks only room is forecast as if it started now, so its forecast
-// moves with the clock; and each forecast that a rank hears makes it check its own. Two ranks could
-// so exchange forecasts for ever while nothing can start. So a rank makes only a limited number of
-// forecasts until one of its own tasks starts or ends, or a message arrives.
+// the time has changed. A task that lacks only room is forecast as if it started now, so its
+// forecast moves with the clock; and each forecast that a rank receives makes it check its own. Two
+// ranks could so exchange forecasts for ever while nothing can start. So a rank makes only a
+// limited number of forecasts until one of its own tasks starts or ends, or a message arrives.
 //
-// While a task runs, the same rule decides on tasks that are a pair with it; notices and forecasts
-// assume that tasks run alone.
+// While a task runs, the same rule decides whether a task that is a pair with it starts; notices
+// and forecasts assume that tasks run alone.
 //
-// Without costs the rank never waits. Belongs to one rank; one thread. begin_step() takes memory.
+// Without costs the rank never waits. Belongs to one rank; one thread. begin_step() allocates.
 #pragma once
 
 #include <array>
@@ -46,12 +46,12 @@ namespace ripeline::core {
 
 class Patience {
  public:
-  // The facts' dispatch must have patience, and the facts must outlive this. Lanes that the hint
-  // fills with are never waited for.
+  // The facts' dispatch must have patience, and the facts must outlive this object. No engine waits
+  // for a lane of a `fill` op.
   Patience(const ProgramFacts& facts, int rank);
 
   void expect(const Costs& costs);
-  // `order` is the order that is followed; it must outlive the step.
+  // The hint follows `order`, which must outlive the step.
   void begin_step(int microbatches, const FollowedOrder& order);
   void arrived(Message message, Time now);
   void noticed(const Notice& notice, Time now);
@@ -59,11 +59,11 @@ class Patience {
   void finished(Task task, Time now);
 
   // `ready` is the choice to start now, if any; `next` is the lane that the order has next and that
-  // has room, or -1. The answer is `ready`, or to hold.
+  // has room, or -1. Returns `ready`, or a choice to hold.
   [[nodiscard]] Choice choose(const Choice& ready, LaneId next, Time now) const;
 
-  // Appends the notices since the last call: for tasks that have started and, with forecasts, for
-  // when the next task of each lane will start, as far as that is known and has changed.
+  // Appends the notices since the last call: which tasks have started and, with forecasts, when the
+  // next task of each lane will start, as far as this is known and has changed.
   void take_notices(Time now, std::vector<Notice>& out);
 
  private:
@@ -78,8 +78,8 @@ class Patience {
     std::vector<std::int32_t> coming;  // microbatches with an expected message
     Lateness late;
     // The state of a forecast that is being made:
-    std::size_t ahead = 0;  // how many of its tasks the forecast has passed
-    bool unknown = false;   // its next task cannot be forecast, nor those after it
+    std::size_t ahead = 0;  // how many of the lane's tasks the forecast has passed
+    bool unknown = false;   // neither its next task nor any later one can be forecast
     std::vector<Time> ends;
   };
   // The last forecast of a message over an edge.
@@ -104,24 +104,24 @@ class Patience {
     return costs_.tasks[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
-  // When the lane's task of `microbatch` can start, by its messages; kUnknown if that is not known.
+  // When the lane's task of `microbatch` can start, as far as messages tell; else kUnknown.
   [[nodiscard]] Time expected(const Lane& lane, std::int32_t microbatch) const;
   // The least expected() of the lane's coming microbatches; kUnknown if there is none.
   [[nodiscard]] Time earliest(const Lane& lane) const;
-  // Until when the engine waits for `x` instead of starting a task that takes `instead`; `now` or
-  // less if it does not wait.
+  // Until when the engine waits for `x` instead of starting a task that takes `instead`; a time not
+  // after `now` if it does not wait.
   [[nodiscard]] Time wait_until(const Lane& x, Time idle, Time instead, Time now) const;
-  // Both are of one op, and no task of another op has started on their engine: the pipeline fills.
+  // Whether the pipeline fills: both are of one op, and no other op has started on their engine.
   [[nodiscard]] bool fills(LaneId instead, LaneId next) const;
-  // The ranks that take what the lane sends have something to do without its next message.
+  // Whether the ranks that receive the lane's messages have work to do without its next message.
   [[nodiscard]] bool is_covered(const Lane& lane) const;
   void settle(Lane& lane, std::int32_t microbatch);
   void forecast(Time now);
   [[nodiscard]] LaneId next_to_forecast() const;
-  // When the lane's task that is `ahead` can start, or kUnknown; its microbatch, or -1 if unknown.
+  // When the task `Lane::ahead` after the lane's next can start, and its microbatch; kUnknown, -1.
   [[nodiscard]] std::pair<Time, std::int32_t> input(LaneId id, Time now) const;
-  void say(const Lane& lane, std::int32_t microbatch, Time ends, Time now);
-  void unsay(EdgeId edge);
+  void announce(const Lane& lane, std::int32_t microbatch, Time ends, Time now);
+  void withdraw(EdgeId edge);
 
   const ProgramFacts& facts_;
   PatienceRules rules_;
@@ -129,16 +129,16 @@ class Patience {
   Costs costs_;
   int microbatches_ = 0;
   std::vector<Lane> lanes_;              // the rank's lanes
-  std::vector<std::int32_t> place_;      // per edge that comes from another rank: its row; else -1
+  std::vector<std::int32_t> place_;      // per edge: its row if from another rank, else -1
   std::vector<Time> due_;                // per row and microbatch
-  std::vector<std::uint8_t> put_off_;    // per row and microbatch: how often put off
-  std::vector<std::int32_t> taken_;      // per edge: tasks of its consumer, as last noticed
-  std::array<Time, kEngines> idle_{};    // per engine: since when idle, or until when it runs
+  std::vector<std::uint8_t> put_off_;    // per row and microbatch: how often delayed
+  std::vector<std::int32_t> taken_;      // per edge: tasks its consumer started, as last noticed
+  std::array<Time, kEngines> idle_{};    // per engine: idle since, or running until
   std::array<int, kEngines> running_{};  // per engine: running tasks
   ReadyRows rows_;
   const FollowedOrder* order_ = nullptr;
-  std::vector<LastNotice> said_;  // per edge
-  int forecasts_ = 0;             // forecasts since a task started or ended or a message arrived
+  std::vector<LastNotice> last_notice_;  // per edge
+  int forecasts_ = 0;  // forecasts since a task started or ended or a message arrived
   std::vector<Notice> notices_;
 };
 

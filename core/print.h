@@ -1,4 +1,4 @@
-// Names for people: lanes, tasks, pools and inboxes as PyTorch and the language write them.
+// Names for people: lanes, tasks, pools and inboxes, written as in PyTorch and the language.
 //
 // Ids must be of the program that `facts` describes.
 #pragma once

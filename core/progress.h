@@ -15,7 +15,7 @@ namespace ripeline::core {
 
 class TaskProgress {
  public:
-  // `facts` must outlive it.
+  // `facts` must outlive this object.
   TaskProgress(const ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
@@ -40,7 +40,7 @@ class TaskProgress {
   [[nodiscard]] bool is_done(Task task) const { return state_[index(task)] == State::done; }
   [[nodiscard]] bool all_done() const { return ended_ == tasks_; }
 
-  // The lane's last task to start, as an engine runs one task of a lane at a time; lane -1 if none.
+  // The lane's task that started last; an engine runs one task of a lane at a time. Or lane -1.
   [[nodiscard]] const RunningTask& last_started(LaneId lane) const {
     return last_[static_cast<std::size_t>(lane - lanes_.first)];
   }

@@ -1,8 +1,8 @@
 // ReadyRows: which tasks of a rank have their needs met.
 //
-// It counts, per task, the tasks that must end first and have not: those that the edges of its lane
-// name, and for a sequential op the microbatch before. At zero the task enters its lane's row, and
-// leaves it when it starts. Only begin_step() allocates memory; one thread.
+// Counts for each task the tasks that must end before it and have not ended: those that the edges
+// of its lane name and, if the op is sequential, the one before. At zero the task enters the row of
+// its lane; it leaves the row when it starts. Only begin_step() allocates memory; one thread.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace ripeline::core {
 
 class ReadyRows {
  public:
-  // `facts` must outlive it.
+  // `facts` must outlive this object.
   ReadyRows(const ProgramFacts& facts, int rank);
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -25,20 +25,20 @@ class ReadyRows {
   [[nodiscard]] LaneId end_lane() const { return end_lane_; }
   [[nodiscard]] LaneSpan lanes() const { return {first_lane_, end_lane_}; }
 
-  // Refuses a microbatch count outside the program's range; then it changes nothing else.
+  // Refuses a microbatch count outside the program's range; in that case it changes nothing.
   [[nodiscard]] Status begin_step(int microbatches);
   void arrived(Message message);
   void started(Task task) { tasks_.remove(task); }
   void finished(Task task);
 
-  // The tasks that have their needs met and have not started.
+  // The tasks whose needs are met and which have not started.
   [[nodiscard]] const TaskSet& tasks() const { return tasks_; }
   // Whether `task` is in tasks(); false for a task beyond the step's microbatches.
   [[nodiscard]] bool contains(Task task) const {
     return task.lane >= 0 && task.microbatch < microbatches_ && tasks_.contains(task);
   }
-  // Starts the lane's lowest microbatch in tasks(), if `allowed` is not null only among its tasks;
-  // chooses nothing if there is none, or the lane is -1.
+  // Chooses the lane's lowest microbatch that is in tasks() and, unless `allowed` is null, in
+  // `allowed`; chooses nothing if there is none, or if the lane is -1.
   [[nodiscard]] Choice offer(LaneId lane, const TaskSet* allowed) const {
     const int microbatch = lane < 0 ? -1 : lowest(lane, allowed);
     if (microbatch < 0) return {};
@@ -70,7 +70,7 @@ class ReadyRows {
     std::vector<EdgeId> other;  // edges that need other tasks of the producer
   };
 
-  // The producer's task of `microbatch` has ended, and its message, if any, has arrived.
+  // Reports that the producer's task of `microbatch` has ended and that any message has arrived.
   void here(EdgeId edge, int microbatch);
   void here_otherwise(EdgeId edge, int microbatch);
   void meet(LaneId lane, int microbatch);

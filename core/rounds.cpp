@@ -103,7 +103,7 @@ Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time n
       return decision;
     }
     if (!table.cast) {
-      // One ballot at a time: the previous one is not given yet.
+      // Returns one ballot at a time: the previous one has not been sent yet.
       if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
       decision.ballot = &table.own;
     }

@@ -1,17 +1,17 @@
-// Rounds: an agreement by everybody's ballots, with `intersection` or `vote` among the members of a
-// rank, or intersection among its replicas. Statements about members hold for replicas, too.
+// Rounds: an agreement in which all give ballots, with `intersection` or `vote` among the members
+// of a rank, or intersection among its replicas. Statements about members hold for replicas, too.
 //
 // In a round each member gives a ballot once a task may start there: with `intersection` all tasks
-// that may, with `vote` the one that its own hint would choose. When all ballots of an attempt are
-// there, their common tasks are the same for all members, and the task that the hint chooses among
-// these starts next. Replicas, whose hints may be at different turns, take the first by op, as
-// declared, then from the last stage to the first, then by microbatch. If the ballots have no
-// common task, the round has another attempt: it begins with a member whose ballot has changed
-// since, and the others answer. The attempt's number separates old and new ballots, which may
-// overtake each other: decisions on a mixture would differ.
+// that may start, with `vote` the task that its own hint would choose. Once all ballots of an
+// attempt have arrived, all members know the same common tasks, and the one that the hint chooses
+// starts next. Replicas, whose hints may be at different turns, take the first by op, as declared,
+// then by stage from the last to the first, then by microbatch. If the ballots have no common task,
+// the round has another attempt: it begins with a member whose ballot has changed since, and the
+// others answer. The attempt's number separates old and new ballots, which may overtake each other:
+// decisions on a mixture would differ.
 //
-// So there are at most as many attempts as changes, and one at a time. A member is at most one
-// ballot ahead of another, since its next ballot depends on the ballots of all others.
+// So there are at most as many attempts as changes of ballots, one at a time. A member is at most
+// one ballot ahead of another, since its next ballot depends on the ballots of all others.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace ripeline::core {
 class Rounds final : public Agreement {
  public:
   // Governs the engines that `who` governs. Among members, the facts must name `intersection` or
-  // `vote`. The facts must outlive this.
+  // `vote`. The facts must outlive this object.
   Rounds(const ProgramFacts& facts, const Coordinates& self, Agreeing::Who who);
 
   void begin_step(int microbatches) override;
@@ -37,7 +37,7 @@ class Rounds final : public Agreement {
  private:
   struct Member {
     bool here = false;   // its ballot of this attempt is counted already
-    bool ahead = false;  // `next` has come, a ballot of the next attempt or round
+    bool ahead = false;  // `next`, a ballot of the next attempt or round, has arrived
     Ballot next;
   };
   // The state of a governed engine.
@@ -46,8 +46,8 @@ class Rounds final : public Agreement {
     std::int32_t round = 0;
     std::int32_t attempt = 0;
     TaskSet tasks;      // all tasks of the engine
-    bool cast = false;  // the own ballot of this attempt is cast
-    Ballot own;         // the last own ballot
+    bool cast = false;  // this process's ballot of this attempt is cast
+    Ballot own;         // this process's last ballot
     int ballots = 0;    // ballots of this attempt, the own one included
     TaskSet common;     // the tasks that all these ballots have
     std::vector<Member> members;
@@ -57,9 +57,9 @@ class Rounds final : public Agreement {
     return tables_[static_cast<std::size_t>(engine)];
   }
   void begin_attempt(Table& table, std::int32_t round, std::int32_t attempt);
-  // Counts early ballots that are of this attempt. Fails if one is of no attempt that can follow.
+  // Counts early ballots of this attempt. Fails if one is of an attempt that cannot follow.
   Status take_waiting(Table& table);
-  // Casts the own ballot; false if there is nothing new to publish.
+  // Casts this process's ballot; false if nothing has changed that it could publish.
   bool cast(Table& table, const Arbiter& arbiter, Time now);
   static void count(Table& table, const TaskSet& tasks);
   [[nodiscard]] Task first_reduction(const TaskSet& common) const;
@@ -68,7 +68,7 @@ class Rounds final : public Agreement {
   const ProgramFacts& facts_;
   Coordinates self_;
   Agreeing::Who who_;
-  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null: not governed by `who_`
+  std::array<std::unique_ptr<Table>, kEngines> tables_;  // null if not governed by `who_`
   TaskSet word_;                                         // scratch of cast()
   Status failure_;
 };

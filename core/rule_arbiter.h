@@ -1,10 +1,10 @@
 // RuleArbiter: the arbiter of every program, built on its facts and its Rules.
 //
-// ReadyRows know which tasks have their needs met, Engines which engines are idle, the Rules where
-// there is room, an order whose turn it is, a KeptOrder which room must remain, the Hint which lane
-// goes first, and Patience whether to wait for another. `Rules` is described in core/rules.h. Where
-// facts() is a constant, parts that the program does not use are not compiled. Memory grows with
-// the rank's tasks and with the number of pools that the Rules count.
+// ReadyRows tell which tasks have their needs met, Engines which engines are idle, the Rules where
+// there is room, an order which task's turn it is, a KeptOrder how much room must remain, the Hint
+// which lane is first, and Patience whether to wait for another lane. `Rules` is described in
+// core/rules.h. Where facts() is a constant, parts that the program does not use are not compiled.
+// Memory grows with the rank's tasks and with the number of pools that the Rules count.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ namespace ripeline::core {
 
 // The parts of an arbiter that a program's dispatch needs.
 struct DispatchParts {
-  bool in_order = false;       // a committed order
-  bool binds = false;          // an order of tasks, not of lanes
+  bool in_order = false;       // starts keep to an order
+  bool binds = false;          // the order lists tasks, not lanes
   bool has_order = false;      // an order to write at the start of a step
   bool follows_lanes = false;  // hint, kept room or patience reads the order by lane
   bool keeps_room = false;
@@ -45,7 +45,7 @@ struct DispatchParts {
         waits(dispatch.patience.has_value()),
         rule(dispatch.rule) {}
 };
-// Generated rules, whose facts are a compile-time constant.
+// Holds for generated rules, whose facts are a compile-time constant.
 template <class Rules>
 concept HasConstantFacts = requires {
   typename std::integral_constant<bool, Rules::facts().one_engine>;
@@ -71,7 +71,7 @@ class RuleArbiter : public Arbiter {
     if (dispatch.patience) patience_.emplace(facts, rank);
   }
 
-  // Not copied, since parts view each other.
+  // Not copied, since some parts refer to others.
   RuleArbiter(const RuleArbiter&) = delete;
   RuleArbiter& operator=(const RuleArbiter&) = delete;
 
@@ -160,7 +160,7 @@ class RuleArbiter : public Arbiter {
     if (parts().waits) patience_->take_notices(now, out);
   }
 
-  // How much of one of the rank's pools is held by its tasks.
+  // How much of one of the rank's pools the rank's tasks hold.
   [[nodiscard]] std::int64_t held(int pool) const { return held_[rules_.place_of(pool)]; }
 
  private:

@@ -1,6 +1,6 @@
 // RunningTasks: the lanes of the tasks that an engine runs.
 //
-// None, one, or two whose ops are a pair. A value.
+// There are none, one, or two whose ops are a pair. A value.
 #pragma once
 
 #include "core/facts.h"
@@ -18,9 +18,9 @@ class RunningTasks {
     other_ = -1;
   }
 
-  // The lane of the task that started last among those that run; -1 if none runs.
+  // Among the running tasks, the lane of the one that started last; -1 if none runs.
   [[nodiscard]] LaneId lane() const { return lane_; }
-  // Whether the engine might take another task; if false, it takes a task of no lane.
+  // Whether the engine might take another task; if false, it takes no task of any lane.
   [[nodiscard]] bool may_take(const ProgramFacts& facts) const {
     return lane_ < 0 || (other_ < 0 && !facts.pairs.empty());
   }
@@ -31,7 +31,7 @@ class RunningTasks {
 
  private:
   LaneId lane_ = -1;
-  LaneId other_ = -1;  // the lane of the task that runs beside
+  LaneId other_ = -1;  // the lane of the other running task
 };
 
 }  // namespace ripeline::core

@@ -1,4 +1,4 @@
-// The events that one rank sees of a step, for whoever walks a run again. Plain values.
+// The events of a step as one rank sees them, for code that repeats a run. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct SeenEvent {
   enum class What : std::uint8_t {
     ended,    // `task`
     arrived,  // `message`, at the consumer
-    taken,    // `message`, a rendezvous, of the producer
+    taken,    // `message`, a rendezvous, at the producer
     started,  // `task`
   };
   What what = What::ended;

@@ -1,11 +1,12 @@
 // Status: how a call of the runtime reports failure.
 //
-// A value; empty, a single null pointer, when the call succeeded, since every event of a run
-// returns several. The message names the subject, what was expected and what was found, in one
-// line, so that a caller only adds the place.
+// A value. After success it is a single null pointer, since every event of a run returns several.
+// The message names in one line the subject, what was expected and what was found; a caller only
+// adds the place.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -57,6 +58,28 @@ class [[nodiscard]] Status {
   void copy(const Status& other);
 
   std::unique_ptr<const Failure> failure_;
+};
+
+// A value, or a failure instead of the value.
+template <class T>
+class [[nodiscard]] StatusOr {
+ public:
+  StatusOr(T value) : value_(std::move(value)) {}
+  // The status must be a failure.
+  StatusOr(Status failure) : status_(std::move(failure)) {}
+
+  [[nodiscard]] bool ok() const { return value_.has_value(); }
+  [[nodiscard]] const Status& status() const { return status_; }
+  // Empty when ok.
+  [[nodiscard]] const std::string& message() const { return status_.message(); }
+  // Requires ok().
+  [[nodiscard]] T& value() & { return *value_; }
+  [[nodiscard]] const T& value() const& { return *value_; }
+  [[nodiscard]] T&& value() && { return *std::move(value_); }
+
+ private:
+  Status status_;
+  std::optional<T> value_;
 };
 
 }  // namespace ripeline::core

@@ -1,8 +1,8 @@
 // Sets of tasks as bits: one row of microbatches for each lane of a rank.
 //
 // Adding and removing are O(1); the lowest member of a row is found through a summary of its
-// non-empty words, so that in a row of 4,096 microbatches it takes a scan of two words. Only
-// reset() allocates memory. Values; one thread at a time.
+// non-empty words, so that two words are read for a row of 4,096 microbatches. Only reset()
+// allocates memory. Values; one thread at a time.
 #pragma once
 
 #include <bit>
@@ -50,17 +50,17 @@ class MicrobatchSet {
     for (const std::uint64_t word : words_) n += static_cast<std::size_t>(std::popcount(word));
     return n;
   }
-  // The lowest member that is in `other` too, or -1. Both have the same size.
+  // The lowest microbatch in both sets, or -1. The sets must have the same size.
   [[nodiscard]] int lowest_common(const MicrobatchSet& other) const;
   [[nodiscard]] bool empty() const { return lowest() < 0; }
-  // Removes all members that are not in `other`. Both have the same size.
+  // Removes all members that are not in `other`, which must have the same size.
   void keep_common(const MicrobatchSet& other);
   // Whether `other` has the same size, and all its members are in this set.
   [[nodiscard]] bool has_all(const MicrobatchSet& other) const;
 
-  // The microbatches as bits, 64 to a word, to be sent to other processes.
+  // The microbatches as bits, 64 in each word, for sending to other processes.
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
-  // Takes at most as many words as the set has; the rest becomes empty.
+  // `words` must be at most as many as the set has; the rest of the set becomes empty.
   void assign(std::span<const std::uint64_t> words);
 
   bool operator==(const MicrobatchSet&) const = default;
@@ -86,7 +86,7 @@ class TaskSet {
   [[nodiscard]] std::size_t count() const;
   // The lowest task of the lowest lane that has one; lane -1 if the set is empty.
   [[nodiscard]] Task first() const;
-  // Removes all tasks that are not in `other`. Both have the same rows.
+  // Removes all tasks that are not in `other`. Both sets must have the same rows.
   void keep_common(const TaskSet& other);
   // Whether `other` has the same rows, and all its tasks are in this set.
   [[nodiscard]] bool has_all(const TaskSet& other) const;

@@ -27,14 +27,14 @@ struct Sink {
   Why why = Why::nobody;
   Task task;
   Time since{0};
-  // One sink for each process and reason; of running tasks, one for each task.
+  // There is one sink for each process and reason; for running tasks, one for each task.
   [[nodiscard]] auto key() const {
     const Task of = why == Why::runs ? task : Task{};
     return std::tuple(process, why, of.lane, of.microbatch);
   }
 };
 
-// Nodes are waits 0 .. waits - 1, by process and then in its order, and after them the sinks.
+// The nodes are the waits, numbered from 0 by process and then in its order, and then the sinks.
 class WaitGraph {
  public:
   WaitGraph(const ProgramFacts& facts, const Layout& layout, std::span<const RankState> states)
@@ -75,7 +75,7 @@ class WaitGraph {
   }
 
  private:
-  // The way to one sink: how far each wait is from it, and how many processes wait for the sink.
+  // The way to one sink: each wait's distance to it, and the number of processes that wait for it.
   struct Way {
     std::vector<int> steps;
     std::int64_t processes = 0;
@@ -85,7 +85,7 @@ class WaitGraph {
   [[nodiscard]] bool is_well(std::size_t process) const {
     return states_[process].is == RankState::Is::well;
   }
-  // `process` is in an earlier step than `other`; it does not report on what `other` waits for yet.
+  // Whether `process`, in an earlier step, does not report yet on what `other` waits for.
   [[nodiscard]] bool is_behind(int process, int other) const {
     return states_[index(process)].waits.step < states_[index(other)].waits.step;
   }
@@ -95,11 +95,11 @@ class WaitGraph {
 
   // ------------------------------------------------------------- what a wait waits for
 
-  // The number of a sink as a node is after the waits; it is known once all waits are.
+  // The node of a sink; sinks are numbered after the waits, so their numbers are known after those.
   Nodes sink(Sink sink) {
     const auto [place, added] = known_.emplace(sink.key(), sinks_.size());
     if (added) sinks_.push_back(sink);
-    // Keeps the earliest of the tasks that the process owes, or might start.
+    // Stores the earliest of the tasks that the process owes, or might start.
     Task& task = sinks_[place->second].task;
     const auto order = [](Task t) { return std::pair(t.microbatch, t.lane); };
     if (sink.task.lane >= 0 && (task.lane < 0 || order(sink.task) < order(task))) task = sink.task;
@@ -124,7 +124,7 @@ class WaitGraph {
     }
     return found;
   }
-  // The first running task for which `is` holds; or the processes that must start it, too.
+  // The first running task for which `is` holds; or what the other processes do that must start it.
   template <class Fits>
   Nodes runs(int process, const Fits& is) {
     for (const RunningTask& running : states_[index(process)].waits.running) {
@@ -136,7 +136,7 @@ class WaitGraph {
     return {};
   }
   // A task with collectives that runs at `process` ends once all members have started it; so the
-  // chain goes on to what the other members do instead of starting it.
+  // chain continues with what the other members do instead of starting it.
   Nodes others_of(int process, Task task) {
     Nodes found;
     const auto add = [&](const Nodes& more) {
@@ -157,7 +157,7 @@ class WaitGraph {
     }
     return found;
   }
-  // The other processes that run the task together.
+  // The other processes that must run the task together with `process`.
   [[nodiscard]] std::vector<int> together_with(int process, Task task) const {
     const LaneFacts& lane = facts_.lanes[index(task.lane)];
     std::vector<int> others;
@@ -174,7 +174,7 @@ class WaitGraph {
     std::erase(others, process);
     return others;
   }
-  // The task that `process` runs on the engine of `task` instead of that task.
+  // The task that `process` runs instead of `task`, on the same engine.
   Nodes runs_instead(int process, Task task) {
     const auto engine_of = [&](Task t) { return facts_.lanes[index(t.lane)].engine; };
     for (const RunningTask& running : states_[index(process)].waits.running) {
@@ -235,7 +235,7 @@ class WaitGraph {
     return {};
   }
 
-  // The process decides alone, but perhaps on account of what else it waits for.
+  // The process decides alone, but its other waits may be why it does not start the task.
   Nodes undecided(const Blame::Link& link) {
     Nodes found = starts(link);
     const Nodes others = waits_of(link.process, [&](const Wait& w) {
@@ -267,7 +267,7 @@ class WaitGraph {
     return found.empty() ? sink({process, Why::owes, task}) : found;
   }
 
-  // Nodes that keep the owner from taking the message, or another message from the same inbox.
+  // Nodes that keep the owner from taking the message, or another message out of the same inbox.
   Nodes taker_of(const Wait& wait, const Blame::Link& link) {
     const int process = owner(link);
     if (!exists(process)) return starts(link);
@@ -292,7 +292,7 @@ class WaitGraph {
     return found.empty() ? any_of(process, wait.other) : found;
   }
 
-  // All that the process waits for; `missing` is what it owes if it waits for nothing.
+  // All that the process waits for; `missing` is the task it owes if it waits for nothing.
   Nodes any_of(int process, Task missing) {
     if (!is_well(index(process))) return standing(process);
     Nodes found = runs(process, [](Task) { return true; });
@@ -340,7 +340,7 @@ class WaitGraph {
     blame.task = sink.task;
     blame.since = sink.since;
     blame.step = states_[index(sink.process)].waits.step;
-    if (!is_well(index(sink.process))) blame.said = states_[index(sink.process)].said;
+    if (!is_well(index(sink.process))) blame.detail = states_[index(sink.process)].detail;
     const auto nearest = [&](int process) {
       std::size_t best = links_.size();
       for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -362,7 +362,7 @@ class WaitGraph {
     return blame;
   }
 
-  // The shortest circle; nothing if no process waits.
+  // The shortest circle; empty if no process waits.
   Blame circle() const {
     Nodes best;
     for (std::size_t i = 0; i < links_.size() && best.size() != 1; ++i) {
@@ -409,15 +409,15 @@ std::string headline(const ProgramFacts& facts, const Layout& layout, const Blam
                      Time now) {
   if (blame.why == Why::nobody) return "no rank waits for another";
   const std::string rank = layout.name(blame.processes.front());
-  const std::string said = blame.said.empty() ? "" : " (" + blame.said + ")";
+  const std::string detail = blame.detail.empty() ? "" : " (" + blame.detail + ")";
   switch (blame.why) {
     case Why::failed:
-      if (blame.said.starts_with(rank + " ")) return blame.said;
-      return rank + " failed" + (blame.said.empty() ? "" : ": " + blame.said);
+      if (blame.detail.starts_with(rank + " ")) return blame.detail;
+      return rank + " failed" + (blame.detail.empty() ? "" : ": " + blame.detail);
     case Why::lost:
-      return rank + " was lost" + said;
+      return rank + " was lost" + detail;
     case Why::silent:
-      return rank + " has been silent for " + seconds(now - blame.since) + said;
+      return rank + " has been silent for " + seconds(now - blame.since) + detail;
     case Why::runs:
       return rank + " has been running " + task_name(facts, blame.task) + " for " +
              seconds(now - blame.since);

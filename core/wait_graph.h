@@ -1,18 +1,18 @@
 // Follows the waits of all processes of a run to the process that causes them.
 //
-// Each process that could be asked has told what it runs and what it waits for (core/waiting.h).
-// From each wait a chain leads to what must happen first, and so on, until it ends at a process
-// that has failed, was lost, is silent, runs a task or does nothing although it could; or until it
-// returns to one of its own waits. That process, or that circle, is to blame:
-//   1. processes that have failed, then lost ones, then silent ones, in each group the earliest
-//      first: something is wrong with them, whether others wait for them or not;
-//   2. else the process where the chains of most processes end;
+// Each process that could be asked has reported which tasks it runs and what it waits for
+// (core/waiting.h). From each wait a chain of waits leads to what must happen first, until it ends
+// at a process that has failed, was lost, is silent, runs a task or does nothing although it could,
+// or returns to one of its own waits. That process, or that circle, is to blame:
+//   1. first, failed processes, then lost ones, then silent ones, in each group the earliest, since
+//      something is wrong with them, whether others wait for them or not;
+//   2. otherwise, the process where the chains of most processes end;
 //   3. a circle only if no chain ends.
 // A running task with collectives waits for the members that have not started it, a running
-// reduction for the replicas that have not.
+// reduction for the replicas that have not started it.
 //
 // Pure functions: the same input gives the same result. Any input is allowed: waits that do not fit
-// the facts are left out, and processes that do not exist owe nothing.
+// the facts are left out, and no wait for a process that does not exist is followed.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ struct RankState {
     silent,  // it gives no sign of life, or does not answer
   };
   Is is = Is::silent;
-  Time since{0};     // failed, lost, silent: since when it is
-  std::string said;  // failed, lost, silent: why, or its last known action, as text; may be empty
-  RankWaits waits;   // well: what it runs and waits for
+  Time since{0};       // failed, lost, silent: the start of this state
+  std::string detail;  // failed, lost, silent: the reason or its last known action; may be empty
+  RankWaits waits;     // well: what it runs and waits for
 };
 
 struct Blame {
@@ -46,8 +46,8 @@ struct Blame {
     lost,
     silent,
     runs,    // `task` runs, and others wait for its end
-    owes,    // others wait for it; it runs nothing and waits for nothing that would explain this
-    starts,  // does not start `task`, for which it waits for nobody
+    owes,    // others wait for it; nothing that it runs or waits for would explain this
+    starts,  // does not start `task`, although it waits for nobody
     circle,  // each of `processes` waits for the next, the last for the first
   };
   struct Link {
@@ -56,12 +56,12 @@ struct Blame {
     bool operator==(const Link&) const = default;
   };
   Why why = Why::nobody;
-  std::vector<int> processes;  // a circle's processes in order, each once; else one
-  Task task = {};              // runs, starts: the task; owes: what is missing, if a task
+  std::vector<int> processes;  // a circle's processes in order, each once; or one process
+  Task task = {};              // runs, starts: the task; owes: the missing task, if it is one
   Time since{0};               // failed, lost, silent, runs
   std::int64_t step = -1;      // owes: the step of the process
-  std::string said;            // failed, lost, silent
-  // Each link waits for the next, the last for the culprit; for a circle, all of its links.
+  std::string detail;          // failed, lost, silent
+  // The waits from process to process, the last for the culprit; for a circle, all its waits.
   std::vector<Link> chain;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using For = Wait::For;
 
-// A number beyond any step, small enough that a share's numbers do not overflow.
+// A number beyond any step, and small enough that the numbers of a share do not overflow.
 constexpr std::int32_t kMostMicrobatches = 1 << 24;
 
 const EdgeFacts& edge_of(const ProgramFacts& facts, const Wait& wait) {
@@ -21,7 +21,7 @@ std::string slots_of(const ProgramFacts& facts, const Wait& wait) {
   return std::to_string(facts.inboxes[index(edge_of(facts, wait).inbox)].slots);
 }
 
-// The slots of a need's inbox, as in `inbox of stage 1, 1 of 1 taken`.
+// The taken slots of a need's inbox as text, as in `inbox of stage 1, 1 of 1 taken`.
 std::string taken(const ProgramFacts& facts, const Wait& wait) {
   return inbox_name(facts, edge_of(facts, wait).inbox) + ", " + std::to_string(wait.held) + " of " +
          slots_of(facts, wait) + " taken";

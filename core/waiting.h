@@ -19,31 +19,31 @@ namespace ripeline::core {
 
 struct Wait {
   enum class For : std::uint8_t {
-    need,       // `task`: until the producer of `message` ends, or the message comes
+    need,       // `task`: until the producer of `message` ends, or the message arrives
     engine,     // `task`: until its engine ends `other`, or has handed over `other`'s `message`
     room,       // `task`: for room in `pool`, which the end of `other` would make
-    turn,       // `task`: for `other`, which is next in the rank's order; if none, to be chosen
-    hold,       // `task`: for its hint, which keeps the engine idle for a task about to come
+    turn,       // `task`: for `other`, which is next in the order; if none, to be chosen
+    hold,       // `task`: for its hint, which keeps the engine idle for a later task
     agreement,  // `task`: for others that agree on its engine; for number `on`, if known
     slot,       // the message of `task`, which `other` needs: for one of its link's own slots
-    grant,      // the same, announced: for a slot of its channel, or its rendezvous
+    grant,      // the announced message: for a slot of its channel, or its rendezvous
     end,        // the end of the step: for slots of `message.edge` to be free again
     gather,     // the process itself: for process `on` to reach the point where all meet
   };
   For reason = For::need;
-  Task task = {};        // lane -1: the rank itself
-  Message message = {};  // edge -1: none
-  // The task that must start or end first, if it is known: else lane -1. For a need whose message
-  // has been announced: the task that holds its slot, or the task that is next at the receiver.
+  Task task = {};        // lane -1 if the rank itself waits
+  Message message = {};  // edge -1 if none
+  // The task that must start or end first; lane -1 if it is not known. For a need whose message has
+  // been announced: the task that holds its slot, or the task that is next at the receiver.
   Task other = {};
   int pool = -1;
-  // The rank that owes it; -1: nobody. For a need it is the producer's rank, or the own rank if the
-  // message has been announced and not granted.
+  // The rank that must act first; -1 if none. For a need it is the producer's rank, or the waiting
+  // rank itself if the message has been announced and not granted.
   int on = -1;
-  std::int64_t held = -1;  // in the pool; or taken slots, if known
+  std::int64_t held = -1;  // the amount in the pool, or the taken slots; -1 if not known
   bool operator==(const Wait&) const = default;
 
-  // Whether a message waits, and not a task.
+  // Whether a message waits, rather than a task.
   [[nodiscard]] bool is_of_message() const { return reason == For::slot || reason == For::grant; }
 };
 

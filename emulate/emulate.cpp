@@ -6,13 +6,18 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "emulate/timed_engine.h"
 #include "emulate/together.h"
+#include "runtime/environment.h"
 #include "runtime/network/local.h"
-#include "runtime/worker.h"
+#include "runtime/network/socket.h"
+#include "runtime/protocol/neighbours.h"
+#include "runtime/run.h"
 
 namespace ripeline::emulate {
 namespace {
@@ -21,9 +26,23 @@ using core::Status;
 using core::Time;
 using runtime::RankClock;
 
-// From when all ranks are known to be ready until they start.
+// The time from the agreement that all ranks are ready until they start.
 constexpr auto kLead = std::chrono::milliseconds(5);
-constexpr int kWaitingLines = 12;  // at most, of a rank that does not end
+constexpr int kWaitingLines = 12;  // the most lines shown of a rank that does not end
+
+Status check_processes(const runtime::RankEnvironment& self, const core::Layout& layout,
+                       std::string_view name) {
+  if (self.ranks != layout.processes()) {
+    return {core::StatusCode::invalid, std::string(name) + " has " + layout.text() + ", and " +
+                                           std::to_string(self.ranks) + " processes were started"};
+  }
+  if (self.local_ranks != self.ranks) {
+    return {core::StatusCode::invalid,
+            std::to_string(self.local_ranks) + " of the " + std::to_string(self.ranks) +
+                " processes are on this host: an emulation is on one host"};
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -58,10 +77,9 @@ RankRun EmulatedRank::run(core::Arbiter& arbiter, const simulate::Timing& timing
   if (run.status = agree_on_start(run.start); !run.status.ok()) return run;
   TimedEngine engine(facts, timing, clock_);
   Recorder recorder(arbiter, clock_, transport_, run);
-  runtime::Worker worker(arbiter, run_, engine, {.costs = timing.costs(), .observer = &recorder});
-  runtime::process::StepReport report;
-  run.status = worker.step(step_++, microbatches, report);
-  const runtime::process::Rank& rank = worker.rank();
+  runtime::protocol::Rank rank(arbiter, run_.layout(), run_.self(),
+                               {.costs = timing.costs(), .observer = &recorder});
+  run.status = run_.step(rank, engine, step_++, microbatches);
   if (!run.status.ok()) run.waiting = rank.executor().waiting(kWaitingLines);
   run.overshot = transport_.overshot();
   run.behind = std::max(run.behind, transport_.behind());
@@ -101,7 +119,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
     try {
       run = self.run(*arbiters[process], timing, microbatches);
       if (run.status.ok()) run.status = self.finish();
-    } catch (const std::bad_alloc& error) {  // the others must not wait for it
+    } catch (const std::bad_alloc& error) {  // the others must not wait for this process
       no_memory = true;
       run.status = self.fail({core::StatusCode::failed, error.what()});
     } catch (const std::exception& error) {
@@ -113,7 +131,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
       threads.emplace_back(run_process, process);
     }
   } catch (const std::system_error& error) {
-    // Those that run wait for the others: they are told that there are none.
+    // The processes that run wait for all others, so they are told that some could not be started.
     const core::Status why{core::StatusCode::refused,
                            "no thread for process " + std::to_string(threads.size()) + " of " +
                                std::to_string(runs.size()) + ": " + error.what()};
@@ -124,6 +142,34 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
   for (std::thread& thread : threads) thread.join();
   if (no_memory) throw std::bad_alloc();
   return together(facts, microbatches, runs, options);
+}
+
+Status emulate_process(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
+                       int microbatches, const simulate::Timing& timing,
+                       const EmulateOptions& options, std::optional<EmulatedRun>& whole) {
+  runtime::RankEnvironment self;
+  if (Status s = runtime::read_rank_environment(self); !s.ok()) return s;
+  const core::Layout layout = core::layout_of(facts);
+  if (Status s = check_processes(self, layout, facts.name); !s.ok()) return s;
+  std::unique_ptr<runtime::Transport> transport;
+  Status status = runtime::network::connect_in_folder(
+      {.rank = self.rank,
+       .ranks = self.ranks,
+       .neighbours = runtime::protocol::neighbours_of(self.rank, layout, facts),
+       .program_hash = facts.hash,
+       .configuration = {{"microbatches", std::to_string(microbatches)}}},
+      self.folder, transport);
+  if (!status.ok()) return status;
+  const std::unique_ptr<core::Arbiter> arbiter = make_arbiter(layout.at(self.rank).rank);
+  EmulatedRank rank(*transport, layout, options.silence);
+  const RankRun mine = rank.run(*arbiter, timing, microbatches);
+  if (!mine.status.ok()) return mine.status;
+  std::vector<RankRun> all;
+  status = rank.gather(mine, all);
+  if (status.ok()) status = rank.finish();
+  if (!status.ok()) return status;
+  if (self.rank == 0) whole = together(facts, microbatches, std::move(all), options);
+  return {};
 }
 
 }  // namespace ripeline::emulate

@@ -1,19 +1,20 @@
-// Emulating: the training runtime with tasks and messages that only take their time.
+// Emulating: the training runtime, with tasks and messages that only take time.
 //
-// Executors, arbiters, workers and transports are those that train. A task occupies its engine
-// without using the CPU, as a kernel on a GPU does: its rank's thread goes on, and sleeps when
-// there is nothing to do, so that many ranks fit on few cores. Times are those of the simulator:
-// one Timing gives both the same draws.
+// The executors, arbiters, ranks and transports are those of training. A task occupies its engine
+// without using the CPU, as a kernel on a GPU does: the rank's thread continues, and sleeps when it
+// has nothing to do, so that many ranks can share few cores. Times are those of the simulator,
+// since one Timing makes the same draws for both.
 //
-// Clocks: each task ends exactly its duration after its start, and a message is due exactly its
-// latency after it left. What a timer or a wake-up is late counts for nothing (runtime/clock.h);
-// what a rank's own thread does between an event and what follows from it counts. So errors do not
-// add up, and the difference to the simulator is what scheduling takes.
+// On its rank's clock each task ends exactly its duration after its start, and a message is due
+// exactly its latency after it left. The lateness of timers and wake-ups does not count
+// (runtime/clock.h), but the time that a rank's own thread takes between an event and its effects
+// does. So errors do not add up, and the difference from the simulator is the time of scheduling.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,49 +30,57 @@
 namespace ripeline::emulate {
 
 struct EmulateOptions {
-  // A run in which nothing happens for so long sticks.
+  // A run in which nothing happens for this long is stuck.
   core::Time silence = std::chrono::seconds(120);
-  bool causes = false;  // whether to give the causes of idle intervals
+  bool causes = false;  // whether to find the causes of idle intervals
 };
 
 struct EmulatedRun {
   simulate::RunReport run;  // times from the common start of the ranks
   trace::Record record;     // tasks by their starts, messages by their arrivals
-  core::Time overshot{0};   // the most by which a rank woke late: not counted
-  core::Time behind{0};     // the most by which a rank went on late: counted
+  core::Time overshot{0};   // the most by which a rank woke late, which is not counted
+  core::Time behind{0};     // the most by which a rank acted late, which is counted
 };
 
-// One step, each member of each rank a thread, over network/local. Blocks until it has ended.
+// Runs one step over network/local, with a thread for each process. Blocks until all have ended.
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 [[nodiscard]] EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
                                   int microbatches, const simulate::Timing& timing,
                                   const EmulateOptions& options);
 
-// One process's part of a run, in the caller's thread: any number of steps. All processes run the
-// same ones in the same order.
+// One process's part of a run, in the caller's thread, for any number of steps. All processes run
+// the same steps in the same order.
 class EmulatedRank {
  public:
   // The transport is borrowed.
   EmulatedRank(runtime::Transport& transport, const core::Layout& layout, core::Time silence);
 
-  // One step: the processes agree on a start, and run it. Both are borrowed for as long. The next
-  // step may be another program's of this layout; what an arbiter learned stays with it.
+  // Runs one step once the processes have agreed on its start. Borrows both references meanwhile.
+  // The next step may be of another program with this layout; an arbiter keeps what it has learned.
   [[nodiscard]] RankRun run(core::Arbiter& arbiter, const simulate::Timing& timing,
                             int microbatches);
-  // Gathers the logs of the last step, by process, to every process.
+  // Gathers the logs of the last step, by process, in every process.
   core::Status gather(const RankRun& mine, std::vector<RankRun>& all);
   core::Status finish() { return run_.finish(silence_); }
-  // For a rank that cannot go on.
+  // For a rank that cannot continue: fails the run, on all processes, for `why`.
   core::Status fail(core::Status why) { return run_.fail(std::move(why)); }
 
  private:
   core::Status agree_on_start(core::Time& start);
 
   core::Time silence_;
-  std::int64_t step_ = 0;  // the next one
+  std::int64_t step_ = 0;  // the next step
   runtime::RankClock clock_;
   LatencyTransport transport_;
   runtime::Run run_;
 };
+
+// The part of this process in one step, of which each member of each rank is a process on one host:
+// connects to the others as the launcher's environment says, runs, and gathers the logs. Process 0
+// gets the whole run, whose status may say that it failed; the others get nothing. Fails by status:
+// this process's part.
+core::Status emulate_process(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
+                             int microbatches, const simulate::Timing& timing,
+                             const EmulateOptions& options, std::optional<EmulatedRun>& whole);
 
 }  // namespace ripeline::emulate

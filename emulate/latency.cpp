@@ -39,8 +39,8 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
   return inner_.send(to, envelope, std::move(payload));
 }
 
-// Messages from one rank to another arrive here in the order in which they left, so that the link
-// between them is given out as the sender would.
+// Messages from one rank to another arrive here in the order in which they left. So the link
+// between the ranks is allotted to them as the sender would allot it.
 Time LatencyTransport::due(const Envelope& envelope) {
   const runtime::signals::OfMessage* const of = runtime::message_of(envelope.signal);
   if (of == nullptr) return envelope.sent + timing_->ballot();
@@ -105,13 +105,13 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
     }
     const Time next = std::max(idle_since, std::min(until, first_due()));
     if (next <= RankClock::host()) {
-      // The rank did nothing since: it goes on at the time at which it was to.
+      // The rank has done nothing since, so it continues at the time at which it should have woken.
       if (next > idle_since) woke(next);
       release(deliveries);
       if (deliveries.size() > before || next >= until) return {};
       continue;
     }
-    if (deliveries.size() > before) {  // not of the program: its wait ends now
+    if (deliveries.size() > before) {  // a delivery outside the program ends the wait
       woke_ = clock_.now();
       return {};
     }

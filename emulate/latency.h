@@ -1,10 +1,10 @@
-// LatencyTransport: a transport whose messages take as long as a Timing says, as the rank's clock
-// counts it.
+// LatencyTransport: a transport on which a message takes as long as a Timing says, on the rank's
+// clock.
 //
-// Whatever comes of an edge is held until it is due: announcements, grants and notices too. A wait
-// ends when something is due or when the caller's time is up, and the clock is put back to that:
-// neither the timer's lateness nor the way through `inner` counts, as long as the rank has not gone
-// on. What is due counts from when it was. Belongs to its rank's thread.
+// Each delivery for an edge, even an announcement, grant or notice, is held until it is due. A wait
+// ends when a delivery is due or the caller's time is over, and the clock is set back to that time.
+// So neither the timer's lateness nor the way through `inner` counts, provided that the rank has
+// been idle since. A delivery counts as arrived when it is due. Belongs to its rank's thread.
 #pragma once
 
 #include <map>
@@ -22,19 +22,19 @@ class LatencyTransport final : public runtime::Transport {
   // Both are borrowed.
   LatencyTransport(runtime::Transport& inner, runtime::RankClock& clock);
 
-  // Whose messages come from now on; before any of them does. Both are borrowed until the next one.
-  // Of the program before nothing comes but late notices, which are of no use any more.
+  // Sets the program of the messages from now on, before any of them arrives. Both are borrowed
+  // until the next call. Late notices of the previous program may still arrive, but are useless.
   void set_program(const core::ProgramFacts& facts, const simulate::Timing& timing);
-  // The step starts on this rank. Until then what comes of the program is held, however long it has
-  // been due: another rank may have started already, while this clock is still to be set to the
-  // start. What was measured so far does not count.
+  // Starts the step on this rank. Until then the program's deliveries are held, even if they are
+  // long overdue: another rank may have started already, while this rank's clock has yet to be set
+  // to the start. overshot() and behind() count from now on.
   void begin();
 
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
   [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override;
-  // All that is due at one time, or has been for longer.
+  // Returns all deliveries that are due at one time, or are overdue.
   core::Status poll(std::chrono::nanoseconds wait,
                     std::vector<runtime::Delivery>& deliveries) override;
   void wake() override { inner_.wake(); }
@@ -46,18 +46,18 @@ class LatencyTransport final : public runtime::Transport {
 
   // The most by which a wait overshot.
   [[nodiscard]] core::Time overshot() const { return overshot_; }
-  // The most by which something was given later than it was due, as the clock counts.
+  // The most by which a delivery was returned after it was due, on the rank's clock.
   [[nodiscard]] core::Time behind() const { return behind_; }
   // How long the rank has been busy since it last waited.
   [[nodiscard]] core::Time busy() const { return clock_.now() - woke_; }
 
  private:
-  // When what is of the program is due here.
+  // The time when a delivery of the program is due here.
   [[nodiscard]] core::Time due(const runtime::Envelope& envelope);
   void hold(runtime::Delivery delivery);
   void release(std::vector<runtime::Delivery>& deliveries);
   void woke(core::Time due);
-  // The earliest due time of all that is held; Time::max() if nothing is, or before the step has
+  // The earliest due time of all held deliveries; Time::max() if there are none or the step has not
   // begun.
   [[nodiscard]] core::Time first_due() const;
 
@@ -66,7 +66,7 @@ class LatencyTransport final : public runtime::Transport {
   const core::ProgramFacts* facts_ = nullptr;
   const simulate::Timing* timing_ = nullptr;
   std::multimap<core::Time, runtime::Delivery> held_;  // by the time at which it is due
-  std::vector<core::Time> free_;                       // per rank: when the link from it is free
+  std::vector<core::Time> free_;                       // per rank: when the link from there is free
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
   std::vector<runtime::Delivery> arrived_;
   bool has_begun_ = false;

@@ -16,7 +16,7 @@ using core::Time;
 
 static_assert(std::is_trivially_copyable_v<Entry>);
 
-// Numbers one after another, as this program's memory has them.
+// Writes numbers and texts one after another, as they are in this program's memory.
 class Writer {
  public:
   explicit Writer(runtime::Blob& to) : to_(to) {}
@@ -40,7 +40,7 @@ class Reader {
  public:
   explicit Reader(const runtime::Blob& from) : from_(from) {}
   [[nodiscard]] bool ok() const { return ok_; }
-  // Whether so many things of a size are left.
+  // Whether at least `count` items of `size` bytes are left.
   bool has(std::int64_t count, std::size_t size) {
     const std::size_t left = (from_.size() - at_) / size;
     ok_ = ok_ && count >= 0 && static_cast<std::uint64_t>(count) <= left;
@@ -169,7 +169,7 @@ void Recorder::count(const Command& command, Time now) {
 }
 
 void Recorder::polled(Time now, const core::Executor& executor, std::span<const Command> commands) {
-  // The work before the first poll followed no wait: all of its time counts as `behind`.
+  // The first poll follows no wait. At later polls the work since the last wait is `behind`.
   if (std::exchange(began_, true)) run_.behind = std::max(run_.behind, transport_.busy());
   run_.entries.push_back({.kind = Entry::Kind::asked, .at = now});
   bool holds = false;

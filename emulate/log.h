@@ -1,7 +1,7 @@
-// RankLog: what one rank of an emulated run did, in its order, as values that can be sent.
+// RankLog: the events of one rank of an emulated run, in order, as values that can be sent.
 //
-// Recording takes no more than the growth of a vector; what it means is worked out when the run is
-// over (emulate/emulate.h). Belongs to its rank's thread.
+// Recording an event costs no more than appending to a vector; the log is evaluated when the run is
+// over (emulate/together.h). Belongs to its rank's thread.
 #pragma once
 
 #include <cstdint>
@@ -10,47 +10,47 @@
 
 #include "core/arbiter.h"
 #include "emulate/latency.h"
-#include "runtime/worker.h"
+#include "runtime/run.h"
 
 namespace ripeline::emulate {
 
-// One thing that happened; bytes of it go between processes of one program.
+// One event, whose bytes are sent as they are between processes of one program.
 struct Entry {
   enum class Kind : std::uint8_t {
     arrived,   // message `what` (an edge)
     started,   // task `what` (a lane)
-    finished,  // the same
-    asked,     // the executor; what follows, up to the next, are its answers
+    finished,  // task `what` (a lane)
+    asked,     // the executor was polled; the entries up to the next `asked` are its answers
     sent,      // message `what`
-    idle,      // `engine` stays idle; `what` and `microbatch` are the next of a committed order
+    idle,      // `engine` stays idle; `what` and `microbatch`: a committed order's next task
   };
   Kind kind = Kind::asked;
   core::Engine engine = core::Engine::compute;
-  bool hands_over = false;  // if idle: the engine hands over a rendezvous message
+  bool hands_over = false;  // if idle: the engine waits to hand over a rendezvous message
   bool holds = false;       // if idle: the arbiter holds the engine
   std::int32_t what = -1;
   std::int32_t microbatch = -1;
   core::Time at{0};
-  core::Time sent{0};  // if arrived: when it left
+  core::Time sent{0};  // if arrived: the time when the message left
 };
 
 struct RankRun {
   core::Status status;
-  std::string waiting;  // if the run did not end: who waits for what
+  std::string waiting;  // if the run did not end: the waits of the rank
   std::vector<Entry> entries;
-  std::vector<std::int64_t> peaks;  // per pool; 0 for those of other ranks
+  std::vector<std::int64_t> peaks;  // per pool; 0 for pools of other ranks
   std::int64_t controls = 0;        // announcements and grants
   std::int64_t notices = 0;
-  core::Time start{0};  // all ranks', on the host's clock
+  core::Time start{0};  // the common start of all ranks, on the host's clock
   core::Time overshot{0};
   core::Time behind{0};
 };
 
-// As bytes, for another process of the same program; decode() refuses what is cut off.
+// The run as bytes, for another process of the same program. decode() refuses truncated bytes.
 [[nodiscard]] runtime::Blob encode(const RankRun& run);
 core::Status decode(const runtime::Blob& payload, RankRun& run);
 
-class Recorder final : public runtime::process::RankObserver {
+class Recorder final : public runtime::protocol::RankObserver {
  public:
   // All are borrowed.
   Recorder(const core::Arbiter& arbiter, const runtime::RankClock& clock,
@@ -71,7 +71,7 @@ class Recorder final : public runtime::process::RankObserver {
   const LatencyTransport& transport_;
   bool began_ = false;
   RankRun& run_;
-  std::vector<core::Engine> engines_;  // those that the rank's lanes use
+  std::vector<core::Engine> engines_;  // the engines that the rank's lanes use
 };
 
 }  // namespace ripeline::emulate

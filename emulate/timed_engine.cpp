@@ -12,7 +12,7 @@ void TimedEngine::start(Call call) {
   const core::Task task = call.task.task;
   const Time now = call.task.start;
   simulate::Overlap& overlap = overlaps_[engine_of(task)];
-  // A task that has ended by now runs beside nothing, even if nobody has asked for its end.
+  // A task that has ended by now does not slow others down, even if its end was not yet fetched.
   for (const Running& running : running_) {
     if (running.end <= now) overlap.finish(running.call.task.task);
   }

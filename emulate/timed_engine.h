@@ -1,7 +1,7 @@
-// TimedEngine: tasks that only take their time, as a Timing says it, on the rank's clock.
+// TimedEngine: runs tasks that only take time, as a Timing determines, on the rank's clock.
 //
-// A task ends exactly its duration after its start; beside another it takes longer, as the timing
-// says. Belongs to its rank's thread.
+// A task ends exactly its duration after its start; beside another task the duration is longer, as
+// the timing says. Belongs to its rank's thread.
 #pragma once
 
 #include <array>

@@ -51,10 +51,10 @@ class Together {
     }
   }
 
-  // A message did not wait at its sender if it left when its rank was first asked after the end of
+  // A message did not wait at its sender if it left at the first poll of its rank after the end of
   // its producer.
   void note_what_waited(const RankRun& rank) {
-    std::map<Key, std::pair<Time, int>> ended;  // when, and how often the rank had been asked
+    std::map<Key, std::pair<Time, int>> ended;  // when, and the number of polls before
     int asked = 0;
     for (const Entry& entry : rank.entries) {
       if (entry.kind == Kind::asked) ++asked;
@@ -69,10 +69,10 @@ class Together {
   void replay(int rank) {
     simulate::IdleWatch watch(facts_, rank);
     watch.begin_step(microbatches_);
-    // In the order of their starts, also of those that start at one time; those that run end with
-    // it.
+    // The tasks in the order of their starts, even if two starts are equal. The end of a task that
+    // still runs is kRuns.
     std::vector<trace::TaskEvent> tasks;
-    std::map<Key, std::size_t> running;  // among them
+    std::map<Key, std::size_t> running;  // indices into `tasks`
     struct Busy {
       int tasks = 0;
       Time since{0};
@@ -81,7 +81,7 @@ class Together {
     const auto busy_engine = [&](core::LaneId lane) -> Busy& {
       return busy_engines[static_cast<std::size_t>(facts_.lanes[index(lane)].engine)];
     };
-    Time last{0};  // event; what came late is seen after others
+    Time last{0};  // the time of the last event; late ones are seen after others
     for (const Entry& entry : ranks_[index(rank)].entries) {
       const Time when = entry.at - zero_;
       const core::Task task{entry.what, entry.microbatch};
@@ -119,7 +119,7 @@ class Together {
           break;
         }
         case Kind::idle:
-          // The reason seen counts from the event that led to it.
+          // The reason that was noted counts from the event that led to it.
           watch.look(entry.engine, last,
                      {.hands_over = entry.hands_over, .holds = entry.holds, .next = task});
           break;
@@ -132,7 +132,7 @@ class Together {
                  [](const trace::TaskEvent& e) { return e.end != kRuns; });
   }
 
-  // A run sticks if its ranks only waited.
+  // Sets the run's status. It is stuck if its ranks only waited.
   void judge() {
     core::Status lost;
     for (const RankRun& rank : ranks_) {
@@ -165,7 +165,7 @@ class Together {
   const std::vector<RankRun>& ranks_;
   const EmulateOptions& options_;
   Time zero_{0};
-  std::map<Key, Time> waited_since_;  // per message that waited at its sender
+  std::map<Key, Time> waited_since_;  // per message that waited at its sender, the time since when
   EmulatedRun all_;
 };
 

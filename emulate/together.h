@@ -1,9 +1,9 @@
-// The logs of an emulated run's ranks, put together: the report, the record, and why engines were
-// idle.
+// Combines the logs of an emulated run's ranks into the report, the record, and the causes of idle
+// engines.
 //
-// Computed after the run, from each rank's log, by the code that the simulator runs during its own:
-// so both give one kind of report. A rank with several members counts as its member 0. Pure
-// function.
+// The result is computed after the run, from each rank's log, by the code that the simulator runs
+// during its own run, so that both make the same kind of report. A rank with several members is
+// represented by its member 0. Pure function.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@
 
 namespace ripeline::emulate {
 
-// `processes` by process, all of one run. It sticks if its ranks only waited; else its status is
-// that of the first rank that says why it failed.
+// `processes` are the logs of one run, by process. The run is stuck if its ranks only waited;
+// otherwise its status is that of the first rank that reports why it failed.
 [[nodiscard]] EmulatedRun together(const core::ProgramFacts& facts, int microbatches,
                                    std::vector<RankRun> processes, const EmulateOptions& options);
 

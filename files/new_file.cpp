@@ -13,12 +13,12 @@
 namespace ripeline::files {
 namespace {
 
-// Names of what is open already: a rename would part them from it.
+// Whether the path is of an open file, since a rename would replace the path, not the open file.
 bool is_descriptor(const std::string& path) {
   return path.starts_with("/dev/fd/") || path.starts_with("/dev/std") || path.starts_with("/proc/");
 }
 
-// Where links lead. A link that leads nowhere is replaced itself.
+// The path to which links lead. A link that leads nowhere is itself replaced.
 std::string target_of(const std::string& path) {
   std::error_code nowhere;
   const std::filesystem::path target = std::filesystem::canonical(path, nowhere);
@@ -41,7 +41,7 @@ void NewFile::open() {
   }
   place_ = target_of(path_);
   replaces_ = exists;
-  // A rename would not ask the file that it replaces.
+  // A rename would ignore the permissions of the replaced file.
   if (exists && access(place_.c_str(), W_OK) != 0) return fail(errno);
   open_beside();
   if (exists && error_ == 0 && fchmod(descriptor_, old.st_mode & 07777) != 0) fail(errno);
@@ -76,8 +76,8 @@ void NewFile::write(std::string_view text) {
 }
 
 core::Status NewFile::put() {
-  // Some file systems find out only now that the disk is full, and the name must not reach the disk
-  // before the bytes do.
+  // Some file systems detect only now that the disk is full. The bytes must be on the disk before
+  // the name is.
   if (error_ == 0 && !partial_.empty() && fsync(descriptor_) != 0) fail(errno);
   if (error_ == 0 && close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   if (error_ == 0 && !partial_.empty()) {

@@ -1,17 +1,17 @@
-// NewFile: a file that comes to its place whole or not at all.
+// NewFile: a file that is put at its path complete or not at all.
 //
 //   files::NewFile file("run.json");
 //   file.write(text);                       // any number of times
 //   const core::Status status = file.put();
 //
-// What is written goes to a new file beside the place, and put() renames that. Until then, and when
-// anything fails, what was there stays as it was. Nothing is left beside it, but by a process that
-// is killed: `run.json.partial-4711`. A symbolic link stays one, and what it leads to is replaced;
-// the new file has the permissions of the old one, which must be writable. What is no plain file,
-// as /dev/null or a pipe, is written to as it is.
+// write() writes to a new file beside the path, and put() renames that file. Before put(), and if
+// anything fails, the old file stays as it was. Only a process that is killed leaves a file beside
+// it, `run.json.partial-4711`. A symbolic link stays a link, and the file to which it leads is
+// replaced; the new file has the permissions of the old one, which must be writable. If the path is
+// no plain file, such as /dev/null or a pipe, it is written directly.
 //
-// Failures are kept until put(): it says which file, why, and that the old one is still there. One
-// thread.
+// Failures are reported by put(), whose status names the file and the reason, and says that the old
+// file still exists. One thread.
 #pragma once
 
 #include <string>
@@ -29,10 +29,10 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view text);
-  // Once; afterwards nothing may be written.
+  // Called once; afterwards nothing may be written.
   core::Status put();
-  // The result that put() would give at this time; after the constructor, whether the path can be
-  // written to.
+  // The result that put() would return at this time; after the constructor, whether the path can be
+  // written.
   [[nodiscard]] core::Status status() const;
 
  private:
@@ -40,9 +40,9 @@ class NewFile {
   void open_beside();
   void fail(int error);  // drops what was written
 
-  std::string path_;     // as the caller named it
-  std::string place_;    // where it leads
-  std::string partial_;  // the new file; empty: the place itself is written to, or nothing is
+  std::string path_;     // the path as given by the caller
+  std::string place_;    // the path that path_ leads to
+  std::string partial_;  // the new file; empty if place_ itself or no file is written
   int descriptor_ = -1;
   int error_ = 0;
   bool replaces_ = false;

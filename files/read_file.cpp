@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kLeastRead = std::size_t{1} << 16;
 
-// 0, or the error's number.
+// Returns 0, or the number of the error.
 int read_to_end(int descriptor, std::string& bytes) {
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return errno;
   std::size_t length = 0;
-  bytes.resize(static_cast<std::size_t>(about.st_size) + 1);  // one more finds the end
+  bytes.resize(static_cast<std::size_t>(about.st_size) + 1);  // the extra byte detects the end
   for (;;) {
     if (length == bytes.size()) bytes.resize(length + std::max(length, kLeastRead));
     const ssize_t count = ::read(descriptor, bytes.data() + length, bytes.size() - length);

@@ -7,8 +7,8 @@
 
 namespace ripeline::files {
 
-// A pipe or a device is read to its end. Failures: the system's reason alone, without the path;
-// then `bytes` is left as it was.
+// A pipe or a device is read to its end. The status of a failure has only the system's reason,
+// without the path; `bytes` is then unchanged.
 core::Status read_file(const std::string& path, std::string& bytes);
 
 }  // namespace ripeline::files

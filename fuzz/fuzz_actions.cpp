@@ -1,5 +1,5 @@
-// Any bytes as a schedule of PyTorch: read, write, read again. A finding is a crash, a sanitizer's
-// report, a hang, or a broken law: what write_actions() wrote is the same table, without mistakes.
+// Reads any bytes as a schedule of PyTorch, writes the schedule and reads it again. A finding is a
+// crash, a sanitizer's report, a hang, or an accepted table that write_actions() does not preserve.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Any bytes as what a peer sends: the first byte says as what. A finding is a crash, a sanitizer's
-// report, a hang, or a broken law: what is accepted comes back the same when it is written again.
+// Feeds any bytes to a reader of peers' messages, which the first byte selects. A finding is a
+// crash, a sanitizer's report, a hang, or an accepted message that differs when written again.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,12 +12,12 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/network/place.h"
-#include "runtime/process/ballot_codec.h"
-#include "runtime/process/carrier_words.h"
-#include "runtime/process/gather.h"
-#include "runtime/process/notice_codec.h"
-#include "runtime/process/report.h"
+#include "runtime/network/buffer_pool.h"
+#include "runtime/protocol/ballot_codec.h"
+#include "runtime/protocol/carrier_messages.h"
+#include "runtime/protocol/gather.h"
+#include "runtime/protocol/notice_codec.h"
+#include "runtime/protocol/report.h"
 
 #include "runtime/network/connection.h"
 #include "runtime/torch/value_head.h"
@@ -28,7 +28,7 @@ using namespace ripeline;
 using namespace ripeline::runtime;
 
 constexpr std::size_t kMostBytes = 16384;
-constexpr std::uint64_t kToken = 0x6e656b6f74;  // the run's, which every frame must have
+constexpr std::uint64_t kToken = 0x6e656b6f74;  // the run's token, which every frame must have
 constexpr std::uint64_t kLargest = 1 << 20;
 
 void require(bool holds, const char* law) {
@@ -42,17 +42,17 @@ Blob blob(const std::uint8_t* data, std::size_t size) {
   return {at, at + size};
 }
 
-// A stream of frames, as it comes out of a socket.
+// Reads a stream of frames from a socket.
 void read_frames(const std::uint8_t* data, std::size_t size) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) != 0) std::abort();
   asio::io_context io;
-  network::HostPlace place;
+  network::HostBufferPool pool;
   std::vector<network::Frame> frames;
   int closed = 0;
   {
     const auto connection =
-        std::make_shared<network::Connection>(io, ends[0], kToken, kLargest, place);
+        std::make_shared<network::Connection>(io, ends[0], kToken, kLargest, pool);
     connection->start(
         {.on_frame = [&](network::Frame&& frame) { frames.push_back(std::move(frame)); },
          .on_closed = [&](const core::Status&) { ++closed; }});
@@ -78,10 +78,10 @@ void read_frames(const std::uint8_t* data, std::size_t size) {
 }
 
 void read_gathers(const std::uint8_t* data, std::size_t size) {
-  process::Gathers gathers(0, {.ranks = 3});
+  protocol::Gathers gathers(0, {.ranks = 3});
   require(gathers.begin("norms", {}).ok(), "a gather begins");
   std::int64_t number = 0;
-  // Each part as long as its first byte says.
+  // The bytes are parts; the first byte of each is its length.
   for (std::size_t at = 0; at < size;) {
     const std::size_t part = std::min<std::size_t>(data[at], size - at - 1);
     const int from = 1 + data[at] % 2;
@@ -91,17 +91,17 @@ void read_gathers(const std::uint8_t* data, std::size_t size) {
     number = data[at] % 5 == 0 ? 1 : 0;
     at += 1 + part;
   }
-  std::vector<process::Outgoing> sends;
+  std::vector<protocol::Outgoing> sends;
   gathers.take_outgoing(sends);
   require(gathers.is_done() == !sends.empty(), "process 0 sends when it has all");
 }
 
 void read_report(const std::uint8_t* data, std::size_t size) {
-  process::ProcessReport report;
+  protocol::ProcessReport report;
   const core::Time now = std::chrono::hours(1);
-  if (!process::decode_report(payload_of(blob(data, size)), now, report).ok()) return;
-  process::ProcessReport again;
-  require(process::decode_report(process::encode_report(report, now), now, again).ok(),
+  if (!protocol::decode_report(payload_of(blob(data, size)), now, report).ok()) return;
+  protocol::ProcessReport again;
+  require(protocol::decode_report(protocol::encode_report(report, now), now, again).ok(),
           "a report can be read");
   require(again.waits.waits == report.waits.waits, "its waits come back");
 }
@@ -109,11 +109,11 @@ void read_report(const std::uint8_t* data, std::size_t size) {
 void read_notice(const std::uint8_t* data, std::size_t size) {
   const Payload payload = payload_of(blob(data, size));
   core::Notice notice;
-  if (!process::decode_notice({}, payload, notice).ok()) return;
-  require(process::encode_notice(notice).head == payload.head, "a notice comes back");
+  if (!protocol::decode_notice({}, payload, notice).ok()) return;
+  require(protocol::encode_notice(notice).head == payload.head, "a notice comes back");
 }
 
-// A ballot of a rank with two lanes, whose members agree.
+// Reads a ballot of a program that has one rank with two lanes.
 void read_ballot(const std::uint8_t* data, std::size_t size) {
   static constexpr std::array kOps = {core::OpFacts{"F", core::OpKind::forward}};
   static constexpr std::array kLanes = {core::LaneFacts{0, 0, 0, 0, core::Engine::compute},
@@ -122,12 +122,12 @@ void read_ballot(const std::uint8_t* data, std::size_t size) {
       core::kCoreVersion, "two", 0, true, 1, 2, 1, 0, kOps, kLanes, {}, {}, {}};
   core::Ballot ballot;
   int microbatches = 0;
-  if (!process::decode_ballot(kFacts, 0, payload_of(blob(data, size)), microbatches, ballot).ok())
+  if (!protocol::decode_ballot(kFacts, 0, payload_of(blob(data, size)), microbatches, ballot).ok())
     return;
   core::Ballot again;
   int same = 0;
-  require(process::decode_ballot(kFacts, 0, process::encode_ballot(kFacts, 0, microbatches, ballot),
-                                 same, again)
+  require(protocol::decode_ballot(
+              kFacts, 0, protocol::encode_ballot(kFacts, 0, microbatches, ballot), same, again)
               .ok(),
           "a ballot can be read");
   require(same == microbatches, "so does the number of microbatches");
@@ -135,7 +135,7 @@ void read_ballot(const std::uint8_t* data, std::size_t size) {
 }
 
 void read_value(const std::uint8_t* data, std::size_t size) {
-  // Head and parts, each as long as its first byte says.
+  // The bytes are a head and parts; the first byte of each is its length.
   const std::size_t head = std::min<std::size_t>(data[0], size - 1);
   Payload payload{.head = blob(data + 1, head), .parts = {}};
   std::vector<Blob> parts;
@@ -150,13 +150,13 @@ void read_value(const std::uint8_t* data, std::size_t size) {
   require(encode_head(value) == payload.head, "a value's head comes back");
 }
 
-void read_word(const std::uint8_t* data, std::size_t size) {
-  process::CarrierWord word;
-  if (!process::decode_word(payload_of(blob(data, size)), word).ok()) return;
-  process::CarrierWord again;
-  require(process::decode_word(process::encode_word(word), again).ok(),
-          "a carrier's word can be read");
-  require(again == word, "a carrier's word comes back");
+void read_carrier_message(const std::uint8_t* data, std::size_t size) {
+  protocol::CarrierMessage message;
+  if (!protocol::decode_message(payload_of(blob(data, size)), message).ok()) return;
+  protocol::CarrierMessage again;
+  require(protocol::decode_message(protocol::encode_message(message), again).ok(),
+          "a carrier's message can be read");
+  require(again == message, "a carrier's message comes back");
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       read_ballot(data + 1, size - 1);
       break;
     default:
-      read_word(data + 1, size - 1);
+      read_carrier_message(data + 1, size - 1);
   }
   return 0;
 }

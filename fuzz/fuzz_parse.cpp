@@ -1,5 +1,5 @@
-// Any bytes as a program: parse, print, parse again, elaborate. A finding is a crash, a sanitizer's
-// report, a hang, or a broken law: what print() wrote is the same tree and the same program.
+// Parses any bytes as a program, prints, parses again and elaborates it. A finding is a crash, a
+// sanitizer's report, a hang, or a tree or program that print() does not preserve.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace ripeline::spec;
 
-// The time grows with these: bytes of the text, lanes of the program.
+// Limits on the text's bytes and the program's lanes, since the time grows with both.
 constexpr std::size_t kMostBytes = 16384;
 constexpr int kMostLanes = 64;
 
@@ -26,10 +26,11 @@ void require(bool holds, const char* law, const std::string& about) {
 
 void require_errors(const Source& source, const Diagnostics& errors) {
   require(!errors.empty(), "a failure has errors", source.text);
-  const std::string said = render(source, errors);
+  const std::string rendered = render(source, errors);
   for (const Diagnostic& error : errors) {
-    require(!error.id.empty() && !error.message.empty(), "an error has an id and a message", said);
-    require(error.span.begin <= source.text.size(), "an error stands in the text", said);
+    require(!error.id.empty() && !error.message.empty(), "an error has an id and a message",
+            rendered);
+    require(error.span.begin <= source.text.size(), "an error stands in the text", rendered);
   }
 }
 

@@ -1,5 +1,5 @@
-// Any bytes as a profile. A finding is a crash, a sanitizer's report, a hang, or a broken law: what
-// is read and written is read again, and written as the same bytes.
+// Reads any bytes as a profile, writes it and reads it again. A finding is a crash, a sanitizer's
+// report, a hang, or an accepted profile that is refused, or changes, the second time.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Gives a fuzz target each file of the command line, and of the folders on it, once: as libFuzzer
-// does with seeds, by any compiler and without sanitizers. Exit status 1: there was no file.
+// Calls a fuzz target once with each file of the command line and its folders, as libFuzzer does
+// with seeds, but with any compiler and without sanitizers. Exits with 1 if there are no files.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

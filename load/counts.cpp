@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "load/shorten.h"
+#include "simulate/amount.h"
 
 namespace ripeline::load {
 namespace {
@@ -58,6 +59,16 @@ spec::Result<Counts> counts_in(const std::string& text) {
         fmt::format("{}..{}: the first number is the smaller one", first.value(), last.value()));
   }
   return Counts{first.value(), last.value()};
+}
+
+spec::Result<spec::Rational> room_in(const std::string& text) {
+  const auto room = simulate::amount_in(text);
+  if (room && room->dimension == simulate::Dimension::none && room->value.numerator != 0) {
+    return room->value;
+  }
+  return spec::failure(
+      "expected microbatches that a rank has room for, a number above 0, as 6 or 2.5: a schedule "
+      "of PyTorch has no bytes");
 }
 
 spec::Result<std::optional<int>> one_count(const std::optional<Counts>& counts) {

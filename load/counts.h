@@ -1,14 +1,15 @@
-// How many microbatches: one count, or each of a range. It means the same for every reader.
+// Counts of microbatches: one count, or every count of a range. Every reader takes them alike.
 //
-// `64` is one count, `1..128` each count from 1 to 128. All that is judged with it is judged for
-// that alone: a verdict, a header that is generated, the proof that a run or a search asks for. A
-// step has one count.
+// `64` is one count, `1..128` is each count from 1 to 128. A verdict, a generated header, and
+// the proof that a run or a search asks for, hold for the given counts alone. A step has one
+// count.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "spec/diagnostics.h"
+#include "spec/expr.h"
 #include "spec/program.h"
 
 namespace ripeline::load {
@@ -21,18 +22,21 @@ struct Counts {
 };
 inline constexpr int kMostMicrobatches = 1'000'000'000;
 
-// Errors: it is neither form, without the name of the option.
+// Fails if the text has neither form; the error does not name the option.
 [[nodiscard]] spec::Result<Counts> counts_in(const std::string& text);
 
-// The count for what runs one step; nothing: none was given. Errors: a range.
+// Parses a rank's room in microbatches, a number above 0, as 6 or 2.5. Fails for any other text.
+[[nodiscard]] spec::Result<spec::Rational> room_in(const std::string& text);
+
+// The count for one step; nullopt if none was given. Fails for a range.
 [[nodiscard]] spec::Result<std::optional<int>> one_count(const std::optional<Counts>& counts);
-// The count for one step of the program; where none is given, the one that the program is for.
-// Errors: a range, a count that the program is not for, or none where it is for several.
+// The count for one step of the program; if none is given, the one that the program is for. Fails
+// for a range, for a count that the program is not for, and without a count if it is for several.
 [[nodiscard]] spec::Result<int> count_of_step(const std::optional<Counts>& counts,
                                               const spec::Program& program);
 
-// The same program for this count alone, which is in its range. It keeps its hash: what is proved
-// of it is asked by a run, and the run is the program's.
+// The program for this count alone, which must be in its range. The result keeps the hash of the
+// program, by which a run asks for its proof, since the run is one of the program.
 [[nodiscard]] spec::Program for_one_count(const spec::Program& program, int microbatches);
 
 }  // namespace ripeline::load

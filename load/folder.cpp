@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "load/input.h"
 
@@ -22,6 +23,14 @@ std::string_view text_of(SkippedAs why) {
       return "in the language, which `ripeline verify` judges";
   }
   return {};
+}
+
+nlohmann::json skipped_json(const std::vector<Skipped>& skipped) {
+  nlohmann::json files = nlohmann::json::array();
+  for (const Skipped& one : skipped) {
+    files.push_back({{"file", one.file}, {"reason", text_of(one.why)}});
+  }
+  return files;
 }
 
 ProgramsBelow programs_below(const std::string& folder, Below wanted) {

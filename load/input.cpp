@@ -19,6 +19,9 @@
 namespace ripeline::load {
 namespace {
 
+// The names that an input may have. The error for an unknown name suggests the nearest of them.
+enum class Names : std::uint8_t { files_and_library, files };
+
 // The error for a missing file: what was looked for and where, and the nearest name.
 std::string not_found(const std::string& file, Names wanted) {
   namespace fs = std::filesystem;
@@ -65,7 +68,7 @@ std::optional<InputForm> form_of(const spec::Source& source) {
   if (begins_as_program(source.text)) return InputForm::program;
   if (pytorch::has_action(source.text)) return InputForm::schedule;
   const auto ending = std::filesystem::path(source.name).extension();
-  // Its mistakes are for the parser to show.
+  // A .ripe file with mistakes is a program too: the parser shows the mistakes.
   if (ending == ".ripe") return InputForm::program;
   return std::nullopt;
 }
@@ -94,7 +97,9 @@ spec::Result<spec::Source> read_file(const std::string& file) {
   return source;
 }
 
-spec::Result<Input> read_input(const std::string& file, Names names) {
+namespace {
+
+spec::Result<Input> read_with_form(const std::string& file, Names names) {
   auto source = read_source(file, names);
   if (!source.ok()) return source.errors();
   if (is_blank(source.value().text)) {
@@ -103,6 +108,22 @@ spec::Result<Input> read_input(const std::string& file, Names names) {
   const auto form = form_of(source.value());
   if (!form) return spec::failure(fmt::format("{}: {}", source.value().name, kNeither));
   return Input{std::move(source).value(), *form};
+}
+
+}  // namespace
+
+spec::Result<Input> read_input(const std::string& file) {
+  return read_with_form(file, Names::files_and_library);
+}
+
+spec::Result<spec::Source> read_schedule(const std::string& file) {
+  auto input = read_with_form(file, Names::files);
+  if (!input.ok()) return input.errors();
+  if (input.value().form == InputForm::schedule) return std::move(input).value().source;
+  return spec::failure(fmt::format(
+      "{}: this is a program of the language, and no schedule of PyTorch: `ripeline verify` judges "
+      "it, and `ripeline export` writes its order as such a schedule",
+      input.value().source.name));
 }
 
 bool is_csv(const std::string& file) {

@@ -1,7 +1,7 @@
 // The text of an input: a file, a library schedule's name, or `-` for standard input.
 //
-// Whether a text is a program of the language or a schedule of PyTorch is decided here alone, by
-// what is in it.
+// Only this file decides, by the content of a text, whether it is a program of the language or a
+// schedule of PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,25 @@
 
 namespace ripeline::load {
 
-// Knows files and `-` alone. Errors: what could not be read and why.
+// Reads only files and `-`. The error says what could not be read and why.
 [[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
 
 enum class InputForm : std::uint8_t {
   program,   // in the language: it begins with `pipeline`
-  schedule,  // PyTorch's: a cell of it is an action
+  schedule,  // a schedule of PyTorch: some cell is an action
 };
 struct Input {
   spec::Source source;
   InputForm form = InputForm::program;
 };
-// `names`: what is spoken of where there is no such file.
-enum class Names : std::uint8_t { files_and_library, files };
-// Errors: it cannot be read, is empty, or is neither, with what either looks like.
-[[nodiscard]] spec::Result<Input> read_input(const std::string& file,
-                                             Names names = Names::files_and_library);
+// Fails if the file cannot be read, is empty or has neither form; the error describes both forms.
+[[nodiscard]] spec::Result<Input> read_input(const std::string& file);
+// Reads a schedule of PyTorch. Fails also for a program of the language.
+[[nodiscard]] spec::Result<spec::Source> read_schedule(const std::string& file);
 
-// Whether the name ends as that of a CSV, in any case: other tables than schedules do so too.
+// True if the name ends with `.csv`, in any case. Tables that are no schedules have such names too.
 [[nodiscard]] bool is_csv(const std::string& file);
-// Also of a file that cannot be read or is empty: read_input() says so.
+// True also for a file that cannot be read or is empty, since read_input() reports that.
 [[nodiscard]] bool may_be_schedule(const std::string& file);
 
 }  // namespace ripeline::load

@@ -42,7 +42,7 @@ struct Shape {
 
 spec::Result<Shape> refused(std::string sentence) { return spec::failure(std::move(sentence)); }
 
-// Into the layers of each rank.
+// Splits the layers among the ranks.
 spec::Result<Shape> split(const MegatronOptions& options, Shape shape) {
   const auto& first = options.decoder_first_pipeline_num_layers;
   const auto& last = options.decoder_last_pipeline_num_layers;

@@ -1,10 +1,10 @@
 // Megatron-LM's options as a program: spec/library/megatron.ripe with its params set.
 //
 // The rules are those of Megatron-LM's source. megatron/core/pipeline_parallel/schedules.py (read
-// at commit 00611e6e) has the order and the counts of microbatches; which combinations there are,
-// say validate_args(), TransformerConfig.__post_init__() and get_num_layers_to_build(). The number
-// of a rank's virtual stages has another name in Megatron Core's and NeMo's configurations, which
-// is taken too.
+// at commit 00611e6e) has the order and the counts of microbatches; validate_args(),
+// TransformerConfig.__post_init__() and get_num_layers_to_build() say which combinations exist. The
+// number of a rank's virtual stages has another name in Megatron Core's and NeMo's configurations;
+// that name is taken too.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ripeline::load {
 
-// By Megatron-LM's names; nothing: the option is not given. Each is at least 1.
+// The options by Megatron-LM's names; nullopt if an option is not given. Each is at least 1.
 struct MegatronOptions {
   std::optional<std::int64_t> pipeline_model_parallel_size;
   std::optional<std::int64_t> num_layers;
@@ -31,13 +31,13 @@ struct MegatronOption {
   const char* name;  // with its two hyphens
   std::optional<std::int64_t> MegatronOptions::*value;
   const char* help;
-  const char* other_name = "";  // which is taken too; empty: none
+  const char* other_name = "";  // which is accepted too; empty if there is none
 };
 [[nodiscard]] std::span<const MegatronOption> megatron_options();
 [[nodiscard]] bool any_given(const MegatronOptions& options);
 
-// The program's text, headed by the command and what it stands for. Errors: a combination that
-// Megatron-LM refuses or that has no such program, by the option's name and with what was expected.
+// The program's text, headed by the command and its meaning. Fails for a combination that
+// Megatron-LM refuses or that has no such program; the error names the option and the expectation.
 [[nodiscard]] spec::Result<std::string> megatron_program(const MegatronOptions& options);
 
 }  // namespace ripeline::load

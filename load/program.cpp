@@ -12,12 +12,15 @@
 #include "files/read_file.h"
 #include "load/shorten.h"
 #include "pytorch/program.h"
+#include "spec/lint.h"
 #include "spec/parse.h"
 
 namespace ripeline::load {
 namespace {
 
-// Reads files beside the program; for standard input or the library, in the working folder.
+constexpr const char* kEveryRank = "ranks=any";
+
+// Reads files in the program's folder; for standard input or the library, in the working folder.
 spec::ReadFile reader_beside(const std::string& file) {
   return [folder = std::filesystem::path(file).parent_path()](
              const std::string& path) -> spec::Result<std::string> {
@@ -31,7 +34,7 @@ spec::ReadFile reader_beside(const std::string& file) {
   };
 }
 
-// The options of -D ranks=any, without that.
+// The options without -D ranks=any.
 spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions& options) {
   ProgramOptions others = options;
   std::erase(others.defines, kEveryRank);
@@ -57,7 +60,7 @@ spec::Result<Read> read_with(const std::string& file, spec::Result<spec::Elabora
   return read;
 }
 
-// The program that a schedule stands for, in place of its text; the name stays.
+// Replaces a schedule's text with the program that it stands for; keeps the name of the source.
 spec::Result<void> make_program(Read& read, const ProgramOptions& options, Reading* reading) {
   spec::Source& source = read.input.source;
   auto made = pytorch::program_of(source, {.placement = options.placement});
@@ -71,7 +74,7 @@ spec::Result<void> make_program(Read& read, const ProgramOptions& options, Readi
   return {};
 }
 
-// Without the defines of params that the program has not.
+// Drops the defines of params that the program does not have.
 void keep_own_defines(const spec::ast::Pipeline& tree, spec::ElaborateOptions& options) {
   std::erase_if(options.defines, [&](const auto& define) {
     if (define.first == "microbatches") return false;
@@ -82,7 +85,7 @@ void keep_own_defines(const spec::ast::Pipeline& tree, spec::ElaborateOptions& o
   });
 }
 
-// -m with one number does what -D microbatches=N does, and is what its errors are about.
+// -m with one number acts as -D microbatches=N; errors about that define must name -m instead.
 void name_option(const ProgramOptions& options, spec::Diagnostics& errors) {
   if (!options.microbatches) return;
   for (spec::Diagnostic& error : errors) {
@@ -173,7 +176,7 @@ spec::Result<LoadedProgram> read_program(const std::string& file, const ProgramO
   spec::Result<spec::Program> program = compiled(read, options);
   if (!program.ok()) {
     spec::Diagnostics errors = program.errors();
-    // Nobody wrote the text in which these mistakes have their places.
+    // Removes the errors' positions, since they are in a text that no user wrote.
     if (form == InputForm::schedule) {
       for (spec::Diagnostic& error : errors) error.span = {};
     }
@@ -183,6 +186,27 @@ spec::Result<LoadedProgram> read_program(const std::string& file, const ProgramO
                        .program = std::move(program).value(),
                        .options = std::move(read.options),
                        .form = form};
+}
+
+spec::Result<LoadedProgram> read_program_of(const std::string& file, const ProgramOptions& options,
+                                            std::uint64_t hash, Reading* reading) {
+  auto judged = read_program(file, options, reading);
+  const auto& counts = options.microbatches;
+  const bool one = counts && counts->one();
+  if (!judged.ok() || !one || judged.value().program.hash == hash) return judged;
+  auto of_text = read_program(file, of_step(options, counts));
+  return of_text.ok() && of_text.value().program.hash == hash ? of_text : judged;
+}
+
+spec::Diagnostics warnings_of(const LoadedProgram& loaded) {
+  if (loaded.form == InputForm::schedule) return {};
+  const auto tree = spec::parse(loaded.source);
+  return tree.ok() ? spec::lint(tree.value(), loaded.program) : spec::Diagnostics();
+}
+
+bool for_every_rank(const ProgramOptions& options) {
+  const auto& defines = options.defines;
+  return std::find(defines.begin(), defines.end(), kEveryRank) != defines.end();
 }
 
 spec::Result<LoadedTree> read_tree(const std::string& file, const ProgramOptions& options,

@@ -13,7 +13,7 @@ constexpr std::size_t kShown = 12;
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-// A path keeps its whole name: only what has no end of its own, as digits, is cut.
+// A path stays complete; only a word that has no parts, such as a long number, is cut.
 bool may_be_cut(std::string_view word) {
   return word.size() > kMostBytes && word.find('/') == word.npos;
 }

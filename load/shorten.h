@@ -5,7 +5,7 @@
 
 namespace ripeline::load {
 
-// A word without a blank that is longer than 40 bytes is cut, with how long it was; the rest stays.
+// Cuts each word of over 40 bytes that has no slash, and adds its length; other text is unchanged.
 [[nodiscard]] std::string shortened(const std::string& text);
 
 }  // namespace ripeline::load

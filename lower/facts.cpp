@@ -36,7 +36,7 @@ std::vector<core::UseFacts> uses_of(const spec::Program& program) {
   return uses;
 }
 
-// A hint's places as facts, and the chunks that they view.
+// The places of a hint as facts, which refer to the chunks in `places`.
 std::vector<core::PlaceFacts> places_of(const std::vector<spec::HintPlace>& places) {
   std::vector<core::PlaceFacts> found;
   for (const spec::HintPlace& place : places) {
@@ -45,7 +45,7 @@ std::vector<core::PlaceFacts> places_of(const std::vector<spec::HintPlace>& plac
   return found;
 }
 
-// The views point into the program and into the places.
+// The views in the result refer to the program and to the places.
 core::DispatchFacts dispatch_of(const spec::Program& program,
                                 const std::vector<core::PlaceFacts>& places,
                                 const std::vector<core::PlaceFacts>& fill) {
@@ -75,7 +75,7 @@ bool has_one_engine(const spec::Program& program) {
                      [](const spec::Lane& lane) { return lane.engine == core::Engine::compute; });
 }
 
-// `bounds` is null if nothing was proved.
+// The facts; `bounds` is null if nothing was proved.
 core::OwnedFacts facts(const spec::Program& program, const Bounds* bounds) {
   const int members = program.tensor_parallel.members;
   std::vector<core::LaneId> collectives;

@@ -14,11 +14,7 @@
 namespace ripeline::optimise {
 namespace {
 
-spec::Diagnostic defect(const std::string& what) {
-  return {"defect", what + "\nThis is a defect of Ripeline.", "", {}};
-}
-
-// Empty: the simulator says what the search says.
+// The first difference between the search's and the simulator's result; empty if there is none.
 std::string difference(const Claim& claim, const Certified& made) {
   if (!made.run.status.ok()) return "the simulator: " + made.run.status.message();
   if (made.run.stuck) return "the simulated run deadlocks: " + made.run.waiting;
@@ -26,9 +22,9 @@ std::string difference(const Claim& claim, const Certified& made) {
     return fmt::format("the search says {} {}, and the simulator says {}", what, searched,
                        simulated);
   };
-  const Found& order = claim.order;
-  if (order.wall != made.run.makespan.count()) {
-    return different("a wall of", order.wall, made.run.makespan.count()) + " ns";
+  const TimedOrder& order = claim.order;
+  if (order.makespan != made.run.makespan.count()) {
+    return different("a wall of", order.makespan, made.run.makespan.count()) + " ns";
   }
   if (order.span != made.run.span.count()) {
     return different("a span of", order.span, made.run.span.count()) + " ns";
@@ -41,11 +37,11 @@ std::string difference(const Claim& claim, const Certified& made) {
   return "";
 }
 
-// Empty: no bound is above what the order takes.
+// The lower bound that the order's simulated time refutes; empty if there is none.
 std::string refuted_bound(const Claim& claim, const Certified& made) {
   const Problem& problem = claim.problem;
-  const bool wall = problem.objective() == Objective::wall;
-  const Time value = (wall ? made.run.makespan : made.run.span).count();
+  const bool makespan = problem.objective() == Objective::makespan;
+  const Time value = (makespan ? made.run.makespan : made.run.span).count();
   Bound general;
   const core::Status s = lower_bound(made.program, problem.microbatches(), problem.times(),
                                      problem.objective(), general);
@@ -59,6 +55,16 @@ std::string refuted_bound(const Claim& claim, const Certified& made) {
 }
 
 }  // namespace
+
+spec::Diagnostic defect(const std::string& what) {
+  return spec::failure(what + "\nThis is a defect of Ripeline.");
+}
+
+spec::Result<spec::Program> compiled(const Claim& claim, const std::string& text) {
+  spec::ElaborateOptions reading;
+  reading.read_file = claim.read_file;
+  return spec::compile({claim.source.name, text}, reading);
+}
 
 Claim claim_of(const FormSearch& search, const spec::ReadFile& read_file) {
   const Form& form = *search.best()->form;
@@ -76,9 +82,7 @@ spec::Result<Certified> certified(const Claim& claim, const std::vector<std::str
                          claim.order.rows, comments);
   if (!text.ok()) return defect("the program of the order that was found does not parse");
   made.text = std::move(text).value();
-  spec::ElaborateOptions reading;
-  reading.read_file = claim.read_file;
-  auto program = spec::compile({claim.source.name, made.text}, reading);
+  auto program = compiled(claim, made.text);
   if (!program.ok()) {
     return defect("the program of the order that was found: " + program.errors().front().message);
   }
@@ -107,11 +111,9 @@ std::optional<std::string> for_every_count(const Claim& claim,
   auto text = with_order(claim.source, problem.program(), {count, true}, problem.model(),
                          claim.order.rows, comments);
   if (!text.ok()) return std::nullopt;
-  spec::ElaborateOptions reading;
-  reading.read_file = claim.read_file;
-  const auto program = spec::compile({claim.source.name, text.value()}, reading);
+  const auto program = compiled(claim, text.value());
   if (!program.ok() || !verify::verify(program.value()).proved) return std::nullopt;
-  // With this count it must be the order that was found.
+  // With the problem's count, the program must have the order that was found.
   const spec::Program& every = program.value();
   for (int rank = 0; rank < every.ranks; ++rank) {
     const auto tasks = spec::expand(every, at(every.orders, every.dispatch.order), rank, count);

@@ -1,6 +1,6 @@
-// The changes, by what a run ends with: full pools, links whose message is missing, joins. Where no
-// run is known, all that have bounds are tried. All
-// kinds stand here together, since a change of one kind may be paired with one of another.
+// Which changes are proposed depends on where a run ends: at full pools, at links whose message is
+// missing, or at joins. Without a run, changes of all pools and bounded links are proposed. All
+// kinds of changes are in this file, since a change of one kind may be paired with another kind.
 #include "optimise/changes.h"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class Builder {
     }
   }
 
-  // Reads which resources lack room, and which links a message, where the counterexample ends. For
-  // an unknown obligation a run with other choices is read; without a run, any may be the cause.
+  // Finds the resources without room and the links without a message at which the counterexample
+  // ends. Reads a run with other choices if there is no counterexample; without a run, takes all.
   void read_waits() {
     const auto& run = open_.counterexample ? open_.counterexample : open_.other_choices;
     if (!run) {
@@ -76,7 +76,7 @@ class Builder {
       for (const spec::Edge& edge : program_.edges) add_link(edge);
       return;
     }
-    for (const verify::Wait& wait : run->waits) {
+    for (const verify::BlockedTask& wait : run->waits) {
       if (wait.block.why == spec::Block::Why::room || wait.block.why == spec::Block::Why::kept) {
         const int resource = at(program_.pools, wait.block.pool).resource;
         if (std::find(full_.begin(), full_.end(), resource) == full_.end()) {
@@ -92,7 +92,7 @@ class Builder {
     for (const spec::Edge& edge : program_.edges) add_link(edge);
   }
 
-  // The links by which the lane's engine hands messages over.
+  // Adds the rendezvous links on which the lane's engine sends.
   void add_hand_overs(const spec::Lane& lane) {
     for (const spec::Edge& edge : program_.edges) {
       const spec::Lane& sender = at(program_.lanes, edge.producer);
@@ -109,7 +109,7 @@ class Builder {
     if (!known) links_.push_back(edge.span);
   }
 
-  // Amounts of the resource are multiples of it.
+  // A number that divides all amounts of the resource.
   std::int64_t unit_of(int resource) const {
     std::int64_t unit = 0;
     for (const spec::Lane& lane : program_.lanes) {
@@ -121,7 +121,7 @@ class Builder {
     return std::max<std::int64_t>(unit, 1);
   }
 
-  // An early stage of a rank leaves room for the later ones.
+  // Adds changes with which each stage of a rank leaves room for the rank's later stages.
   void add_leaving(int resource) {
     const spec::Resource& r = at(program_.resources, resource);
     const bool chunked = std::any_of(program_.stages.begin(), program_.stages.end(),
@@ -140,8 +140,8 @@ class Builder {
     }
   }
 
-  // One op leaves the same room at every stage: what another op takes there, as a rule. A committed
-  // order leaves no choice, so there it only stops a rank.
+  // Adds changes with which one op leaves the same room at every stage, usually for another op.
+  // None for a committed order, in which a rank has no choice, so that `leaving` only stops it.
   void add_numbers(int resource, std::vector<CandidateChange>& to) const {
     if (program_.dispatch.in_order) return;
     const std::string& name = at(program_.resources, resource).name;
@@ -165,7 +165,7 @@ class Builder {
     });
   }
 
-  // The room that the op may leave beside its own amount, at each of its stages; 0: no bound.
+  // The most that the op can leave beside its own amount at every stage; 0 if there is no capacity.
   std::int64_t room_beside(const std::string& op, int resource) const {
     std::optional<std::int64_t> least;
     for (const spec::Lane& lane : program_.lanes) {
@@ -209,7 +209,7 @@ class Builder {
     return change;
   }
 
-  // Order matters where a task waits for two others, or for the one before.
+  // Whether order matters: a task waits for several others, or for the task before it in its lane.
   bool order_matters() const {
     return std::any_of(program_.lanes.begin(), program_.lanes.end(),
                        [](const spec::Lane& lane) { return lane.sequential; }) ||
@@ -247,7 +247,7 @@ class Builder {
     return {[change](std::int64_t) { return change; }, 0, {}, -1, 1, names.size() > 1};
   }
 
-  // The resource with k units more, or with this capacity.
+  // The change that gives the resource this capacity.
   static Change capacity(const ast::Resource& resource, const Expr& value) {
     return {"capacity", fmt::format("`capacity {}` of {}", print(value), resource.name.text),
             resource.name.span, [name = resource.name.text, value](ast::Pipeline& tree) {
@@ -279,7 +279,7 @@ class Builder {
     return found;
   }
 
-  // An assertion that does not hold: keep to it, or assert what holds.
+  // For an assertion that does not hold: a capacity that enforces it, and a higher bound.
   void add_assertions() {
     for (const spec::PeakAssertion& broken : program_.assertions) {
       if (broken.span != open_.span) continue;
@@ -322,7 +322,7 @@ class Builder {
   const Program& program_;
   const verify::Obligation& open_;
   std::vector<int> full_;          // resources
-  std::vector<spec::Span> links_;  // needs
+  std::vector<spec::Span> links_;  // spans of needs
   std::vector<CandidateChange> leaving_;
   CandidateChanges found_;
 };

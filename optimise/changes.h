@@ -1,7 +1,7 @@
 // Which changes may repair a program that is refuted or unknown. Private to optimise/.
 //
-// A Change is made in a copy of the tree that the program was made of. Nothing here says that one
-// helps: find_repairs() judges each. Plain values; the tree outlives them.
+// A Change is applied to a copy of the program's syntax tree. Nothing here says that a change
+// helps; find_repairs() judges each. Plain values; the tree must outlive them.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ struct Change {
   spec::Span span;
   std::function<void(spec::ast::Pipeline&)> apply;
 };
-// Both, in one program.
+// The two changes as one change.
 [[nodiscard]] Change both(const Change& a, const Change& b);
 
-// A change by a number, k = 1, 2, 4, … so many doublings; with none, by k = 1 alone. With `most`,
-// by any k from 1 to it.
+// A change by a number k. It is tried with k = 1, 2, 4, … up to 2^doublings; if `most` is not 0,
+// with numbers from 1 to `most`.
 struct CandidateChange {
   std::function<Change(std::int64_t k)> change;
   int doublings = 0;
-  std::string instead = {};  // its group, of which only the first that is proved is kept
-  int resource = -1;         // if its capacity grows by k units: which, and the unit
+  std::string instead = {};  // a group, of which only the first proved change is kept
+  int resource = -1;         // its capacity grows by k units; -1 if none grows
   std::int64_t unit = 1;
-  bool only_alone = false;  // not tried when something was proved: it says no more
+  bool only_alone = false;  // not tried if another change was proved
   std::int64_t most = 0;
 };
 
-// Changes for an obligation that is not proved, nearest first. `last` only when nothing else was
-// proved: room that is left of other resources, and two changes at once.
+// Changes for an obligation that is not proved, nearest first. Those in `last` (room to leave of
+// other resources, and two changes at once) are tried only if none in `first` was proved.
 struct CandidateChanges {
   std::vector<CandidateChange> first;
   std::vector<CandidateChange> last;

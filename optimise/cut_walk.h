@@ -1,9 +1,9 @@
 // CutWalk: cuts of layers, built rank by rank.
 //
-// Each stage of a rank follows that of the rank before it: chunk by chunk, the layers that the
-// ranks so far have taken are a run, which grows at one end. So what is left to cut depends on the
-// rank and on these ends alone, and the best that can become of it is found once. On a loop it is
-// chosen beforehand where each chunk begins. One thread.
+// Each stage of a rank follows the stage of the rank before it, so the layers that the ranks so far
+// have taken for a chunk are consecutive, and grow at one end. The best way to cut the remaining
+// layers depends only on the next rank and on these ends, and is found once for each. On a loop the
+// layer at which each chunk begins is chosen first. One thread.
 #pragma once
 
 #include <array>
@@ -23,28 +23,29 @@ class CutWalk {
  public:
   using Time = RankBounds::Time;
 
-  // Cuts with a rank whose bound is above `limit` are left out. With more than `steps` stages of
-  // ranks that it would look at it gives up.
+  // Cuts with a rank whose bound is above `limit` are left out. The walk gives up if it would look
+  // at more than `steps` stages of ranks.
   CutWalk(const PlacedModel& model, const RankBounds& bounds, Time limit, std::int64_t steps);
 
-  // At most `most` of the cuts, as Cuts::best is sorted. `rest` has kNoOther if these are all
-  // within the limit. False: it has given up.
+  // Adds at most `most` cuts to Cuts::best, in its order. `rest` becomes kNoOther if these are all
+  // the cuts within the limit. False if the walk gave up before the first cut.
   bool run(std::size_t most, Cuts& cuts);
 
  private:
   using Ends =
-      std::array<std::int16_t, PlacedModel::kMostChunks>;  // per chunk: where the next stage lies
-  // The bounds of a rank and of those after it.
+      std::array<std::int16_t, PlacedModel::kMostChunks>;  // per chunk: the end at which it grows
+  // The bounds of a rank and of all later ranks.
   struct Value {
-    Time worst = 0;  // the largest of their bounds, at least
-    double sum = 0;  // the sum of their bounds, at least
+    Time worst = 0;  // a lower bound of the largest of their bounds
+    double sum = 0;  // a lower bound of the sum of their bounds
   };
-  struct Place {
+  // The next rank, and the layers that the ranks before it have left.
+  struct State {
     std::size_t plan = 0;
     int rank = 0;
     Ends ends = {};
   };
-  // Where chunks begin, and the known values of the ranks that are left, by rank.
+  // The layers at which chunks begin, and per rank the known values of that and of later ranks.
   struct Plan {
     Ends stops = {};
     std::vector<std::map<Ends, Value>> known;
@@ -53,24 +54,24 @@ class CutWalk {
   struct Partial {
     Value value;     // over all ranks
     double sum = 0;  // over the chosen ranks
-    Time worst = 0;  // likewise
-    Place next;
-    std::size_t from = 0;  // the partial cut without its last rank, by its number
+    Time worst = 0;  // the largest bound of the chosen ranks
+    State next;
+    std::size_t from = 0;  // the index of the partial cut without its last rank
   };
 
   void plan(int chunk, Ends begins);
-  [[nodiscard]] bool is_v() const { return model_.placement == PlacedModel::Placement::v; }
-  [[nodiscard]] bool is_last(const Place& place) const { return place.rank + 1 == model_.ranks; }
+  [[nodiscard]] bool is_v() const { return model_.placement == pytorch::Placement::v; }
+  [[nodiscard]] bool is_last(const State& state) const { return state.rank + 1 == model_.ranks; }
   [[nodiscard]] int stop_of(std::size_t plan, int chunk) const;
-  [[nodiscard]] Time work_left(const Place& place) const;
-  Value value_of(const Place& place);
-  // Each choice of layers for a rank, with its bound: visit(Ends, Time).
+  [[nodiscard]] Time work_left(const State& state) const;
+  Value value_of(const State& state);
+  // Calls visit(Ends, Time) with each choice of layers for a rank and with the rank's bound.
   template <class Visit>
-  void each_step(const Place& place, const Visit& visit);
+  void each_step(const State& state, const Visit& visit);
   template <class Visit>
-  void choose(const Place& place, int chunk, Time work, Ends& next, const Visit& visit);
-  [[nodiscard]] std::pair<int, int> range(const Place& place, int chunk, const Ends& next) const;
-  [[nodiscard]] RankBounds::Stage stage(const Place& place, int chunk, int end) const;
+  void choose(const State& state, int chunk, Time work, Ends& next, const Visit& visit);
+  [[nodiscard]] std::pair<int, int> range(const State& state, int chunk, const Ends& next) const;
+  [[nodiscard]] RankBounds::Stage stage(const State& state, int chunk, int end) const;
   [[nodiscard]] std::vector<int> first_layers(const std::vector<Partial>& all,
                                               std::size_t last) const;
 

@@ -15,11 +15,11 @@ namespace {
 using Time = RankBounds::Time;
 using Cut = std::vector<int>;
 
-constexpr double kFewCuts = 5000;  // up to so many, none is left out for its bound
+constexpr double kFewCuts = 5000;  // up to this number, all cuts are considered
 constexpr std::int64_t kSteps = 1'000'000;
 constexpr Time kNoLimit = RankBounds::kNoRoom - 1;
 
-// C(layers - 1, stages - 1), or more than kFewCuts.
+// C(layers - 1, stages - 1), or some number above kFewCuts if it is above that.
 double number_of_cuts(std::size_t layers, int stages) {
   double number = 1;
   for (int i = 1; i < stages && number <= kFewCuts; ++i) {
@@ -41,13 +41,13 @@ std::vector<Time> bounds_of_ranks(const PlacedModel& model, const RankBounds& bo
   return all;
 }
 
-// Local search: some neighbouring stages begin one layer earlier or later.
+// A local search, whose moves let some neighbouring stages begin one layer earlier or later.
 class Shifting {
  public:
   Shifting(const PlacedModel& model, const RankBounds& bounds, Cut first)
       : model_(model), bounds_(bounds), cut_(std::move(first)), energy_(energy_of(cut_)) {}
 
-  // The best that it met, the best one first.
+  // The best cuts that were evaluated, the best first.
   std::vector<Cut> run(std::size_t most) {
     Random random(1);
     const int moves = std::clamp(kStages / model_.stages(), kFewestMoves, kMostMoves);
@@ -68,14 +68,14 @@ class Shifting {
   }
 
  private:
-  static constexpr int kStages = 1'000'000;  // to evaluate, in all moves together
+  static constexpr int kStages = 1'000'000;  // evaluated stages, over all moves
   static constexpr int kFewestMoves = 1000;
   static constexpr int kMostMoves = 40'000;
-  // The costliest ranks count nearly alone.
+  // The power of a rank's bound in the energy; so high that little but the largest bounds counts.
   static constexpr double kPower = 40;
   static constexpr double kHeat = .5;
 
-  // False: a stage would have no layer.
+  // Moves some boundaries of the cut; false if a stage would then have no layer.
   bool shift(Random& random, Cut& cut) const {
     const auto boundaries = static_cast<std::uint64_t>(cut.size() - 1);
     const std::uint64_t from = 1 + random.draw(boundaries);
@@ -108,7 +108,7 @@ class Shifting {
   const PlacedModel& model_;
   const RankBounds& bounds_;
   Cut cut_;
-  std::pair<Time, double> worst_;  // the last evaluated cut's largest bound, and the sum
+  std::pair<Time, double> worst_;  // the last cut's largest bound, and the sum of its bounds
   double energy_;
   std::map<std::pair<std::pair<Time, double>, Cut>, Cut> best_;
 };

@@ -1,10 +1,10 @@
 // How the layers of a model may be cut into the stages of its placement.
 //
-// With several stages on a rank it is the costliest rank that counts, then what comes before its
-// first task and after its last one, and what its memory makes it wait for: RankBounds says all
-// this of a rank. A cut is as good as its worst rank. Where the search over cuts comes to its end,
-// the best ones are found exactly, and none that was left out is better than `rest` says. Limits
-// are in steps. Pure.
+// A cut is as good as its worst rank. RankBounds bounds the time of a rank from below, by its work,
+// by what comes before its first task and after its last one, and by its waits for memory. If the
+// search over cuts ends within its limits, the cuts with the least bounds are found exactly. No
+// order of a cut that was left out takes less than `rest`. Limits are counted in steps, not in
+// time. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,21 @@ namespace ripeline::optimise {
 struct Cuts {
   static constexpr RankBounds::Time kNoOther = RankBounds::kNoRoom;
 
-  // The first layers of each cut's stages, as of PlacedModel; not empty. The one with the least
-  // bound comes first, and of equal ones that whose ranks' bounds have the least sum. The last one
-  // has the most even stages, if it is not among the best. Where no cut has room, it is alone.
+  // Per cut the first layers of its stages, as in PlacedModel; not empty. Cuts are sorted by their
+  // bound, and cuts with the same bound by the sum of their ranks' bounds. The cut with the most
+  // even stages comes last if it is not among the best, and is the only one if no cut has room.
   std::vector<std::vector<int>> best;
-  // In nanoseconds: no order of any other cut takes less. kNoOther: there is none, or it has no
-  // order.
+  // In nanoseconds. No order of any other cut takes less. kNoOther if there is no other cut, or if
+  // no other cut has an order.
   RankBounds::Time rest = kNoOther;
 };
 
-// At most `most` of them, and the one with the most even stages. The model's own cut does not
-// matter.
+// At most `most` of the best cuts, and the cut with the most even stages. The cut that the model
+// itself has does not matter.
 [[nodiscard]] Cuts best_cuts(const PlacedModel& model, const RankBounds::Times& times,
                              Objective objective, std::size_t most);
 
-// The largest of its ranks' bounds, in nanoseconds.
+// The largest bound of the cut's ranks, in nanoseconds.
 [[nodiscard]] RankBounds::Time bound_of(const PlacedModel& model, const RankBounds& bounds,
                                         const std::vector<int>& first_layers);
 

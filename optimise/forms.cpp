@@ -19,7 +19,7 @@ FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
   find_bound();
 }
 
-// Puts the form's name before the text, if there are forms of other names.
+// Puts the form's name before the text if some form has another name.
 std::string FormSearch::named(const Form& form, std::string_view text) const {
   const bool alone = std::all_of(forms_.begin(), forms_.end(),
                                  [&](const Form& other) { return other.name == form.name; });
@@ -61,22 +61,22 @@ void FormSearch::run() {
   share(open, options_.seconds, true);
 }
 
-// The forms that may become the best, the nearest to it first.
+// The forms that may still become the best, sorted by their best known value.
 std::vector<const Form*> FormSearch::open_forms() const {
   std::vector<const Form*> open;
   for (const Form& form : forms_) {
     if (is_open(form)) open.push_back(&form);
   }
   const auto value = [&](const Form* form) {
-    const std::optional<Found>& found = found_[index_of(*form)];
-    return found ? value_of(*form, *found) : INT64_MAX;
+    const std::optional<TimedOrder>& found = found_[index_of(*form)];
+    return found ? form->problem->value_of(*found) : INT64_MAX;
   };
   std::stable_sort(open.begin(), open.end(),
                    [&](const Form* a, const Form* b) { return value(a) < value(b); });
   return open;
 }
 
-// Each has the same part of the time until `end`; what one leaves is for those after it.
+// Searches each form for an equal part of the time left; later forms get the time not used.
 void FormSearch::share(const std::vector<const Form*>& forms, double end, bool with_solver) {
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const double each = (end - seconds()) / static_cast<double>(forms.size() - i);
@@ -88,20 +88,17 @@ bool FormSearch::is_open(const Form& form) const {
   return fits(form) && (!best_ || bound_of(form).value < best_value());
 }
 
-// Whether it may yet become the best: nothing is known of it, or what is known is not far from
-// that.
+// Whether a form is near to the best: its best known order is at most a tenth slower than the best
+// one, or one of the two is unknown.
 bool FormSearch::is_near(const Form& form) const {
   constexpr double kFar = 1.1;
-  const std::optional<Found>& found = found_[index_of(form)];
+  const std::optional<TimedOrder>& found = found_[index_of(form)];
   return !best_ || !found ||
-         static_cast<double>(value_of(form, *found)) <= kFar * static_cast<double>(best_value());
+         static_cast<double>(form.problem->value_of(*found)) <=
+             kFar * static_cast<double>(best_value());
 }
 
-Time FormSearch::value_of(const Form& form, const Found& order) {
-  return form.problem->objective() == Objective::wall ? order.wall : order.span;
-}
-
-Time FormSearch::best_value() const { return value_of(*best_->form, best_->order); }
+Time FormSearch::best_value() const { return best_->form->problem->value_of(best_->order); }
 
 double FormSearch::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
@@ -109,33 +106,33 @@ double FormSearch::seconds() const {
 
 // Searches the form until `end`, or until nothing better is possible.
 void FormSearch::search(const Form& form, double end, bool with_solver) {
-  constexpr double kAlone = .3;  // seconds: what is found at once needs no solver
+  constexpr double kAlone = .3;  // seconds without the solver, since easy orders need none
   const Problem& problem = *form.problem;
   if (!is_open(form)) return;
   std::optional<SolverThreads> solver;
-  std::optional<Found>& known = found_[index_of(form)];
+  std::optional<TimedOrder>& known = found_[index_of(form)];
   elsewhere_ = known;
   const double begin = seconds();
   const auto go_on = [&] {
     if (with_solver && options_.solver_threads > 0 && !solver && no_solver_.empty() &&
         seconds() > begin + kAlone) {
       solver.emplace(problem, options_.solver_threads, options_.seed);
-      if (known) solver->tell(*known);
+      if (known) solver->offer(*known);
     }
     if (solver) ask(*solver, form);
     return (!options_.go_on || options_.go_on()) && seconds() < end && is_open(form);
   };
-  // Other rules are drawn than before.
+  // Each search of a form draws other rules.
   const std::uint64_t seed = options_.seed + searches_[index_of(form)]++;
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,
                     .seed = seed,
                     .elsewhere = [&] { return std::exchange(elsewhere_, std::nullopt); }},
-                   [&](const Found& order, std::string_view method) {
+                   [&](const TimedOrder& order, std::string_view method) {
                      add(form, order, method);
-                     if (solver) solver->tell(order);
+                     if (solver) solver->offer(order);
                    });
-  // A search that has found nothing has ended, and leaves it to the solver.
+  // If the search ended without an order of any form, the solver may still find one.
   const auto is_waited_for = [&] {
     return solver ? !solver->is_over() : with_solver && options_.solver_threads > 0;
   };
@@ -159,15 +156,15 @@ void FormSearch::ask(SolverThreads& solver, const Form& form) {
   }
 }
 
-void FormSearch::add(const Form& form, const Found& order, std::string_view method) {
-  const Time value = value_of(form, order);
-  std::optional<Found>& known = found_[index_of(form)];
-  if (!known || value < value_of(form, *known)) known = order;
+void FormSearch::add(const Form& form, const TimedOrder& order, std::string_view method) {
+  const Time value = form.problem->value_of(order);
+  std::optional<TimedOrder>& known = found_[index_of(form)];
+  if (!known || value < form.problem->value_of(*known)) known = order;
   const bool better = !best_ || value < best_value();
   if (!better) {
-    // Better by the other measure.
+    // The order may still be better by the other measure.
     if (best_->form == &form && value == best_value() &&
-        order.wall + order.span < best_->order.wall + best_->order.span) {
+        order.makespan + order.span < best_->order.makespan + best_->order.span) {
       best_->order = order;
     }
     return;

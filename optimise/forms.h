@@ -1,9 +1,9 @@
-// One model in several forms, such as placements and cuts of its layers: which order of which of
-// them is the best.
+// FormSearch: searches for the best order of a model among several forms of that model, such as
+// placements and cuts of its layers.
 //
-// All are tried for a part of the time, those that are nearest to the best for some more, and the
-// one that is then best has the rest, with the solver beside the search. If nothing is better on
-// that, what is left of the time is for the others that may be. For one thread.
+// All forms are searched for a part of the time, and those nearest to the best for some more. The
+// form that is then the best gets the rest, with the solver beside the search. If that search ends
+// early, the time left goes to the other forms that may still be better. For one thread.
 #pragma once
 
 #include <chrono>
@@ -23,61 +23,60 @@
 namespace ripeline::optimise {
 
 struct Form {
-  std::string name;     // `v`; empty: it is the only one
+  std::string name;     // `v`; empty if it is the only form
   spec::Source source;  // the text of the problem's program
   std::unique_ptr<Problem> problem;
-  bool fits = true;  // false: no order is one of it, whatever the problem says
+  bool fits = true;  // false if the form has no order, even if the problem has one
 };
 
-// All have the same objective and unit.
+// Searches forms that have the same objective and unit.
 class FormSearch {
  public:
   struct Improvement {
     double seconds = 0;
     Time value = 0;  // the objective
-    Time bound = 0;  // its form's, as it was known then
+    Time bound = 0;  // the bound of the form that was known at that time
     std::string method;
   };
   struct Options {
     double seconds = 10;
     std::uint64_t seed = 1;
-    int solver_threads = 0;            // 0: without the solver
-    std::function<bool()> go_on = {};  // as of Limits
+    int solver_threads = 0;            // 0 means no solver
+    std::function<bool()> go_on = {};  // false ends the search; may be empty
     std::function<void(const Improvement&)> improved = {};
-    Bound others = {};  // no order of a form that is not here is below it; empty: there is none
+    Bound others = {};  // no order of any other form takes less; empty if there is none
   };
   struct Best {
     const Form* form = nullptr;
-    Found order;
+    TimedOrder order;
   };
 
-  // `forms` must outlive it.
+  // `forms` must outlive the search.
   FormSearch(const std::vector<Form>& forms, Options options);
 
   void run();
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
-  [[nodiscard]] Time best_value() const;  // the objective; there is a best
-  // No order of any of the forms, and of the others, is below it. If no form fits: that of the
-  // others, or 0 without others.
+  [[nodiscard]] Time best_value() const;  // the makespan or span of best(), which must not be empty
+  // A bound for all orders of the forms and of Options::others. If no form fits, it is
+  // Options::others, which has the value 0 by default.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
-  // The form whose bound that is; the first one, where none fits or that of the others is lower.
+  // The form whose bound bound() is; the first form if bound() is Options::others.
   [[nodiscard]] const Form& bounding() const { return forms_[bounding_]; }
   [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
-  // The best bound that is known of a form: its problem's, or a higher one of the solver.
+  // The largest known bound of a form, from its problem or from the solver.
   [[nodiscard]] const Bound& bound_of(const Form& form) const;
-  // Whether the solver ran; and why it could not, where it was asked for.
+  // Whether the solver ran. no_solver() says why it did not, if it was asked for.
   [[nodiscard]] bool used_solver() const { return used_solver_; }
   [[nodiscard]] const std::string& no_solver() const { return no_solver_; }
-  [[nodiscard]] double seconds() const;  // since it was made
+  [[nodiscard]] double seconds() const;  // since the search was made
 
  private:
   [[nodiscard]] static bool fits(const Form& form) { return form.fits && form.problem->fits(); }
   [[nodiscard]] std::size_t index_of(const Form& form) const {
     return static_cast<std::size_t>(&form - forms_.data());
   }
-  [[nodiscard]] static Time value_of(const Form& form, const Found& order);
   [[nodiscard]] bool is_near(const Form& form) const;
   [[nodiscard]] bool is_open(const Form& form) const;
   [[nodiscard]] std::string named(const Form& form, std::string_view text) const;
@@ -86,18 +85,18 @@ class FormSearch {
   void search(const Form& form, double end, bool with_solver);
   void find_bound();
   void ask(SolverThreads& solver, const Form& form);
-  void add(const Form& form, const Found& order, std::string_view method);
+  void add(const Form& form, const TimedOrder& order, std::string_view method);
 
   const std::vector<Form>& forms_;
   Options options_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  std::vector<Bound> bounds_;                // per form, as the next one
-  std::vector<std::optional<Found>> found_;  // the best order of each
-  std::vector<std::uint64_t> searches_;      // how often each was searched
+  std::vector<Bound> bounds_;                     // per form, as the next two vectors
+  std::vector<std::optional<TimedOrder>> found_;  // the best known order of each
+  std::vector<std::uint64_t> searches_;           // how often it was searched
   Bound bound_;
-  std::size_t bounding_ = 0;  // whose bound it is
+  std::size_t bounding_ = 0;  // the form whose bound `bound_` is
   std::optional<Best> best_;
-  std::optional<Found> elsewhere_;  // an order that the search has not seen
+  std::optional<TimedOrder> elsewhere_;  // an order for the search: the solver's or an earlier one
   bool used_solver_ = false;
   std::string no_solver_;
   std::vector<Improvement> improvements_;

@@ -1,5 +1,5 @@
-// The same for each by doubling and halving; then one at a time from there; then, where they are
-// few, every choice of a smaller sum.
+// Finds the least capacity that suffices for all instances, by growing steps and halving. Then
+// lowers one capacity at a time. At last tries all choices with a smaller sum, if few.
 #include "optimise/least_capacity.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using Choice = std::vector<std::int64_t>;
 using Smaller = LeastCapacity::Smaller;
 
 constexpr const char* kLinks = "links";
-constexpr std::uint64_t kSearchStates = 20'000;  // a run is wanted for many choices, not for one
+constexpr std::uint64_t kSearchStates = 20'000;  // few, since many choices are judged
 constexpr std::int64_t kUniformTried = 16;   // uniform capacities to try below the least proved one
 constexpr std::int64_t kChoicesTried = 200;  // choices with a smaller sum to try
 constexpr int kPasses = 4;
@@ -33,7 +33,7 @@ bool is_resource(const Program& program, const std::string& name) {
                      [&](const spec::Resource& r) { return r.name == name; });
 }
 
-// The instances that a name stands for: pools or inboxes, and what each must have at least.
+// The pools or inboxes that a name stands for, and the least amount that each must have.
 class Bounds {
  public:
   Bounds(const Program& program, const std::string& name)
@@ -86,7 +86,7 @@ class Bounds {
     return changed;
   }
 
-  // So much that nothing ever waits for it; nothing if that grows without an end.
+  // A capacity with which no task ever waits; nullopt if it would grow with an unbounded count.
   [[nodiscard]] std::optional<std::int64_t> enough() const {
     if (!program_.microbatches.max) return std::nullopt;
     std::int64_t amount = size_of(program_.edges);
@@ -124,7 +124,7 @@ class Bounds {
   bool pools_;
   std::vector<int> index_;
   Choice least_;
-  std::int64_t unit_ = 1;  // all amounts are multiples of it
+  std::int64_t unit_ = 1;  // divides all amounts
 };
 
 class LeastSearch {
@@ -186,8 +186,8 @@ class LeastSearch {
     return *std::max_element(bounds_.least().begin(), bounds_.least().end());
   }
 
-  // Under a committed order a rank's holding depends on that order alone, so its peaks are the
-  // capacities that it needs. Pairs hold more where there is room, but do not need it.
+  // With a committed order, the amounts that a rank holds depend only on the order, so it needs its
+  // peaks without capacities. Pairs hold more if there is room, but do not need that room.
   bool find_peaks() {
     if (!program_.dispatch.in_order || !bounds_.of_pools()) return false;
     ++found_.judged;
@@ -244,7 +244,7 @@ class LeastSearch {
     }
   }
 
-  // Lowers single ones until none can be lowered by a unit.
+  // Lowers one capacity at a time, until none can be lowered by a unit or for kPasses passes.
   void lower_each() {
     if (proved(bounds_.least())) {
       found_.each = bounds_.least();
@@ -267,7 +267,7 @@ class LeastSearch {
     };
     std::int64_t value = before;
     std::int64_t too_few = bounds_.least()[i] - unit;
-    // Most often it is as high as it must be.
+    // Most capacities cannot be lowered, so one unit less is tried first.
     if (value - too_few > unit && !safe(value - unit)) return false;
     while (value - too_few > unit) {
       const std::int64_t middle = too_few + (value - too_few) / unit / 2 * unit;
@@ -293,8 +293,8 @@ class LeastSearch {
     }
   }
 
-  // A rank that lacks one unit of what it holds at some place of its order never passes it,
-  // whatever the others have.
+  // Whether, under a committed order, one unit less of any capacity is refuted. Then no smaller sum
+  // is safe: a rank that lacks a unit of its peak is stuck there, whatever the others have.
   bool each_is_a_peak() {
     if (!program_.dispatch.in_order || !bounds_.of_pools() || has_other_engines(program_)) {
       return false;
@@ -308,11 +308,11 @@ class LeastSearch {
     return true;
   }
 
-  // The number of choices with a smaller sum; beyond kChoicesTried it stops counting.
+  // The number of choices with a smaller sum, or some number above kChoicesTried.
   [[nodiscard]] std::int64_t choices_below(std::int64_t excess) const {
     const auto n = static_cast<std::int64_t>(bounds_.least().size());
     std::int64_t all = 0;
-    std::int64_t of_this = 1;  // ways to give e units to n instances
+    std::int64_t of_this = 1;  // the ways to give e units to n instances
     for (std::int64_t e = 0; e < excess; ++e) {
       all += of_this;
       if (all > kChoicesTried) break;
@@ -321,7 +321,7 @@ class LeastSearch {
     return all;
   }
 
-  // Gives `units` to the instances from `i` on in every way; true when one is proved.
+  // Tries every way to give `units` to the instances from `i` on; true once one is proved.
   bool try_all(Choice& choice, std::size_t i, std::int64_t units) {
     if (i + 1 == choice.size() || units == 0) {
       choice[i] += units * bounds_.unit();

@@ -1,9 +1,9 @@
 // The smallest capacities of a resource, or slots of a channel or of links, that keep a program
 // proved.
 //
-// Every choice that is reported was judged as a whole program and proved. Nothing is taken for
-// monotone: more room may let an op run ahead and stick elsewhere. So what is smaller is called
-// unsafe only where each of it was refuted, or where the order is committed (docs/proofs.md).
+// For every reported choice the program with these capacities was proved. Safety is not assumed to
+// be monotone, since more room may let an op run ahead and deadlock elsewhere. So smaller choices
+// are called unsafe only if each was refuted, or if the order is committed (docs/proofs.md).
 // Limits are counted in programs judged and solver steps, never in seconds. Pure functions; never
 // throw; thread-safe.
 #pragma once
@@ -17,27 +17,27 @@
 
 namespace ripeline::optimise {
 
-// The names to ask for: each resource, each channel that carries messages, and `links` for all
-// bounded links that are no channel. A resource or channel called `links` comes before these.
+// The names that least_capacity() takes: each resource, each channel that carries messages, and
+// `links` for all bounded links without a channel, unless a resource or channel has that name.
 [[nodiscard]] std::vector<std::string> least_names(const spec::Program& program);
 
 struct LeastCapacity {
   // The verdict on smaller amounts.
   enum class Smaller : std::uint8_t {
-    none,        // there are none: an op could never start
-    refuted,     // each was refuted, or cannot do
-    not_proved,  // some were not refuted, but none was proved
-    not_tried,   // for a sum: no single one can be lowered; for `uniform`: too many to try
+    none,        // no smaller amount lets each op start
+    refuted,     // each smaller amount was refuted, or is too small for an op
+    not_proved,  // some smaller amounts were not refuted, but none was proved
+    not_tried,   // too many to try; for `sum`, no single capacity can be lowered
   };
-  verify::Outcome outcome = verify::Outcome::unknown;  // proved: the following; unknown: `reason`
+  verify::Outcome outcome = verify::Outcome::unknown;  // proved, or unknown for `reason`
   std::string reason;
-  std::vector<std::string> instances;  // activation of stage 2
-  std::int64_t uniform = 0;            // the same for each
+  std::vector<std::string> instances;  // such as `activation of stage 2`
+  std::int64_t uniform = 0;            // one capacity that suffices for each instance
   Smaller below_uniform = Smaller::not_tried;
   std::vector<std::int64_t> each;  // per instance
   std::int64_t sum = 0;
   Smaller below_sum = Smaller::not_tried;
-  int judged = 0;  // programs
+  int judged = 0;  // the number of programs judged
 };
 // `name` is one of least_names().
 [[nodiscard]] LeastCapacity least_capacity(const spec::Program& program, const std::string& name,

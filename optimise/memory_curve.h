@@ -1,41 +1,36 @@
-// The best time of a model for each memory of a rank, beside what the library's schedules take.
+// The best time of a model for each memory of a rank, with the times of the library's schedules.
 //
-// An order that fits less fits more, so no time is above that of a smaller memory; and a bound for
-// more memory is one for less. Plain values.
+// An order that fits a memory also fits a larger one, so best times never grow with the memory. A
+// bound for a memory also holds for smaller ones. Plain values.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "optimise/forms.h"
+#include "optimise/model_options.h"
 #include "optimise/problem.h"
 #include "simulate/amount.h"
-#include "simulate/rank_costs.h"
 #include "spec/diagnostics.h"
-#include "spec/elaborate.h"
 
 namespace ripeline::optimise {
 
-// From the first to the last one, which is no smaller and of the same dimension, in steps of what a
-// microbatch holds in all of a rank's layers; without that, of 1.
-struct MemoryRange {
-  simulate::Amount first;
-  simulate::Amount last;
-  std::optional<simulate::Amount> activation;
-};
-// As they are written, in the unit of the first. Nothing: there are more than `most`.
-[[nodiscard]] std::optional<std::vector<std::string>> memories_of(const MemoryRange& range,
-                                                                  std::size_t most);
+// `4..8`, `20GB..24GB`
+[[nodiscard]] bool is_memory_range(const std::string& memory);
+// The memories in the range of the model, written in the unit of the range's first number. The step
+// is what a microbatch holds in all of a rank's layers, or 1 if that is not given. Fails if the
+// text is not such a range, or if it has too many memories.
+[[nodiscard]] spec::Result<std::vector<std::string>> memories_of(const ModelOptions& model);
 
 struct CurvePoint {
-  std::string memory;  // as it is written
+  std::string memory;  // as text
   bool fits = false;
   bool found = false;
-  Time value = 0;  // the objective's
-  Time wall = 0;
+  Time value = 0;  // the makespan or span, by the objective
+  Time makespan = 0;
   Time span = 0;
   Time work = 0;
   Time bound = 0;
@@ -49,48 +44,54 @@ struct CurvePoint {
   [[nodiscard]] double gap() const {
     return static_cast<double>(value - bound) / static_cast<double>(value);
   }
-  // The share of a wall or span that is beyond the work.
+  // The share of a makespan or span that is beyond the busiest rank's work.
   [[nodiscard]] double bubble_rate(Time time) const {
     return static_cast<double>(time - work) / static_cast<double>(time);
   }
 };
-// Searches the forms, which are of this memory, and certifies what is found. Errors: a defect.
-[[nodiscard]] spec::Result<CurvePoint> curve_point(const std::string& memory,
-                                                   const std::vector<Form>& forms,
-                                                   const spec::ReadFile& read_file,
-                                                   FormSearch::Options options);
-// A result for a smaller memory holds here: an order that fits there fits here.
+// Gives `point` the result for a smaller memory if that is better, since the order fits here too.
 void carry_up(const CurvePoint& less, CurvePoint& point);
-// A bound for more memory is one for less, too. The points stand in the order of their memories.
+// Gives each point the bound of a larger memory if that is higher. The memories must ascend.
 void carry_bounds_down(std::vector<CurvePoint>& points);
 
-// A library schedule's times, and the microbatches that it holds in all of a rank's layers.
+// A library schedule's times, and the most microbatches that a rank holds in all of its layers.
 struct KnownSchedule {
   std::string name;
   double memory = 0;
-  double wall = 0;
+  double makespan = 0;
   double span = 0;
   [[nodiscard]] double time(Objective objective) const {
-    return objective == Objective::wall ? wall : span;
+    return objective == Objective::makespan ? makespan : span;
   }
 };
-// The library's committed orders with these costs, for as many ranks and microbatches as the
-// problem has. Those that would split a whole backward are left out, and those with two copies of
-// the model.
-[[nodiscard]] std::vector<KnownSchedule> library_schedules(const Problem& problem,
-                                                           const simulate::RankCosts& costs,
-                                                           bool whole_backward);
 
-// All of them, with what they are of.
+// The points of all memories and the library's schedules, with the setting that they share.
 struct MemoryCurve {
   std::vector<CurvePoint> points;
+  std::size_t memories = 0;  // above the number of points if the search was stopped
+  // The library's committed orders with the same costs, ranks and microbatches, except schedules
+  // that would split a whole backward or have two copies of the model. They count the activations
+  // of equal stages; for other models there are none.
   std::vector<KnownSchedule> library;
-  Objective objective = Objective::wall;
+  std::string model;               // `costs 24,23,12,1`
+  std::vector<std::string> notes;  // as in ModelForms
+  Objective objective = Objective::makespan;
   int ranks = 1;
   int microbatches = 1;
-  std::string unit;         // the times'
-  std::string memory_unit;  // empty: that of what a microbatch holds, which has no name
+  std::string unit;         // the unit of times
+  std::string memory_unit;  // empty if it is the activation of a microbatch
   std::uint64_t seed = 1;
 };
+struct CurveOptions {
+  double seconds = 10;  // for each memory
+  std::uint64_t seed = 1;
+  int solver_threads = 0;                            // 0 means no solver
+  std::function<bool()> go_on = {};                  // as in FormSearch; may be empty
+  std::function<void(const CurvePoint&)> tell = {};  // gets each point; may be empty
+};
+// The curve of a model whose memory is a range. Each memory is searched on each form, and the best
+// order is certified. An error is about the options, or is a defect.
+[[nodiscard]] spec::Result<MemoryCurve> memory_curve(const ModelOptions& model,
+                                                     const CurveOptions& options);
 
 }  // namespace ripeline::optimise

@@ -1,7 +1,11 @@
 #include "optimise/memory_curve_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "view/trade.h"
 
 namespace ripeline::optimise {
 
@@ -56,11 +60,11 @@ Json memory_curve_json(const MemoryCurve& curve) {
                            : point.value == point.bound ? "optimal"
                                                         : "feasible"}};
     if (point.found) {
-      one.update({{"wall", point.in_units(point.wall)},
+      one.update({{"wall", point.in_units(point.makespan)},
                   {"span", point.in_units(point.span)},
                   {"work", point.in_units(point.work)},
-                  {"wall_bubble", point.in_units(point.wall - point.work)},
-                  {"wall_bubble_rate", point.bubble_rate(point.wall)},
+                  {"wall_bubble", point.in_units(point.makespan - point.work)},
+                  {"wall_bubble_rate", point.bubble_rate(point.makespan)},
                   {"span_bubble", point.in_units(point.span - point.work)},
                   {"span_bubble_rate", point.bubble_rate(point.span)},
                   {"bound", point.in_units(point.bound)},
@@ -72,9 +76,38 @@ Json memory_curve_json(const MemoryCurve& curve) {
   }
   for (const KnownSchedule& one : curve.library) {
     j["library"].push_back(
-        {{"name", one.name}, {"memory", one.memory}, {"wall", one.wall}, {"span", one.span}});
+        {{"name", one.name}, {"memory", one.memory}, {"wall", one.makespan}, {"span", one.span}});
   }
   return j;
+}
+
+std::string memory_curve_svg(const MemoryCurve& curve, int width) {
+  view::Trade trade{.title = "the best time for each memory: " + curve.model,
+                    .memory_label = curve.memory_unit.empty()
+                                        ? "memory of a rank, in the unit of --activation"
+                                        : "memory of a rank, in " + curve.memory_unit,
+                    .time_label = name_of(curve.objective),
+                    .best = {},
+                    .bounds = {},
+                    .others = {}};
+  for (const CurvePoint& point : curve.points) {
+    if (!point.found) continue;
+    const double memory = point.memory_in_unit();
+    trade.best.push_back({memory, point.in_units(point.value), point.placement});
+    trade.bounds.push_back({memory, point.in_units(point.bound), ""});
+  }
+  for (const KnownSchedule& one : curve.library) {
+    const double time = one.time(curve.objective);
+    const auto same = std::find_if(
+        trade.others.begin(), trade.others.end(),
+        [&](const auto& other) { return other.memory == one.memory && other.time == time; });
+    if (same != trade.others.end()) {
+      same->label += ", " + one.name;
+    } else {
+      trade.others.push_back({one.memory, time, one.name});
+    }
+  }
+  return trade.best.empty() ? "" : view::trade_svg(trade, width);
 }
 
 }  // namespace ripeline::optimise

@@ -1,4 +1,4 @@
-// The output of `ripeline optimise --memory A..B`, as text and as JSON (docs/formats.md).
+// The output of `ripeline optimise --memory A..B`, as text, as JSON (docs/formats.md) and as SVG.
 //
 // Pure functions; never throw.
 #pragma once
@@ -11,10 +11,12 @@
 
 namespace ripeline::optimise {
 
-// A line about one memory, for progress; ends with a newline, as the next one.
+// A line about one memory, for progress. Ends with a newline, as does memory_curve_text().
 [[nodiscard]] std::string curve_point_text(const CurvePoint& point, Objective objective);
-// A table.
+// A table of the curve.
 [[nodiscard]] std::string memory_curve_text(const MemoryCurve& curve);
 [[nodiscard]] nlohmann::json memory_curve_json(const MemoryCurve& curve);
+// Empty if no memory has an order.
+[[nodiscard]] std::string memory_curve_svg(const MemoryCurve& curve, int width);
 
 }  // namespace ripeline::optimise

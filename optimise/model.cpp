@@ -11,7 +11,7 @@ namespace {
 
 using spec::Program;
 
-// The most that a pool may hold: its capacity, or what is asserted if less. Nothing: any amount.
+// The most that a pool may hold: the least of its capacity and asserted peaks; nullopt if none.
 std::optional<std::int64_t> limit_of(const Program& program, const spec::Pool& pool,
                                      int microbatches) {
   std::optional<std::int64_t> limit = pool.capacity;
@@ -23,7 +23,7 @@ std::optional<std::int64_t> limit_of(const Program& program, const spec::Pool& p
   return limit;
 }
 
-// The first thing that a row of lanes and the longest path do not say.
+// The first feature of the program that rows of lanes and longest paths cannot describe.
 std::optional<std::string> left_out_of(const Program& program, int microbatches,
                                        const simulate::Timing& timing, const TaskGraph& graph) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -169,7 +169,7 @@ void Model::add_pools(const Program& program, int microbatches) {
         const int other = at(lanes, l).machine;
         shared = shared || (machine >= 0 && other != machine);
         machine = other;
-        // `leaving` is measured against the capacity, which may be more than is asserted.
+        // `leaving` is measured against the capacity, which may be above the asserted peak.
         const auto capacity = at(program.pools, p).capacity;
         const std::int64_t beyond =
             capacity ? std::min(use.leaving, *capacity - *limit) : use.leaving;
@@ -184,10 +184,10 @@ void Model::add_pools(const Program& program, int microbatches) {
 
 namespace {
 
-// Runs rows, a machine as far as it gets, until none gets further.
-class Run {
+// Runs the rows: advances each machine in turn as far as it can, until no machine can advance.
+class RowSimulation {
  public:
-  Run(const Model& model, const Rows& rows)
+  RowSimulation(const Model& model, const Rows& rows)
       : model_(model),
         rows_(rows),
         starts_(model.takes.size(), TaskGraph::kNone),
@@ -249,8 +249,8 @@ class Run {
   const Rows& rows_;
   std::vector<Time> starts_;
   std::vector<int> next_;           // per lane
-  std::vector<int> done_;           // per machine, as the next one
-  std::vector<Time> now_;           // the end of what it ran last
+  std::vector<int> done_;           // per machine, as `now_`
+  std::vector<Time> now_;           // the end of its last task
   std::vector<std::int64_t> held_;  // per pool
   bool wrong_ = false;
 };
@@ -267,7 +267,7 @@ Time common_divisor(const Model& model) {
 }
 
 std::optional<std::vector<Time>> starts_of(const Model& model, const Rows& rows) {
-  return Run(model, rows).run();
+  return RowSimulation(model, rows).run();
 }
 
 }  // namespace ripeline::optimise

@@ -1,14 +1,14 @@
 // Model: one step of a program in numbers, as the searches and the solver read it.
 //
 // A machine is an engine of a rank that has tasks. It runs one task at a time, and each lane's
-// tasks in turn, so an order of the step is a row of lanes for each machine. With costs and needs
-// that are the same for all microbatches nothing is lost by that. An edge with `of all` becomes a
-// task that takes no time, alone on a machine of no rank: it joins what the edge needs.
+// tasks in turn, so an order of the step is a row of lanes for each machine. If all microbatches
+// have the same costs and needs, some best order is of this kind. An edge with `of all` becomes a
+// task that takes no time and joins the edge's messages, alone on a machine without a rank.
 //
-// Of some programs the model leaves something out: pairs, bounded inboxes, links with bandwidth,
-// pools that several engines use, and what is held for no time. `left_out` says what. Then an
-// order's times are those of a simulated run alone, and the model only guides the search. Times are
-// in nanoseconds. Plain values.
+// The model cannot describe pairs, bounded inboxes, links with bandwidth, pools that several
+// engines use, assertions without a value and amounts that are held for no time. `left_out` names
+// the first of these that a program has. An order's exact times then come only from a simulated
+// run, and the model only guides the search. Times are in nanoseconds. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -28,54 +28,54 @@ using Time = std::int64_t;
 struct Model {
   struct Lane {
     int machine = 0;
-    int first = 0;  // number of its first task; those after it are its next ones
+    int first = 0;  // the number of its first task; its other tasks follow
     int tasks = 0;
   };
   struct Machine {
-    int rank = -1;  // -1: it joins
+    int rank = -1;  // -1 for a machine that joins messages
     int tasks = 0;
     std::vector<int> lanes = {};
-    std::vector<int> pools = {};  // with a limit that this machine alone uses
+    std::vector<int> pools = {};  // those with a limit that no other machine uses
   };
-  // Between tasks of different machines.
+  // A need between tasks of different machines.
   struct Arc {
     int task = 0;  // at the other end
-    Time lag = 0;  // from the end of the one to the start of the other, at least
+    Time lag = 0;  // the least time from the end of the first to the start of the second
   };
   struct Use {
     std::int64_t acquires = 0;  // at the start
-    std::int64_t asks = 0;  // free Pool::capacity at the start: `acquires`, and what must be left
+    std::int64_t asks = 0;  // the free room needed at the start: `acquires`, and what must be left
     std::int64_t releases = 0;  // at the end
     friend bool operator==(const Use&, const Use&) = default;
   };
   struct Pool {
-    std::int64_t capacity = 0;   // or what is asserted, if that is less
+    std::int64_t capacity = 0;   // or the asserted peak, if that is less
     std::vector<Use> uses = {};  // per lane of the program
     friend bool operator==(const Pool&, const Pool&) = default;
   };
 
-  // `graph` is of the same program, count and timing.
+  // `graph` must be made from the same program, count and timing.
   [[nodiscard]] static Model of(const spec::Program& program, int microbatches,
                                 const simulate::Timing& timing, const TaskGraph& graph);
 
   [[nodiscard]] int tasks() const { return size_of(takes); }
   [[nodiscard]] std::span<const Arc> needs_of(int task) const { return arcs_of(needs_, task); }
   [[nodiscard]] std::span<const Arc> feeds_of(int task) const { return arcs_of(feeds_, task); }
-  // Tasks of other lanes of its machine that it needs.
+  // The tasks of other lanes of the same machine that the task needs.
   [[nodiscard]] std::span<const int> after(int task) const {
     return std::span(near_).subspan(first_near_[index(task)],
                                     first_near_[index(task) + 1] - first_near_[index(task)]);
   }
 
-  std::vector<Lane> lanes;  // those of the program, then one for each `of all`
+  std::vector<Lane> lanes;  // the program's lanes, then one for each `of all`
   std::vector<Machine> machines;
-  std::vector<Pool> pools;              // as of Machine::pools
+  std::vector<Pool> pools;              // numbered as in Machine::pools
   std::vector<int> lane_of;             // per task
   std::vector<Time> takes;              // per task
   std::vector<Time> heads;              // per task: the longest path before it
   std::vector<Time> begin_of;           // per rank: the least head of its tasks
   bool even = false;                    // all microbatches have the same tasks, needs and times
-  std::optional<std::string> left_out;  // for people, as in `pairs`
+  std::optional<std::string> left_out;  // for people, such as `pairs`
 
  private:
   struct Arcs {
@@ -97,14 +97,14 @@ struct Model {
   std::vector<int> near_;
 };
 
-// The gcd of all tasks' times and needs' lags, which divides all times of an order. At least 1.
+// The gcd of all tasks' times and needs' lags; it divides all times of any order. At least 1.
 [[nodiscard]] Time common_divisor(const Model& model);
 
 // Per machine the lanes of its tasks, in the order in which they run.
 using Rows = std::vector<std::vector<int>>;
 
-// When each task starts, if each runs as soon as its machine's row and its needs allow. Nothing:
-// the rows are not an order of all tasks, the machines wait for each other, or a pool of a machine
+// The start of each task, if each runs as soon as its machine's row and its needs allow. nullopt if
+// the rows are not an order of all tasks, if machines wait for each other, or if a machine's pool
 // has too little room.
 [[nodiscard]] std::optional<std::vector<Time>> starts_of(const Model& model, const Rows& rows);
 

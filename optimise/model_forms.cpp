@@ -8,12 +8,11 @@
 
 #include "optimise/cuts.h"
 #include "optimise/rank_bounds.h"
-#include "spec/elaborate.h"
 
 namespace ripeline::optimise {
 namespace {
 
-constexpr std::int64_t kMostTasksOfCuts = 15'000;  // all cuts of a placement that are searched
+constexpr std::int64_t kMostTasksOfCuts = 15'000;  // in all searched cuts of a placement together
 constexpr std::int64_t kMostCuts = 200;
 
 Cuts cuts_of(const PlacedModel& model, const simulate::TimingOptions& times, Objective objective) {
@@ -24,7 +23,7 @@ Cuts cuts_of(const PlacedModel& model, const simulate::TimingOptions& times, Obj
   const std::int64_t most = kMostTasksOfCuts / (lanes * model.microbatches);
   Cuts cuts = best_cuts(model, of_bounds, objective,
                         static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostCuts)));
-  // Bounds of cuts do not know that a rank is faster: no order takes less than this part of them.
+  // Bounds of cuts ignore that a rank may be faster; scaled by the factor of that rank, they hold.
   double least = 1;
   for (const auto& [rank, factor] : times.jitter.slow) least = std::min(least, factor);
   if (cuts.rest != Cuts::kNoOther && least < 1) {
@@ -33,18 +32,16 @@ Cuts cuts_of(const PlacedModel& model, const simulate::TimingOptions& times, Obj
   return cuts;
 }
 
-// With its cut.
-spec::Result<void> add_form(const PlacedModel& model, bool of_profile,
-                            const simulate::TimingOptions& times, Objective objective,
+// Adds the form of a model that has its cut.
+spec::Result<void> add_form(const PlacedModel& model, bool of_profile, Objective objective,
                             ModelForms& all) {
   spec::Source source{kPlacedModel, program_text(model)};
   auto program = spec::compile(source);
   if (!program.ok()) {  // the text is not the user's
-    return spec::Diagnostic{
-        "input", "the model that the flags describe: " + program.errors().front().message, "", {}};
+    return spec::failure("the model that the flags describe: " + program.errors().front().message);
   }
   auto problem = Problem::make(std::move(program).value(), model.microbatches,
-                               simulate::means_of(times), objective);
+                               simulate::means_of(all.times), objective);
   if (!problem.ok()) return problem.errors();
   all.forms.push_back({name_of(model.placement, model.chunks), std::move(source),
                        std::move(problem).value(), has_room(model)});
@@ -55,27 +52,27 @@ spec::Result<void> add_form(const PlacedModel& model, bool of_profile,
 
 }  // namespace
 
-std::string name_of(PlacedModel::Placement placement, int chunks) {
-  switch (placement) {
-    case PlacedModel::Placement::chain:
-      return "chain";
-    case PlacedModel::Placement::loop:
-      return fmt::format("loop of {}", chunks);
-    case PlacedModel::Placement::v:
-      return "v";
-  }
-  return "";
+bool ModelForms::varies() const {
+  if (times.jitter.draws()) return true;
+  simulate::Timing timing;
+  const Problem& problem = *forms.front().problem;
+  return simulate::Timing::make(problem.program(), problem.microbatches(), times, timing).ok() &&
+         timing.draws();
 }
 
-spec::Result<void> add_forms(const PlacedModel& model, bool of_profile,
-                             const simulate::TimingOptions& times, Objective objective,
+std::string name_of(pytorch::Placement placement, int chunks) {
+  return placement == pytorch::Placement::loop ? fmt::format("loop of {}", chunks)
+                                               : pytorch::name_of(placement);
+}
+
+spec::Result<void> add_forms(const PlacedModel& model, bool of_profile, Objective objective,
                              ModelForms& all) {
   all.is_cut |= model.stages() < static_cast<int>(model.layers.size());
-  Cuts cuts = cuts_of(model, times, objective);
+  Cuts cuts = cuts_of(model, all.times, objective);
   for (std::vector<int>& first_layers : cuts.best) {
     PlacedModel one = model;
     one.first_layers = std::move(first_layers);
-    if (const auto s = add_form(one, of_profile, times, objective, all); !s.ok()) {
+    if (const auto s = add_form(one, of_profile, objective, all); !s.ok()) {
       return s.errors();
     }
   }
@@ -84,6 +81,25 @@ spec::Result<void> add_forms(const PlacedModel& model, bool of_profile,
     all.other_cuts = {cuts.rest, std::string(name_of(Formula::every_cut)), Formula::every_cut};
   }
   return {};
+}
+
+spec::Result<ModelForms> forms_of(spec::Program program, int microbatches,
+                                  const spec::Source& source, const spec::ReadFile& read_file,
+                                  const simulate::TimingOptions& times, Objective objective) {
+  std::int64_t tasks = 0;
+  for (int l = 0; l < size_of(program.lanes); ++l) tasks += program.tasks_of(l, microbatches);
+  if (tasks > kMostTasks) {
+    return spec::failure(fmt::format("-m: more than {} tasks are not searched", kMostTasks));
+  }
+  auto problem =
+      Problem::make(std::move(program), microbatches, simulate::means_of(times), objective);
+  if (!problem.ok()) return problem.errors();
+  ModelForms forms;
+  forms.forms.push_back({"", source, std::move(problem).value(), true});
+  forms.parts = {1};
+  forms.read_file = read_file;
+  forms.times = times;
+  return forms;
 }
 
 }  // namespace ripeline::optimise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,33 +11,48 @@
 #include "optimise/uniform.h"
 #include "simulate/timing.h"
 #include "spec/diagnostics.h"
+#include "spec/elaborate.h"
+#include "spec/program.h"
 
 namespace ripeline::optimise {
 
-// The forms, and what a report says of them.
+// The forms, and the data of a report on them.
 struct ModelForms {
   std::vector<Form> forms;    // not empty
-  std::vector<double> parts;  // per form, by parts_of(); for a program that is given 1
-  // `costs 24,23,12,1`; empty: a program is given, and no model
+  std::vector<double> parts;  // per form, by parts_of(); 1 for a given program
+  // Such as `costs 24,23,12,1`; empty if the user gave a program and not a model.
   std::string model;
-  // For a profile of layers, per form: the first layer of each stage. Otherwise empty.
+  // The first layer of each stage, per form, if a profile of layers is given; otherwise empty.
   std::vector<std::vector<int>> first_layers;
-  bool is_cut = false;  // a stage has more than one layer, so that there are several cuts
-  Bound other_cuts;     // no order of a cut that is not among the forms is below it
+  bool is_cut = false;            // a stage has more than one layer, so that there are several cuts
+  Bound other_cuts;               // no order of a cut that is not among the forms is below it
+  spec::ReadFile read_file;       // as in ElaborateOptions, for the forms' sources
+  simulate::TimingOptions times;  // including what is drawn; the problems use the means
+  std::vector<std::string> notes;  // for people: assumptions that may surprise them
 
   [[nodiscard]] std::size_t index_of(const Form& form) const {
     return static_cast<std::size_t>(&form - forms.data());
   }
+  // Whether tasks or messages vary, so that orders may race.
+  [[nodiscard]] bool varies() const;
 };
 
-// chain, loop of 2, v
-[[nodiscard]] std::string name_of(PlacedModel::Placement placement, int chunks);
+// The name of a form, such as `chain`, `loop of 2` or `v`.
+[[nodiscard]] std::string name_of(pytorch::Placement placement, int chunks);
 
-// Adds the best cuts of the model, which has its placement and layers and no cut yet, with the
-// means of the times. `of_profile`: the layers are those of a profile. Errors: the model's program
-// does not compile, or is none of Problem.
+inline constexpr std::int64_t kMostTasks = 1'000'000;  // a form with more is not searched
+
+// Adds forms for the best cuts of the model, which has a placement and layers and no cut yet, with
+// the means of the times. `of_profile` says that the layers are those of a profile. Fails if the
+// model's program does not compile, or if Problem::make() refuses it.
 [[nodiscard]] spec::Result<void> add_forms(const PlacedModel& model, bool of_profile,
-                                           const simulate::TimingOptions& times,
                                            Objective objective, ModelForms& all);
+
+// The only form of a program that was compiled from `source`, for this count of microbatches.
+[[nodiscard]] spec::Result<ModelForms> forms_of(spec::Program program, int microbatches,
+                                                const spec::Source& source,
+                                                const spec::ReadFile& read_file,
+                                                const simulate::TimingOptions& times,
+                                                Objective objective);
 
 }  // namespace ripeline::optimise

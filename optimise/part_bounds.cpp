@@ -9,14 +9,14 @@
 namespace ripeline::optimise {
 namespace {
 
-// The most tasks of a part, tried in turn: with a quarter more a solver takes five times as long.
+// The most tasks of a part, tried in turn. A quarter more tasks take a solver five times as long.
 constexpr std::array kTasks = {480, 576, 624, 672, 768};
-// A part must be long enough for so many turns of the memory's slots: each of the first ones takes
-// as long as the formula of the cycle says.
+// A part must be long enough for this many turns of the memory's slots, since the formula `cycle`
+// already gives the time of each of the first turns.
 constexpr int kLeastTurns = 3;
 constexpr int kMostFailures = 3;
 
-// Every other task of the microbatch needs it, directly or not.
+// Whether every other task of the microbatch needs `task`, directly or through others.
 bool is_needed_by_all(const Model& one, int task) {
   for (int other = 0; other < one.tasks(); ++other) {
     if (other != task && !needs_between(one, task, other)) return false;
@@ -69,10 +69,10 @@ bool PartBounds::are_alike(const Model& shorter, const Model& whole) {
   return std::equal(shorter.pools.begin(), shorter.pools.end(), whole.pools.begin());
 }
 
-// None with more tasks than that, and the last as long as it can be: what a part says grows faster
-// than its length. The others in two ways, of which the better one shows when both are known: one
-// of them a number of turns of all slots, after which a start is known best, and the rest alike;
-// or the rest as long as they can be, and one with what is left.
+// Lengths of parts with at most `tasks` tasks each. The last part is as long as it can be, since
+// bounds grow faster than lengths. The others are tried in two ways; only the bounds show which is
+// better. In the first, one part has whole turns of all slots, for which bounds of starts are best,
+// and the others are equally long. In the second, all parts but one are as long as they can be.
 PartBounds::Lengths PartBounds::lengths(int tasks) const {
   const int most = std::max(1, tasks / tasks_of_each_);
   if (most >= microbatches_) return {};
@@ -97,8 +97,8 @@ std::optional<PartBounds::Part> PartBounds::next() const {
   for (const int tasks : kTasks) {
     const Lengths of = lengths(tasks);
     if (of.last == 0) break;
-    // All for a short time, before one has a longer one; and one way with the last before the
-    // other.
+    // Each part is tried for a short time before any part is tried for longer. The parts of the
+    // first way and the last part are tried before the parts of the second way.
     std::optional<Part> first;
     const auto consider = [&first](const Solved& known, int length, bool is_last) {
       if (!known.is_open() || (first && first->attempt <= known.attempts)) return;
@@ -107,7 +107,7 @@ std::optional<PartBounds::Part> PartBounds::next() const {
     for (std::size_t i = 0; i < of.others.size(); ++i) {
       if (i == kOfOneWay) consider(at(lasts_, of.last), of.last, true);
       const int length = of.others[i];
-      // The other way may be worth nothing.
+      // The second way may be worthless, so its parts get one attempt less.
       const bool is_worth = i < kOfOneWay || at(starts_, length).attempts < kAttempts - 1;
       if (length > 0 && is_worth) consider(at(starts_, length), length, false);
     }
@@ -139,8 +139,8 @@ void PartBounds::add_up() {
     }
   }
   for (int last = 1; last < microbatches_; ++last) {
-    const Time wall = at(lasts_, last).bound;
-    if (wall > 0) bound_ = std::max(bound_, at(starts, microbatches_ - last) + wall);
+    const Time makespan = at(lasts_, last).bound;
+    if (makespan > 0) bound_ = std::max(bound_, at(starts, microbatches_ - last) + makespan);
   }
 }
 

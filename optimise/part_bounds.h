@@ -1,12 +1,12 @@
-// PartBounds: what short steps say of a long one.
+// PartBounds: lower bounds of a long step from the optima of shorter steps.
 //
-// Where all microbatches are alike and need nothing of each other, each may begin with a task that
-// all its others need, its entry. Of an order in which each lane runs its microbatches in turn,
-// take the first k away: what is left is a legal order of a step that is k shorter, and nothing of
-// it starts before the entry of microbatch k. Hence, with start(k) the least start of that entry in
-// any order, which the microbatches before it decide alone,
-//   wall(m) >= start(k) + wall(m - k) and start(j + k) >= start(j) + start(k),
-// and a solver finds the parts where the whole is too large for it. Plain values.
+// Suppose that microbatches are alike and need nothing of each other, and that each has an *entry*,
+// a task that all its other tasks need. Take an order in which each lane runs its microbatches in
+// turn, and remove the first k microbatches. The rest is a legal order of a step that is k shorter,
+// and none of its tasks starts before the entry of microbatch k. Let start(k) be the least start of
+// that entry in any order; only the microbatches before k matter. Then
+//   makespan(m) >= start(k) + makespan(m - k) and start(j + k) >= start(j) + start(k).
+// A solver can solve such short steps, the *parts*, if the whole step is too large. Plain values.
 #pragma once
 
 #include <array>
@@ -22,28 +22,28 @@ class PartBounds {
  public:
   struct Part {
     int microbatches = 0;
-    bool is_last = false;  // its wall is asked for; else the start of the entry after it
-    int attempt = 0;       // how often it was asked for before
+    bool is_last = false;  // true: bounds the part's makespan; false: bounds start(microbatches)
+    int attempt = 0;       // how often a solver has tried this part before
   };
 
-  // For a step of so many microbatches that are all like the one of the model. Nothing: the model
-  // leaves something out, or has no entry; or the memory has so many slots that a formula says as
-  // much as a part that is short enough for a solver.
+  // For a step of `microbatches`, each like the microbatch of `one`. nullopt if the model leaves
+  // something out or has no entry, or if the memory has so many slots that a formula gives as good
+  // a bound as any part that is short enough for a solver.
   [[nodiscard]] static std::optional<PartBounds> of(const Model& one, int microbatches);
 
-  // Whether a shorter model says of each of its microbatches what the whole one says: capacities,
-  // and more, may be written as depending on how many there are.
+  // Whether each microbatch of a shorter step is modelled as in the whole step. They may differ,
+  // since capacities and other values of a program may depend on the number of microbatches.
   [[nodiscard]] static bool are_alike(const Model& shorter, const Model& whole);
 
   // The lane of the entries.
   [[nodiscard]] int entry() const { return entry_; }
-  // The part that is worth most to know next, the larger the later; nothing: all that a solver can
-  // be asked is known.
+  // The part that a solver should try next; smaller parts come first. nullopt if no further attempt
+  // is worthwhile.
   [[nodiscard]] std::optional<Part> next() const;
-  // No order of the part takes less, or begins the next microbatch earlier. Where that is not the
-  // optimum it is asked for again; after some parts that are too hard nothing is.
+  // Records a lower bound of the part's makespan if `is_last`, else of start(microbatches). A part
+  // without an optimum is tried again. Once several parts were too hard, next() returns nullopt.
   void set(const Part& part, Time bound, bool is_optimum);
-  // A lower bound of the whole step's wall; 0: nothing is known yet.
+  // A lower bound of the whole step's makespan; 0 if none is known yet.
   [[nodiscard]] Time bound() const { return bound_; }
 
  private:
@@ -51,14 +51,14 @@ class PartBounds {
   static constexpr std::size_t kOfOneWay = 2;
 
   struct Solved {
-    Time bound = 0;  // 0: not known
+    Time bound = 0;  // 0 if unknown
     int attempts = 0;
     bool is_optimum = false;
     [[nodiscard]] bool is_open() const { return !is_optimum && attempts < kAttempts; }
   };
   struct Lengths {
-    int last = 0;  // 0: the whole step is not longer
-    // How long the others are, which may be there several times: two lengths of each way. 0: none.
+    int last = 0;  // 0 if the part would be the whole step
+    // Lengths of the other parts, two for each way; several parts may have one length. 0: unused.
     std::array<int, 2 * kOfOneWay> others = {};
   };
 
@@ -68,9 +68,9 @@ class PartBounds {
   int microbatches_ = 0;
   int entry_ = 0;
   Time entry_takes_ = 0;
-  int tasks_of_each_ = 0;  // a microbatch's
+  int tasks_of_each_ = 0;  // tasks of one microbatch
   int slots_ = 1;          // microbatches that the memory has room for
-  // Per number of microbatches.
+  // Both are indexed by a part's number of microbatches.
   std::vector<Solved> starts_;
   std::vector<Solved> lasts_;
   int failures_ = 0;

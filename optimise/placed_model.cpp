@@ -16,7 +16,7 @@ namespace {
 using spec::Rational;
 using Costs = PlacedModel::Costs;
 
-// A decimal where it is one, else a fraction.
+// The value as a decimal if its digits end, else as a fraction.
 std::string text_of(Rational value) {
   std::int64_t rest = value.denominator;
   std::int64_t power = 1;
@@ -38,11 +38,11 @@ std::string text_of(Rational value) {
 
 std::string place_of(const PlacedModel& model) {
   switch (model.placement) {
-    case PlacedModel::Placement::chain:
+    case pytorch::Placement::chain:
       return "s";
-    case PlacedModel::Placement::loop:
+    case pytorch::Placement::loop:
       return fmt::format("s % {}", model.ranks);
-    case PlacedModel::Placement::v:
+    case pytorch::Placement::v:
       return fmt::format("s < {0} ? s : {1} - s", model.ranks, 2 * model.ranks - 1);
   }
   return "";
@@ -89,7 +89,7 @@ bool can_be_cut(const std::vector<std::int64_t>& costs, int stages, std::int64_t
   return used <= stages;
 }
 
-// The least that the costliest stage can cost.
+// The least possible cost of the costliest stage.
 std::int64_t least_largest(const std::vector<std::int64_t>& costs, int stages) {
   std::int64_t least = *std::max_element(costs.begin(), costs.end());
   std::int64_t enough = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
@@ -114,13 +114,13 @@ std::vector<int> layers_of_stages(const PlacedModel& model) {
   return counts;
 }
 
-// The largest number of layers of which each stage has a whole number: amounts count these.
+// The size of the largest groups of layers that no stage splits; amounts are for such a group.
 int group_of(const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.end(), 0,
                          [](int a, int b) { return std::gcd(a, b); });
 }
 
-// The program's: what a microbatch holds in a group of layers, and what a rank has room for.
+// The program's amounts: what a microbatch holds in a group of layers, and a rank's room.
 struct Held {
   std::int64_t activation = 1;
   std::int64_t after_input = 1;
@@ -129,8 +129,8 @@ struct Held {
   double parts = 1;  // units of these amounts per unit of the model's
 };
 
-// The largest unit of the model's kind in which its amounts are whole. Where none is, a group loses
-// its part of a byte, so nothing that fits is excluded.
+// The amounts in the largest unit of the model's kind in which they are whole. If they are not even
+// whole bytes, a group's amounts are rounded down, so nothing that fits is excluded.
 Held held_in_bytes(const PlacedModel& model, Rational groups) {
   const PlacedModel::Bytes& of = *model.bytes;
   const bool is_binary = of.unit.find('i') != of.unit.npos;
@@ -158,7 +158,7 @@ Held held_in_bytes(const PlacedModel& model, Rational groups) {
 }
 
 Held held_of(const PlacedModel& model, const std::vector<int>& counts) {
-  // A rank has so many groups of layers on average.
+  // The average number of groups of layers on a rank.
   const Rational groups = lowest(static_cast<std::int64_t>(model.layers.size()),
                                  std::int64_t{model.ranks} * group_of(counts));
   const PlacedModel::Bytes of = model.bytes.value_or(PlacedModel::Bytes{});
@@ -182,13 +182,13 @@ std::int64_t largest_of(const Held& held, const std::vector<int>& counts) {
   return held.activation * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
 }
 
-// The value of some stages in a row, and the first of them. text_of() makes an expression of the
-// stage number `s` out of such runs.
+// The first of some consecutive stages with the same value, and that value. text_of() writes such
+// runs as an expression of the stage number `s`.
 struct StageRun {
   std::size_t first;
   std::string value;
 };
-// The language has a limit on how deep expressions are nested: many runs are halved.
+// Halves the runs if they are many, since the language limits the nesting of expressions.
 std::string text_of(std::span<const StageRun> runs) {
   constexpr std::size_t kInARow = 64;
   if (runs.size() > kInARow) {
@@ -248,7 +248,7 @@ std::string backward_text(const PlacedModel& model, const Held& held,
 }  // namespace
 
 int rank_of(const PlacedModel& model, int stage) {
-  const bool back = model.placement == PlacedModel::Placement::v && stage >= model.ranks;
+  const bool back = model.placement == pytorch::Placement::v && stage >= model.ranks;
   return back ? 2 * model.ranks - 1 - stage : stage % model.ranks;
 }
 
@@ -259,8 +259,8 @@ std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
   return std::vector(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(chunks), layer);
 }
 
-// A dynamic program for the least sum of squares among the cuts with the least largest stage: per
-// stage, from the last one on, it finds the best for every layer to begin with.
+// A dynamic program for the least sum of squares among the cuts with the least largest stage. For
+// each stage, from the last one on, it finds the best end for every layer at which it may begin.
 std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   std::vector<int> first(static_cast<std::size_t>(stages));
   std::iota(first.begin(), first.end(), 0);
@@ -269,11 +269,11 @@ std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   const std::int64_t most = least_largest(costs, stages);
   const std::size_t end = costs.size();
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  // Sums that differ by less are equal but for rounding: then the first that was found counts.
+  // Sums that differ by less differ only by rounding; of these the first that was found is kept.
   constexpr double kLess = 1 - 1e-9;
-  std::vector<double> rest(end + 1, kNone);  // the least sum of the stages from here on
+  std::vector<double> rest(end + 1, kNone);  // by layer: the least sum of the stages from there on
   rest[end] = 0;
-  std::vector<std::vector<int>> next;  // per stage from the last one, by its first layer
+  std::vector<std::vector<int>> next;  // per stage, from the last: its end, by its first layer
   for (int s = 0; s < stages; ++s) {
     std::vector<double> best(end + 1, kNone);
     std::vector<int>& to = next.emplace_back(end + 1, 0);
@@ -309,7 +309,7 @@ bool has_room(const PlacedModel& model) {
 std::string program_text(const PlacedModel& model) {
   const std::vector<int> counts = layers_of_stages(model);
   const Held held = held_of(model, counts);
-  // Nothing may acquire more than there is in all.
+  // A program in which an op acquires more than the capacity would be refused.
   const std::int64_t capacity = std::max(held.room, largest_of(held, counts));
   std::string text = fmt::format("pipeline {} {{\n", kPlacedModel);
   text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,

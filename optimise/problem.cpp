@@ -18,13 +18,11 @@ using spec::Program;
 
 constexpr Time kMostTime = INT64_MAX / 4;  // all tasks together
 
-spec::Diagnostic failed(const std::string& why) { return {"input", why, "", {}}; }
-
 std::optional<spec::Diagnostic> too_much(const Model& model, const simulate::Timing& timing) {
   Time sum = 0;
   for (const Time takes : model.takes) {
     if (takes > kMostTime - sum) {
-      return failed(fmt::format(
+      return spec::failure(fmt::format(
           "all tasks together take more than {:g}; take a larger unit",
           static_cast<double>(kMostTime) / static_cast<double>(timing.unit().nanoseconds)));
     }
@@ -36,7 +34,7 @@ std::optional<spec::Diagnostic> too_much(const Model& model, const simulate::Tim
 Program committed_to(Program program, const Rows& rows, const Model& model) {
   spec::Order order;
   order.name = "tried";
-  order.file = "";  // by tasks, as a file's
+  order.file = "";  // the rows list tasks, as in an order from a file
   order.rows.resize(static_cast<std::size_t>(program.ranks));
   for (std::size_t m = 0; m < rows.size(); ++m) {
     if (model.machines[m].rank < 0) continue;
@@ -72,7 +70,7 @@ struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
 };
-// The most that a microbatch holds of a pool if it runs alone.
+// The least and the most, over all microbatches, that one holds of a pool if it runs alone.
 Range held_by_one(const Program& program, int microbatches, const Model& model, int pool) {
   struct Step {
     Time head;
@@ -129,7 +127,7 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
   std::unique_ptr<Problem> problem(new Problem(std::move(program), microbatches, times, objective));
   Problem& p = *problem;
   if (core::Status s = lower_bound(p.program_, microbatches, times, objective, p.bound_); !s.ok()) {
-    return failed(s.message());
+    return spec::failure(s.message());
   }
   if (auto error = p.read()) return *error;
   const UniformProgram* uniform = p.uniform();
@@ -147,10 +145,10 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
 
 std::optional<spec::Diagnostic> Problem::read() {
   if (core::Status s = simulate::Timing::make(program_, microbatches_, times_, timing_); !s.ok()) {
-    return failed(s.message());
+    return spec::failure(s.message());
   }
   if (core::Status s = TaskGraph::make(program_, microbatches_, timing_, graph_); !s.ok()) {
-    return failed(s.message());
+    return spec::failure(s.message());
   }
   model_ = Model::of(program_, microbatches_, timing_, graph_);
   nearest_uniform_ = uniform_of(program_, microbatches_, model_);
@@ -201,7 +199,7 @@ std::unique_ptr<Problem> Problem::with_room(int microbatches) const {
 bool Problem::fits() const {
   for (int p = 0; p < size_of(program_.pools); ++p) {
     const spec::Pool& pool = at(program_.pools, p);
-    std::int64_t least = INT64_MAX;  // held when the first release comes
+    std::int64_t least = INT64_MAX;  // the least that is held at the first release
     for (int l = 0; l < size_of(program_.lanes); ++l) {
       if (at(model_.lanes, l).tasks == 0) continue;
       for (const spec::Use& use : spec::uses_of(at(program_.lanes, l))) {
@@ -222,14 +220,14 @@ bool Problem::fits() const {
   return true;
 }
 
-std::optional<Found> Problem::timed(const Rows& rows) const {
+std::optional<TimedOrder> Problem::timed(const Rows& rows) const {
   if (!model_.left_out) {
     const auto starts = starts_of(model_, rows);
     return starts ? std::optional(measured(rows, *starts)) : std::nullopt;
   }
   const SimulatedRun run = simulated(committed_to(program_, rows, model_), microbatches_, timing_);
   if (!ended(run.report)) return std::nullopt;
-  return Found{rows, run.report.makespan.count(), run.report.span.count(), run.report.peaks};
+  return TimedOrder{rows, run.report.makespan.count(), run.report.span.count(), run.report.peaks};
 }
 
 bool Problem::is_safe(const Rows& rows, std::uint64_t states) const {
@@ -238,7 +236,7 @@ bool Problem::is_safe(const Rows& rows, std::uint64_t states) const {
   return verify::verify(committed_to(program_, rows, model_), options).proved.has_value();
 }
 
-std::optional<Found> Problem::of_own_dispatch() const {
+std::optional<TimedOrder> Problem::of_own_dispatch() const {
   SimulatedRun run = simulated(program_, microbatches_, timing_);
   if (!ended(run.report)) return std::nullopt;
   std::stable_sort(run.record.tasks.begin(), run.record.tasks.end(),
@@ -251,14 +249,14 @@ std::optional<Found> Problem::of_own_dispatch() const {
     const Model::Machine& machine = at(model_.machines, m);
     if (machine.rank < 0) at(rows, m) = machine.lanes;
   }
-  return Found{std::move(rows), run.report.makespan.count(), run.report.span.count(),
-               run.report.peaks};
+  return TimedOrder{std::move(rows), run.report.makespan.count(), run.report.span.count(),
+                    run.report.peaks};
 }
 
 bool Problem::is_own_dispatch_safe() const { return verify::verify(program_).proved.has_value(); }
 
-Found Problem::measured(const Rows& rows, const std::vector<Time>& starts) const {
-  Found found;
+TimedOrder Problem::measured(const Rows& rows, const std::vector<Time>& starts) const {
+  TimedOrder found;
   found.rows = rows;
   std::vector<Time> begin(static_cast<std::size_t>(program_.ranks), INT64_MAX);
   std::vector<Time> end(begin.size(), 0);
@@ -284,7 +282,7 @@ Found Problem::measured(const Rows& rows, const std::vector<Time>& starts) const
     }
   }
   for (std::size_t r = 0; r < begin.size(); ++r) {
-    found.wall = std::max(found.wall, end[r]);
+    found.makespan = std::max(found.makespan, end[r]);
     if (begin[r] <= end[r]) found.span = std::max(found.span, end[r] - begin[r]);
   }
   for (std::vector<Change>& of_pool : changes) {

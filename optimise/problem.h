@@ -1,7 +1,7 @@
-// Problem: a program, its times and what is to be made small; and what an order of its tasks takes.
+// Problem: a program with its times and an objective. It times and checks orders of the tasks.
 //
-// An order is timed as the simulator times a run: through the model where it leaves nothing out,
-// else by a simulated run. Whoever returns an order to a user has it certified all the same
+// The times of an order are the simulator's. They come from the model if it leaves nothing out, and
+// else from a simulated run. An order for a user must be certified all the same
 // (optimise/certified.h). Immutable once made; thread-safe.
 #pragma once
 
@@ -21,21 +21,21 @@
 
 namespace ripeline::optimise {
 
-// A legal order, and what it takes when each task starts as soon as it can.
-struct Found {
+// A legal order, and its times and peaks when each task starts as soon as it can.
+struct TimedOrder {
   Rows rows;
-  Time wall = 0;
+  Time makespan = 0;
   Time span = 0;
-  std::vector<std::int64_t> peaks;  // per pool of the program, whether it has a capacity or not
+  std::vector<std::int64_t> peaks;  // per pool of the program, with or without a capacity
 };
 
 class Problem {
  public:
-  // Enough for small steps; a search asks often, and what is not proved with them it passes over.
+  // States for is_safe(), enough for small steps. A search passes over orders that need more.
   static constexpr std::uint64_t kFewStates = 200'000;
 
-  // Errors: times that are drawn, a count that the program is not for, what no reader supports, and
-  // what Timing::make() refuses.
+  // Fails if times are drawn, if the program is not for this count of microbatches, if the program
+  // has something that is not supported, and if Timing::make() fails.
   [[nodiscard]] static spec::Result<std::unique_ptr<Problem>> make(
       spec::Program program, int microbatches, const simulate::TimingOptions& times,
       Objective objective);
@@ -48,38 +48,46 @@ class Problem {
   [[nodiscard]] const simulate::Timing& timing() const { return timing_; }
   [[nodiscard]] Objective objective() const { return objective_; }
   [[nodiscard]] const Model& model() const { return model_; }
-  // If it is an even model: then more is known of it. nullptr otherwise.
+  // The even model that the program equals; nullptr if there is none.
   [[nodiscard]] const UniformProgram* uniform() const {
     return nearest_uniform_ && nearest_uniform_->is_exact ? &*nearest_uniform_ : nullptr;
   }
-  // The nearest even model; its orders are orders of this.
+  // The nearest even model; its orders are also orders of this problem.
   [[nodiscard]] const std::optional<UniformProgram>& nearest_uniform() const {
     return nearest_uniform_;
   }
-  // No order is below it, by any dispatch.
+  // A lower bound for the orders of any dispatch.
   [[nodiscard]] const Bound& bound() const { return bound_; }
-  // False: some pool cannot hold what must be in it before any of it is released.
+  // False if some pool cannot hold what must be in it before anything is released.
   [[nodiscard]] bool fits() const;
+
+  [[nodiscard]] Time value_of(const TimedOrder& order) const {  // the objective's
+    return objective_ == Objective::makespan ? order.makespan : order.span;
+  }
+  // A time in the unit of the costs.
+  [[nodiscard]] double in_units(Time time) const {
+    return static_cast<double>(time) / static_cast<double>(timing_.unit().nanoseconds);
+  }
 
   // The work of the `compute` engine that has the most to do, over all ranks.
   [[nodiscard]] Time work() const;
 
-  // The same where each pool with a capacity has room for so many microbatches more, or less: of
-  // what one holds that runs alone. Where microbatches differ, of what the largest holds, or less
-  // of what the smallest does. nullptr: nothing would change, or nothing fits.
+  // The problem in which each capacity has room for `microbatches` more, or for fewer if negative.
+  // A microbatch needs the room that it takes alone; if microbatches differ, the most of any or, if
+  // room is taken away, the least. nullptr if nothing would change, or if nothing would fit.
   [[nodiscard]] std::unique_ptr<Problem> with_room(int microbatches) const;
-  // The same with fewer microbatches, without a bound; nullptr: there is no such problem.
+  // The problem with fewer microbatches, without a bound; nullptr if there is no such problem.
   [[nodiscard]] std::unique_ptr<Problem> of_length(int microbatches) const;
 
-  // The order with its times and peaks. Nothing: it is not legal. Where the model leaves something
-  // out, an order may end with these times and deadlock with others: see is_safe().
-  [[nodiscard]] std::optional<Found> timed(const Rows& rows) const;
-  // Proved for every timing, with so many states at most where engines compete for a pool.
+  // The order with its times and peaks; nullopt if it is not legal. If the model leaves something
+  // out, an order that ends with these times may deadlock with others; see is_safe().
+  [[nodiscard]] std::optional<TimedOrder> timed(const Rows& rows) const;
+  // Whether the order is proved for every timing. If engines share a pool, visits at most `states`.
   [[nodiscard]] bool is_safe(const Rows& rows, std::uint64_t states = kFewStates) const;
   // The simulated run of the program's own dispatch, with each engine's tasks in the order in which
-  // they started. To commit to that order may take other times, or none: timed() says. Nothing: the
-  // run does not end.
-  [[nodiscard]] std::optional<Found> of_own_dispatch() const;
+  // they started. A program committed to that order may have other times or deadlock; see timed().
+  // nullopt if the run does not end.
+  [[nodiscard]] std::optional<TimedOrder> of_own_dispatch() const;
   // Whether that dispatch is proved for every timing.
   [[nodiscard]] bool is_own_dispatch_safe() const;
 
@@ -87,7 +95,7 @@ class Problem {
   Problem(spec::Program program, int microbatches, simulate::TimingOptions times,
           Objective objective);
   [[nodiscard]] std::optional<spec::Diagnostic> read();
-  [[nodiscard]] Found measured(const Rows& rows, const std::vector<Time>& starts) const;
+  [[nodiscard]] TimedOrder measured(const Rows& rows, const std::vector<Time>& starts) const;
 
   spec::Program program_;
   int microbatches_;

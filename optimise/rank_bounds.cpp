@@ -12,7 +12,7 @@ namespace {
 using Time = RankBounds::Time;
 using spec::Rational;
 
-// Rounded down: a sum of these is not above the sum that a program rounds.
+// A cost in nanoseconds, rounded down: a sum of these is at most the sum that a program rounds.
 Time nanoseconds(Rational cost, Time unit) {
   const double about = cost.value() * static_cast<double>(unit);
   if (about >= static_cast<double>(RankBounds::kMost)) return RankBounds::kMost;
@@ -23,14 +23,14 @@ Time nanoseconds(Rational cost, Time unit) {
   return cost.numerator * times / parts;
 }
 
-// Rounds up a bound, since times are whole, but for what floating point may have added.
+// Rounds a bound up, since times are whole, after taking off what floating point may have added.
 Time whole_time(double time) { return static_cast<Time>(std::ceil(time * (1 - 1e-12))); }
 
 Time nanoseconds_of(const RankBounds::Times& times) {
   return std::llround(times.latency * static_cast<double>(times.unit));
 }
 
-// The greatest common divisor of what ops of layers take.
+// The greatest common divisor of the times of the layers' ops.
 Time grain_of(const PlacedModel& model, Time unit) {
   Time grain = 0;
   for (const PlacedModel::Costs& layer : model.layers) {
@@ -67,7 +67,7 @@ RankBounds::RankBounds(const PlacedModel& model, const Times& times, Objective o
     : layers_(static_cast<int>(model.layers.size())),
       ranks_(model.ranks),
       microbatches_(model.microbatches),
-      by_wall_(objective == Objective::wall),
+      by_makespan_(objective == Objective::makespan),
       latency_(nanoseconds_of(times)),
       forward_(sums_of(model, times.unit, kForwardCosts)),
       input_(sums_of(model, times.unit, kInputCosts)),
@@ -114,24 +114,24 @@ Time RankBounds::of(std::span<const Stage> stages) const {
   const Time work = m * (sum.forward + sum.input + sum.weight);
   const Stage& first = stages.front();
   const Stage& last = stages.back();
-  const Time head = by_wall_ ? at(forward_, first.begin) + way_to(first.number) : 0;
-  // The first gradient that comes back to the rank; by span, counted from its own first start.
+  const Time head = by_makespan_ ? at(forward_, first.begin) + way_to(first.number) : 0;
+  // The time at which the rank gets its first gradient; for the span, from the rank's first start.
   const Time first_input = at(forward_, layers_) + at(input_, layers_) - at(input_, last.end) +
                            2 * way_to(static_cast<int>(ways_.size()) - 1) - way_to(last.number) -
-                           (by_wall_ ? 0 : at(forward_, first.begin) + way_to(first.number));
+                           (by_makespan_ ? 0 : at(forward_, first.begin) + way_to(first.number));
   const Time idle = first_input - std::min(forwards_that_fit(stages), first_input - head);
   Time most = std::max(idle + work, room(stages) + head);
-  if (by_wall_) {
+  if (by_makespan_) {
     const bool is_full = static_cast<double>(m) * sum.held > room_;
     most = std::max({most, tail(stages, sum, is_full ? idle : head), drain(stages, sum, idle)});
   }
   return whole(most);
 }
 
-// The time of the forwards that the rank can run before its first gradient comes.
+// The time of the forwards that the rank can run before its first gradient arrives.
 Time RankBounds::forwards_that_fit(std::span<const Stage> stages) const {
   std::array<std::pair<double, double>, PlacedModel::kMostChunks>
-      all;  // time for an amount; amount
+      all;  // the time per amount, and the amount
   const std::span some(all.begin(), stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const double amount = activation_ * (stages[i].end - stages[i].begin);
@@ -148,7 +148,7 @@ Time RankBounds::forwards_that_fit(std::span<const Stage> stages) const {
   return static_cast<Time>(std::ceil(sum * (1 + 1e-12)));
 }
 
-// The least that I and W take which release so much.
+// The least total time of I and W tasks that together release at least `released`.
 Time RankBounds::least_releasing(std::span<const Stage> stages, double released) const {
   if (released <= 0) return 0;
   double least = std::numeric_limits<double>::infinity();
@@ -164,7 +164,7 @@ Time RankBounds::least_releasing(std::span<const Stage> stages, double released)
   return whole_time(released * least);
 }
 
-// The least that W take which release so much.
+// The least total time of W tasks that together release at least `released`.
 Time RankBounds::least_weights(std::span<const Stage> stages, double released) const {
   if (released <= 0) return 0;
   double least = std::numeric_limits<double>::infinity();
@@ -175,7 +175,7 @@ Time RankBounds::least_weights(std::span<const Stage> stages, double released) c
   return whole_time(released * least);
 }
 
-// The last forward that the rank starts goes down, and its gradient comes back to rank 0.
+// The bound head+tail: the rank's last forward goes on to the last stage, and back to rank 0.
 Time RankBounds::tail(std::span<const Stage> stages, const Load& load, Time idle) const {
   const Time m = microbatches_;
   const double released = static_cast<double>(m) * load.held - room_;
@@ -191,7 +191,7 @@ Time RankBounds::tail(std::span<const Stage> stages, const Load& load, Time idle
   return least + at(weight_, first.number == 0 ? first.end : 1);
 }
 
-// The last gradient that the rank computes goes up to rank 0.
+// The bound head+drain: the last gradient that the rank computes is passed on to rank 0.
 Time RankBounds::drain(std::span<const Stage> stages, const Load& load, Time idle) const {
   const Time m = microbatches_;
   const double released = static_cast<double>(m) * load.held * after_input_ / activation_ - room_;
@@ -201,7 +201,7 @@ Time RankBounds::drain(std::span<const Stage> stages, const Load& load, Time idl
          at(weight_, first.number == 0 ? first.end : 1);
 }
 
-// All that the rank holds fills its memory for so long.
+// The bound room: the amounts that the rank must hold, each times its duration, over its memory.
 Time RankBounds::room(std::span<const Stage> stages) const {
   double filled = 0;
   const Time all_ways = way_to(static_cast<int>(ways_.size()) - 1);
@@ -214,8 +214,8 @@ Time RankBounds::room(std::span<const Stage> stages) const {
   return whole_time(static_cast<double>(microbatches_) * filled / room_);
 }
 
-// The ranks' work and heads on average, the work of one as whole layers make it; and what a
-// microbatch takes on its way.
+// The largest of three bounds: the average work of a rank, as whole layers can make it; the average
+// of work and heads; and the time of one microbatch. The last two are for the makespan only.
 Time RankBounds::of_every_cut() const {
   Time common = 0;
   Time costliest = 0;
@@ -227,7 +227,7 @@ Time RankBounds::of_every_cut() const {
   const Time grain = std::max<Time>(1, common) * ranks_;
   const Time even = (at(work_, layers_) + grain - 1) / grain * std::max<Time>(1, common);
   Time most = microbatches_ * std::max(even, costliest);
-  if (!by_wall_) return whole(most);
+  if (!by_makespan_) return whole(most);
   Time heads = 0;
   for (int rank = 0; rank < ranks_; ++rank) heads += at(forward_, rank) + way_to(rank);
   most = std::max(most, (microbatches_ * at(work_, layers_) + heads) / ranks_);

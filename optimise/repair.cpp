@@ -25,7 +25,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// Numbers that are tried one after the other.
+// If there are at most this many numbers, all are tried; otherwise only some.
 constexpr std::int64_t kFewNumbers = 16;
 
 class Repairer {
@@ -56,7 +56,7 @@ class Repairer {
     found.push_back(std::move(*repair));
   }
 
-  // The least k that is proved, of those tried.
+  // The repair with the least k that was proved among those tried.
   std::optional<ProvedRepair> climb(const CandidateChange& candidate) {
     std::int64_t too_few = 0;
     std::optional<ProvedRepair> best;
@@ -79,7 +79,7 @@ class Repairer {
     return best;
   }
 
-  // Which k are tried until one is proved: every one of few, else doublings.
+  // The numbers to try until one is proved: all numbers if they are few, else doublings.
   static std::vector<std::int64_t> steps_of(const CandidateChange& candidate) {
     std::vector<std::int64_t> steps{1};
     const bool few = candidate.most <= kFewNumbers;
@@ -89,8 +89,8 @@ class Repairer {
     return steps;
   }
 
-  // The peaks of a committed order are known without the capacity, and with less it sticks. Pairs
-  // hold more where there is room, but do not need it.
+  // Raises the capacity to the peaks of the committed order, which deadlocks with less. These peaks
+  // do not depend on the capacity: pairs hold more if there is room, but do not need that room.
   std::optional<ProvedRepair> by_peaks(const CandidateChange& candidate) {
     Program measured = program_;
     measured.pairs.clear();
@@ -113,7 +113,7 @@ class Repairer {
     return judge_change(candidate.change((most + candidate.unit - 1) / candidate.unit));
   }
 
-  // Counts it.
+  // Whether the limits allow judging the program; if so, counts it.
   bool may_judge(const Program& program) {
     if (judged_ >= limits_.most_judged || work_ >= limits_.most_work) return false;
     ++judged_;
@@ -126,7 +126,7 @@ class Repairer {
     ast::Pipeline changed = tree_;
     change.apply(changed);
     const auto program = spec::elaborate(changed, source_, options_);
-    // Not so if, say, an amount is above its capacity.
+    // The changed program may be invalid, for example with an amount above its capacity.
     if (!program.ok() || !may_judge(program.value())) return std::nullopt;
     if (verify::verify(program.value(), limits_.judging).outcome != verify::Outcome::proved) {
       return std::nullopt;
@@ -144,8 +144,8 @@ class Repairer {
   std::int64_t work_ = 0;
 };
 
-// The first that is refuted with a run or, of an unknown verdict, that is unknown. What is not
-// supported yet, no change of these makes so.
+// The first obligation that is refuted with a run or, if the verdict is unknown, is unknown.
+// nullptr if the program has unsupported features, since no change removes these.
 const Obligation* to_repair(const Program& program, const Verdict& verdict) {
   if (verdict.outcome == verify::Outcome::unknown && !program.unsupported.empty()) return nullptr;
   for (const Obligation& o : verdict.obligations) {

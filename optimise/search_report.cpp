@@ -16,21 +16,15 @@ using Json = nlohmann::json;
 
 namespace {
 
-double units_of(const Problem& problem, Time time) {
-  return static_cast<double>(time) / static_cast<double>(problem.timing().unit().nanoseconds);
-}
-Time objective_of(const Problem& problem, const Found& order) {
-  return problem.objective() == Objective::wall ? order.wall : order.span;
-}
-// The part of a time that is above another, such as a bound.
+// How far `time` is above `other`, such as a bound, as a part of `time`.
 double share_above(Time time, Time other) {
   return time == 0 ? 0 : static_cast<double>(time - other) / static_cast<double>(time);
 }
 
-// The most that a rank, or a stage, holds of each resource with a capacity, and the room that it
-// has, in the program's amounts. Where these are `parts` times those of --memory, also in the
-// latter.
-std::string held_text(const Problem& problem, const Found& order, double parts) {
+// Says, for each resource with a capacity, the most that a rank (or a stage) holds and the
+// capacity, in the program's units. A unit of --memory is `parts` of these units. If `parts` is not
+// 1, the text also gives the amounts in units of --memory.
+std::string held_text(const Problem& problem, const TimedOrder& order, double parts) {
   const spec::Program& program = problem.program();
   std::string text;
   std::string last_owner;
@@ -61,7 +55,7 @@ std::string held_text(const Problem& problem, const Found& order, double parts) 
   return text;
 }
 
-// The orders that a bound speaks of.
+// A phrase for the orders to which a bound applies.
 std::string among_which(const ModelForms& asked) {
   if (asked.model.empty()) return "of this program";
   const bool several = asked.forms.front().name != asked.forms.back().name;
@@ -69,7 +63,7 @@ std::string among_which(const ModelForms& asked) {
                  : "on this placement with this memory";
 }
 
-// The bound, which orders it is for, and how far the best may be below what was found.
+// Says for which orders the bound holds, and how much faster the best of them may be.
 std::string bound_text(const ModelForms& asked, const FormSearch& search) {
   const Problem& problem = *search.best()->form->problem;
   const Bound& bound = search.bound();
@@ -81,7 +75,7 @@ std::string bound_text(const ModelForms& asked, const FormSearch& search) {
                      100 * share_above(search.best_value(), bound.value));
 }
 
-// The bound of the cut that was found, where it is above that of all cuts; else empty.
+// States the bound for the cut that was found if it is above the bound for all cuts; else empty.
 std::string text_of_cut(const ModelForms& asked, const FormSearch& search) {
   const Problem& problem = *search.best()->form->problem;
   const Bound& bound = search.bound_of(*search.best()->form);
@@ -91,21 +85,21 @@ std::string text_of_cut(const ModelForms& asked, const FormSearch& search) {
                      name_of(problem.objective()), time_text(problem, bound.value), bound.by);
 }
 
-// Why the order of the own run is not what was found.
-std::string why_not_own_order(const Problem& problem, const Found& own) {
+// Says why the program should not commit to the order in which its own dispatch ran.
+std::string why_not_own_order(const Problem& problem, const TimedOrder& own) {
   const auto committed = problem.timed(own.rows);
   if (!committed) {
     return "The order of that run, with each stage's microbatches in turn, does not run to its end";
   }
-  const Time value = objective_of(problem, *committed);
-  if (value > objective_of(problem, own)) {
+  const Time value = problem.value_of(*committed);
+  if (value > problem.value_of(own)) {
     return fmt::format("The order of that run takes {} where ranks commit to it",
                        time_text(problem, value));
   }
   return "The order of that run is not proved for every timing where ranks commit to it";
 }
 
-// 12 rather than 12.0.
+// Converts the number to JSON; a whole number is written as 12, not as 12.0.
 Json json_number(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   if (static_cast<double>(whole) == value) return whole;
@@ -114,16 +108,8 @@ Json json_number(double value) {
 
 }  // namespace
 
-OwnDispatch own_dispatch(const Problem& problem, const std::optional<Found>& own,
-                         const FormSearch& search) {
-  if (!own || (search.best() && search.best_value() <= objective_of(problem, *own))) {
-    return OwnDispatch::slower;
-  }
-  return problem.is_own_dispatch_safe() ? OwnDispatch::stays : OwnDispatch::unproved;
-}
-
 std::string time_text(const Problem& problem, Time time) {
-  return fmt::format("{:.12g}", units_of(problem, time));
+  return fmt::format("{:.12g}", problem.in_units(time));
 }
 
 std::string improvement_text(const Problem& problem, const FormSearch::Improvement& step) {
@@ -136,7 +122,7 @@ std::string improvement_text(const Problem& problem, const FormSearch::Improveme
 std::vector<std::string> search_summary(const ModelForms& asked, const FormSearch& search) {
   const Form& form = *search.best()->form;
   const Problem& problem = *form.problem;
-  const Found& order = search.best()->order;
+  const TimedOrder& order = search.best()->order;
   const Time work = problem.work();
   const auto measure = [&](const char* name, Time time) {
     return fmt::format("{} {} (bubble {}, {:.2f} %)", name, time_text(problem, time),
@@ -148,7 +134,8 @@ std::vector<std::string> search_summary(const ModelForms& asked, const FormSearc
       fmt::format("{}, {}{}{}", plural(problem.program().ranks, "rank"),
                   plural(problem.microbatches(), "microbatch"), model,
                   held_text(problem, order, asked.parts[asked.index_of(form)])),
-      measure("wall", order.wall) + "; " + measure("span", order.span), bound_text(asked, search)};
+      measure("wall", order.makespan) + "; " + measure("span", order.span),
+      bound_text(asked, search)};
   if (!asked.first_layers.empty()) {
     lines.insert(lines.begin() + 1,
                  fmt::format("stages begin with layers {}",
@@ -187,44 +174,45 @@ std::string text_of_none(const FormSearch& search) {
 }
 
 std::string text_of_own_that_stays(const Problem& problem, const FormSearch& search,
-                                   const Found& own) {
+                                   const TimedOrder& own) {
   return fmt::format(
       "nothing is written: with its own dispatch, which is proved, the program has a {} of {}, and "
       "{}. {}.",
-      name_of(problem.objective()), time_text(problem, objective_of(problem, own)),
+      name_of(problem.objective()), time_text(problem, problem.value_of(own)),
       search.best() ? "the best order that was found and is proved takes " +
                           time_text(problem, search.best_value())
                     : "no order was found that is proved",
       why_not_own_order(problem, own));
 }
 
-std::string text_of_unproved_own(const Problem& problem, const Found& own) {
+std::string text_of_unproved_own(const Problem& problem, const TimedOrder& own) {
   return fmt::format(
       "with its own dispatch the program has a simulated {} of {}, but that is not proved for "
       "every timing",
-      name_of(problem.objective()), time_text(problem, objective_of(problem, own)));
+      name_of(problem.objective()), time_text(problem, problem.value_of(own)));
 }
 
 Json search_json(const ReportedSearch& reported) {
   const FormSearch& search = reported.search;
-  const std::optional<Found>& own = reported.own;
+  const ModelOptions& options = reported.options;
+  const std::optional<TimedOrder>& own = reported.own;
   const Problem& problem = *reported.asked.forms.front().problem;
   Json j = {{"schema", "ripeline.optimise/2"},
             {"ranks", problem.program().ranks},
             {"seed", reported.seed},
-            {"costs", reported.costs},
-            {"profile", reported.profile.empty() ? Json() : Json(reported.profile)},
-            {"memory", reported.memory.empty() ? Json() : Json(reported.memory)},
+            {"costs", options.costs},
+            {"profile", options.profile.empty() ? Json() : Json(options.profile)},
+            {"memory", options.memory.empty() ? Json() : Json(options.memory)},
             {"objective", name_of(problem.objective())},
             {"status", reported.own_stays || search.fits() ? "none" : "infeasible"},
-            {"own", own ? json_number(units_of(problem, objective_of(problem, *own))) : Json()},
+            {"own", own ? json_number(problem.in_units(problem.value_of(*own))) : Json()},
             {"seconds", search.seconds()},
             {"solver", search.used_solver() ? "cp-sat" : "none"},
             {"progress", Json::array()}};
   for (const FormSearch::Improvement& step : search.improvements()) {
     j["progress"].push_back({{"seconds", step.seconds},
-                             {"value", json_number(units_of(problem, step.value))},
-                             {"bound", json_number(units_of(problem, step.bound))},
+                             {"value", json_number(problem.in_units(step.value))},
+                             {"bound", json_number(problem.in_units(step.bound))},
                              {"method", step.method}});
   }
   return j;
@@ -234,7 +222,7 @@ Json search_json(const ReportedSearch& reported, const simulate::ReportedRun& ru
   const ModelForms& asked = reported.asked;
   const FormSearch& search = reported.search;
   Json j = search_json(reported);
-  const Json simulated = Json::parse(simulate::report_json(run, false));
+  const Json simulated = simulate::report_json(run);
   for (const char* same :
        {"program", "params", "hash", "microbatches", "unit", "wall", "span", "work", "wall_bubble",
         "wall_bubble_rate", "span_bubble", "span_bubble_rate", "peak"}) {
@@ -245,11 +233,11 @@ Json search_json(const ReportedSearch& reported, const simulate::ReportedRun& ru
   const Time bound = search.bound().value;
   j.update(
       {{"status", value == bound ? "optimal" : "feasible"},
-       {"bound", json_number(units_of(*form.problem, bound))},
+       {"bound", json_number(form.problem->in_units(bound))},
        {"bound_by", search.bound().by},
        {"gap", share_above(value, bound)},
        {"cut_bound",
-        asked.is_cut ? json_number(units_of(*form.problem, search.bound_of(form).value)) : Json()},
+        asked.is_cut ? json_number(form.problem->in_units(search.bound_of(form).value)) : Json()},
        {"cut_bound_by", asked.is_cut ? Json(search.bound_of(form).by) : Json()},
        {"placement", form.name.empty() ? Json() : Json(form.name)},
        {"first_layers",

@@ -11,17 +11,17 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr int kMostWhole = 800;      // tasks of a model that is solved whole
-constexpr int kFreeTasks = 250;      // tasks of a part of an order
-constexpr Time kFine = 200;          // a task's mean length that is short enough to be exact
-constexpr Time kLeastRounded = 30;   // a task's mean length, when times are rounded
-constexpr Time kMostRounded = 150;   // likewise
+constexpr int kMostWhole = 800;      // the most tasks of a model that is solved whole
+constexpr int kFreeTasks = 250;      // about the tasks of a window, a part solved anew
+constexpr Time kFine = 200;          // the largest mean length of a task with exact times
+constexpr Time kLeastRounded = 30;   // the least mean length of a task with rounded times
+constexpr Time kMostRounded = 150;   // the largest
 constexpr double kFirstTurn = 2;     // seconds
-constexpr double kLongestTurn = 60;  // as the next ones
+constexpr double kLongestTurn = 60;  // seconds, as the next two
 constexpr double kWindowTurn = 2;
 constexpr double kPartTurn = 4;
 
-// The order of some microbatches, out of one of all.
+// The part of an order that is for `count` microbatches from `first` on.
 Rows rows_of(const Rows& rows, int lanes, int first, int count) {
   Rows some;
   std::vector<int> next(static_cast<std::size_t>(lanes), 0);
@@ -47,7 +47,7 @@ SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t 
   exact_ = common_divisor(model);
   const std::unique_ptr<Problem> one = problem.of_length(1);
   coarse_ = divisor_of(one ? one->model() : model, kLeastRounded, kMostRounded, kFine);
-  if (one && !is_small() && problem.objective() == Objective::wall) {
+  if (one && !is_small() && problem.objective() == Objective::makespan) {
     parts_ = PartBounds::of(one->model(), problem.microbatches());
   }
   const bool proves = model.even && !model.left_out;
@@ -57,7 +57,7 @@ SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t 
   } else {
     if (proves) duties.push_back({.proves = true});
     const int left = threads - (proves ? 1 : 0);
-    // Windows are solved at once, so that more workers of one solver would not help.
+    // Windows are solved quickly, so more workers of one solver would not help.
     const int finders = is_small() ? 1 : left;
     for (int k = 0; k < finders; ++k) {
       duties.push_back({.finds = true, .workers = left / finders, .number = k + 1});
@@ -72,12 +72,12 @@ SolverThreads::~SolverThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void SolverThreads::tell(const Found& order) {
+void SolverThreads::offer(const TimedOrder& order) {
   const std::lock_guard lock(mutex_);
-  if (!best_ || value_of(order) < value_of(*best_)) best_ = order;
+  if (!best_ || problem_.value_of(order) < problem_.value_of(*best_)) best_ = order;
 }
 
-std::optional<Found> SolverThreads::take() {
+std::optional<TimedOrder> SolverThreads::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(found_, std::nullopt);
 }
@@ -97,20 +97,16 @@ SolverThreads::Known SolverThreads::known() const {
   return {best_, std::max(bound_.value, problem_.bound().value)};
 }
 
-Time SolverThreads::value_of(const Found& order) const {
-  return problem_.objective() == Objective::wall ? order.wall : order.span;
-}
-
 bool SolverThreads::is_small() const { return problem_.model().tasks() <= kMostWhole; }
 
 void SolverThreads::run(const Duty& duty) {
   for (int turn = 0; !stop_; ++turn) {
     const Known now = known();
-    if (now.best && value_of(*now.best) <= now.bound) break;
+    if (now.best && problem_.value_of(*now.best) <= now.bound) break;
     const bool proves = duty.proves && (!duty.finds || turn % 2 == 1);
     const auto part = proves && parts_ ? parts_->next() : std::nullopt;
     if (!duty.finds && !part && !is_small()) {
-      // The search needs the processor more than another window.
+      // The search has more use for the processor than another thread with windows.
       --running_;
       return;
     }
@@ -153,7 +149,7 @@ bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
   if (known.best && !is_small()) {
     set_window(*known.best, request.seed, request);
   } else {
-    // An order of another kind may be found sooner without the one that is known.
+    // Without the known order as a hint, an order of another kind may be found sooner.
     if (turn == 0) request.hint = nullptr;
     request.workers = duty.workers;
     request.seconds = seconds_of(turn);
@@ -161,32 +157,33 @@ bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
   return take_in(request, optimise::solve(request));
 }
 
-// A part of the time, in which about as many tasks run as can be put in order anew.
-void SolverThreads::set_window(const Found& best, std::uint64_t seed, SolveRequest& request) const {
+// Frees the tasks of a random window of time, in which about kFreeTasks tasks run.
+void SolverThreads::set_window(const TimedOrder& best, std::uint64_t seed,
+                               SolveRequest& request) const {
   const Model& model = problem_.model();
   Random random(seed * 7919);
   request.seconds = kWindowTurn;
   const auto starts = starts_of(model, best.rows);
   if (!starts) return;
   const double part = std::min(1., static_cast<double>(kFreeTasks) / model.tasks());
-  const auto length = static_cast<Time>(part * static_cast<double>(best.wall));
+  const auto length = static_cast<Time>(part * static_cast<double>(best.makespan));
   const auto share = static_cast<double>(random.draw(1U << 20U)) / (1U << 20U);
-  const auto from = static_cast<Time>(share * static_cast<double>(best.wall)) - length / 2;
+  const auto from = static_cast<Time>(share * static_cast<double>(best.makespan)) - length / 2;
   request.is_free = tasks_within(model, *starts, from, from + length);
 }
 
 bool SolverThreads::take_in(const SolveRequest& request, const SolveAnswer& answer) {
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
-  // In a model that is not even, lanes whose tasks do not have their turns might be faster.
+  // If the model is not even, an order that runs a lane's tasks out of turn might be faster.
   if (answer.bound && problem_.model().even) raise(*answer.bound, Formula::solver);
   const bool is_last = answer.status == SolveAnswer::Status::optimal && request.is_free.empty() &&
-                       request.scale == exact_ && problem_.objective() == Objective::wall &&
+                       request.scale == exact_ && problem_.objective() == Objective::makespan &&
                        !problem_.model().left_out;
   if (!answer.rows) return !is_last;
   const auto found = problem_.timed(*answer.rows);
   if (!found || !problem_.is_safe(*answer.rows)) return true;
   const std::lock_guard lock(mutex_);
-  if (!best_ || value_of(*found) < value_of(*best_)) best_ = found_ = found;
+  if (!best_ || problem_.value_of(*found) < problem_.value_of(*best_)) best_ = found_ = found;
   return !is_last;
 }
 
@@ -206,7 +203,7 @@ bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
   SolveRequest request{.model = model, .scale = coarse_, .go_on = [this] { return !stop_; }};
   if (!part.is_last) request.entry = at(model.lanes, parts_->entry()).first + part.microbatches;
   request.proves = request.rounds_down = true;
-  // How long a proof takes varies widely with how it begins: several are tried, each for longer.
+  // How long a proof takes varies widely with how it begins, so every other attempt has a hint.
   if (part.attempt % 2 == 0 && starts_of(model, rows)) request.hint = &rows;
   request.seconds = kPartTurn * std::pow(3., part.attempt);
   request.seed = seed_ + static_cast<std::uint64_t>(part.attempt);

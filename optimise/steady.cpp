@@ -1,5 +1,5 @@
-// The external interface is steady_order(). A move takes one task to another place in its row, a
-// few places on.
+// The external interface is steady_order(). A move shifts one task in its row, by up to kMostShift
+// places.
 #include "optimise/steady.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr std::uint64_t kMostPlaces = 10;
-constexpr double kHopeless = .01;  // more, as a logarithm, after a quarter of the draws
+constexpr std::uint64_t kMostShift = 10;
+constexpr double kHopeless = .01;  // a mean excess, as a logarithm, over a quarter of the draws
 
 class Draws {
  public:
@@ -33,12 +33,12 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // The geometric mean of the values, as a logarithm. Nothing: the order is not legal, or much
-  // worse than the one that was accepted last, by the first draws. What it took under each draw is
-  // in `logs`.
+  // The geometric mean of the values, as a logarithm. nullopt if the order is not legal, or if by
+  // the first draws it is much worse than the order accepted last. `logs` gets the logarithm of its
+  // value under each draw.
   std::optional<double> value_of(const Rows& rows, std::vector<double>& logs) const {
     logs.clear();
-    double more = 0;  // than that one
+    double more = 0;  // by how much it is worse, in sum
     const std::size_t few = models_.size() / 4;
     for (std::size_t i = 0; i < models_.size(); ++i) {
       const auto starts = starts_of(models_[i], rows);
@@ -76,7 +76,7 @@ class Draws {
   std::vector<double> accepted_;  // per draw
 };
 
-// No pool may hold more than it does in this order.
+// Lowers capacities to what this order needs, so that no pool may hold more.
 void hold_to(Model& model, const Rows& rows) {
   for (int m = 0; m < size_of(model.machines); ++m) {
     for (const int p : at(model.machines, m).pools) {
@@ -111,7 +111,7 @@ std::optional<Steady> steady_order(const spec::Program& program, int microbatche
   draws.accept(logs);
   Steady steady{.rows = rows, .before = std::exp(*now), .after = std::exp(*now)};
   Random random(options.first_seed);
-  std::vector<std::size_t> movable;  // rows of several tasks, as often as they have tasks
+  std::vector<std::size_t> movable;  // rows of several tasks, each once per task
   for (std::size_t m = 0; m < rows.size(); ++m) {
     if (rows[m].size() > 1) movable.insert(movable.end(), rows[m].size(), m);
   }
@@ -120,12 +120,12 @@ std::optional<Steady> steady_order(const spec::Program& program, int microbatche
     ++steady.tried;
     std::vector<int>& row = steady.rows[movable[random.draw(movable.size())]];
     const auto from = static_cast<std::size_t>(random.draw(row.size()));
-    const auto by = static_cast<std::size_t>(random.draw(kMostPlaces)) + 1;
+    const auto by = static_cast<std::size_t>(random.draw(kMostShift)) + 1;
     const bool earlier = random.draw(2) == 0;
     if (earlier ? from < by : from + by >= row.size()) continue;
     const auto place = [&](std::size_t i) { return row.begin() + static_cast<std::ptrdiff_t>(i); };
     const std::size_t to = earlier ? from - by : from + by;
-    // A lane's tasks keep their turns: to pass one of its own is to do nothing.
+    // A move past a task of the same lane changes nothing, since a lane's tasks run in turn.
     if (row[from] == row[to] && by == 1) continue;
     const auto shift = [&](std::size_t a, std::size_t b) {
       if (b < a) {

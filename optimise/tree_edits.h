@@ -1,4 +1,4 @@
-// Edits of a syntax tree, and the words that a person would write for them. Private to optimise/.
+// Edits of a syntax tree, and the text that a person would write for them. Private to optimise/.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ void each(ast::Pipeline& tree, const Visit& visit) {
     if (auto* node = std::get_if<Node>(&item.value)) visit(*node);
   }
 }
-// Clauses of one kind, with their op.
+// Visits all clauses of one kind, with their op.
 template <class Clause, class Tree, class Visit>
 void each_clause(Tree& tree, const Visit& visit) {
   each<ast::Op>(tree, [&](auto& op) {
@@ -39,7 +39,7 @@ void each_need(Tree& tree, const Visit& visit) {
   });
 }
 
-// 3 + 1 is 4, and what ends with a number gets a larger one.
+// `expr` + k. If `expr` is a number or a sum that ends with one, that number is changed instead.
 [[nodiscard]] spec::Expr plus(spec::Expr expr, std::int64_t k);
 // `needs F at prev via slots 2`
 [[nodiscard]] std::string text_of(const ast::NeededOp& need);

@@ -113,18 +113,18 @@ class Reading {
                 : std::accumulate(times.begin(), times.end(), Time{0}) / std::ssize(times);
   }
 
-  // Every rank has the same capacity or none has one; F takes of it, and I and W give back.
+  // Whether all ranks have the same capacity or none has one, F acquires, and I and W release.
   bool has_capacity() {
     Uniform& u = read_.problem;
     const std::int64_t most = std::int64_t{chunks_of(u)} * u.microbatches;
     struct Amounts {
       std::int64_t capacity = 0;
       std::int64_t all = 1;
-      std::int64_t late = 1;  // given back by W
+      std::int64_t late = 1;  // released by W
       bool operator==(const Amounts&) const = default;
     };
     std::optional<Amounts> memory;
-    std::int64_t left = 0;  // by a forward, at most
+    std::int64_t left = 0;  // the most that a forward must leave
     int ranks = 0;
     for (const Model::Machine& machine : model_.machines) {
       if (machine.pools.size() > 1) return false;

@@ -1,5 +1,5 @@
-// UniformProgram: the even model that a program is or that is nearest to it, and which of the
-// program's lanes are its F, I and W.
+// UniformProgram: the even model that equals a program or is nearest to it, and the lanes of the
+// program that are the model's F, I and W.
 //
 // Pure; thread-safe.
 #pragma once
@@ -16,20 +16,20 @@ namespace ripeline::optimise {
 
 struct UniformProgram {
   Uniform problem;  // in nanoseconds
-  // Whether the program is this even model. Otherwise costs and latencies are means, and what a
-  // forward must leave is left out of the memory: each order is one of the program, but for other
-  // times.
+  // Whether the program equals this even model. Otherwise costs and latencies are means, and the
+  // memory lacks the room that a forward must leave. Then each order of the model is an order of
+  // the program, with other times.
   bool is_exact = true;
-  // If I gives back a part of what F took: the same in bytes. Then an order of `problem` is legal
-  // too, but not all that fits.
+  // The same model with amounts, if I gives back a part of what F took. Then orders of `problem`
+  // are legal too, but some legal orders are not among them.
   std::optional<Uniform> bytes = {};
-  std::vector<int> lanes;  // F's by stage, then I's, then W's
+  std::vector<int> lanes;  // those of F by stage, then of I, then of W
 
   [[nodiscard]] Rows rows_of(const FoundOrder& order, const Model& model) const;
 };
 
-// Nothing: the program is no chain or V placement of F, I and W with the same capacities
-// everywhere; what F takes is given back by W, or by I and W. `model` is of the program.
+// nullopt if the program is not a chain or V placement of F, I and W with the same capacities
+// everywhere, in which W, or I and W, give back what F takes. `model` must be the program's.
 [[nodiscard]] std::optional<UniformProgram> uniform_of(const spec::Program& program,
                                                        int microbatches, const Model& model);
 

@@ -22,8 +22,8 @@ std::string words_of_work(const Problem& problem, const Bound& bound) {
          "before the first of them and after the last";
 }
 
-// A bound of a pool is of any program; one without is of an even model that is trained with F, I
-// and W.
+// A bound that names a pool may be of any program. A bound without a pool is of an even model that
+// is trained with F, I and W.
 std::string words_of_room(const Bound& bound) {
   const bool of_pool = !bound.of.empty();
   switch (bound.formula) {

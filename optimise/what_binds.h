@@ -1,4 +1,4 @@
-// Why no order is below a bound, in plain words. Pure functions.
+// Explains in plain words why no order is below a bound. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ripeline::optimise {
 
-// A line: `what binds: …` where an order reaches the bound, else `the bound counts …`, since what
-// binds is not known then. `bound` is one of the problem. Empty, if nothing takes any time.
+// The line `what binds: …` if an order reaches the bound. Otherwise what binds is unknown, and the
+// line is `the bound counts …`. `bound` must be one of the problem. Empty if nothing takes time.
 [[nodiscard]] std::string what_binds(const Problem& problem, const Bound& bound, bool is_reached);
 
 }  // namespace ripeline::optimise

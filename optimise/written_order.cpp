@@ -1,6 +1,6 @@
 // The external interface is with_orders(), with_order() and name_of_order(). A rank's row is
-// written as repeats: from its beginning on, whatever group of tasks saves the most by standing
-// there once with a count.
+// written as repeats. From its beginning on, each repeat is the group of tasks that saves the most
+// tasks of text if it is written once, with a count.
 #include "optimise/written_order.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 namespace ast = spec::ast;
 
 constexpr std::size_t kLongestGroup = 16;  // tasks
-constexpr int kMostCount = 1'000'000;      // microbatches of a program for every count
+constexpr int kMostCount = 1'000'000;      // the most microbatches of a program for every count
 
 std::string lane_text(const spec::Program& program, int l) {
   const spec::Lane& lane = at(program.lanes, l);
@@ -27,13 +27,13 @@ std::string lane_text(const spec::Program& program, int l) {
   return program.chunks(lane.rank) == 1 ? name : fmt::format("{}@{}", name, lane.chunk);
 }
 
-// The lanes of a group, so many times.
+// A group of lanes, repeated `count` times.
 struct Repeat {
   std::vector<int> lanes;
   std::size_t count = 1;
 };
 
-// `F * 3;  (I W F) * 12;` of a row.
+// The repeats of a row, as in `F * 3;  (I W F) * 12;`.
 std::vector<Repeat> repeats_of(const std::vector<int>& row) {
   std::vector<Repeat> repeats;
   const auto place = [&](std::size_t i) { return row.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -59,8 +59,8 @@ std::vector<Repeat> repeats_of(const std::vector<int>& row) {
   return repeats;
 }
 
-// The longest of the repeats that runs one task of each of the machine's lanes in a turn: more
-// microbatches are more turns. nullptr: there is none.
+// The repeat with the most turns, among those whose turn runs one task of each lane of the machine.
+// For more microbatches it only needs more turns. nullptr if there is no such repeat.
 const Repeat* steady_part(const std::vector<Repeat>& repeats, const Model::Machine& machine) {
   const Repeat* longest = nullptr;
   std::vector<int> all = machine.lanes;
@@ -76,11 +76,11 @@ const Repeat* steady_part(const std::vector<Repeat>& repeats, const Model::Machi
 
 struct OrderText {
   std::string text;
-  int least = 1;             // microbatches, of one for every count
-  std::string missing = {};  // why there is none for every count; else empty
+  int least = 1;             // the fewest microbatches, if it is for every count
+  std::string missing = {};  // why it cannot be for every count; else empty
 };
 
-// The engines of a rank one after the other: each takes what is its own.
+// The order as text. A rank's engines are written one after the other; each runs only its tasks.
 OrderText order_text(const spec::Program& program, const Model& model, const NamedOrder& order,
                      const StepCount& count) {
   OrderText made{fmt::format("order {} on r {{", order.name)};
@@ -117,7 +117,7 @@ OrderText order_text(const spec::Program& program, const Model& model, const Nam
   return made;
 }
 
-// Params get their values, and the microbatches this range.
+// Sets params to their values, and the microbatches to the range from `first` to `last`.
 void settle(ast::Item& item, const spec::Program& program, int first, int last) {
   if (auto* const param = std::get_if<ast::Param>(&item.value)) {
     for (const auto& [name, value] : program.params) {
@@ -130,7 +130,7 @@ void settle(ast::Item& item, const spec::Program& program, int first, int last) 
   }
 }
 
-// An order from a file that no hint follows: without the dispatch nothing reads it.
+// Whether the item is an order from a file that no hint follows, so only the dispatch reads it.
 bool is_unused_file(const ast::Item& item, const spec::Program& program) {
   const auto* const order = std::get_if<ast::Order>(&item.value);
   if (order == nullptr || !order->csv) return false;
@@ -164,7 +164,7 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
   int least = 1;
   for (const NamedOrder& order : orders) {
     const OrderText made = order_text(program, model, order, count);
-    if (!made.missing.empty()) return spec::Diagnostic{"input", made.missing, "", {}};
+    if (!made.missing.empty()) return spec::failure(made.missing);
     least = std::max(least, made.least);
     items += made.text + "\n\n";
   }
@@ -172,7 +172,7 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
     settle(item, program, count.every ? least : count.microbatches,
            count.every ? kMostCount : count.microbatches);
   }
-  // Behind all of the source, so that its comments stay where they are.
+  // The spans of the added items are behind the end of the source, so its comments stay in place.
   const auto added =
       spec::parse({source.name, std::string(source.text.size(), '\n') +
                                     fmt::format("pipeline x {{\n\n{}{} }}", items, more)});

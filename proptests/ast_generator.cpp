@@ -19,7 +19,7 @@ using spec::Rational;
 namespace gen = rc::gen;
 
 bool maybe() { return *gen::arbitrary<bool>(); }
-// Over the whole range from the first case on, not growing with RapidCheck's size.
+// A number from 0 to n - 1. The range does not depend on RapidCheck's size (see seeds.h).
 int below(int n) { return *gen::resize(rc::kNominalSize, gen::inRange(0, n)); }
 
 Name name() {

@@ -1,8 +1,8 @@
-// Random trees of every construct of the language, as a parser could have made them. They mean
-// nothing: ops and names need not exist.
+// Random syntax trees of every construct of the language, such as a parser could make. Their
+// programs need not be valid; for example, ops and names need not exist.
 //
-// A tree prints as source. Names avoid the few words that have a meaning at places where a name or
-// value may stand too.
+// RapidCheck prints a tree as its source. Names avoid the few words that have a meaning in places
+// where a name or value is allowed, too.
 #pragma once
 
 #include <rapidcheck.h>
@@ -21,7 +21,7 @@ namespace ripeline::proptests {
 [[nodiscard]] rc::Gen<spec::Expr> any_expr(int depth = 3);
 [[nodiscard]] rc::Gen<spec::ast::Item> any_item();
 [[nodiscard]] rc::Gen<spec::ast::Pipeline> any_pipeline();
-// A comment's text: no line end, no blank at its end.
+// The text of a comment, without a line end and without a blank at its end.
 [[nodiscard]] rc::Gen<std::string> any_comment_text();
 
 }  // namespace ripeline::proptests

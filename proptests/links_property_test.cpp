@@ -1,6 +1,6 @@
-// Executors over links of every kind do what the machine may do: in random runs of random programs
-// each start, end and arrival is one that spec/machine.h allows then, nothing is refused, and where
-// the executors stop the machine is done or stuck.
+// Executors over links of every kind do only what the machine allows. In random runs of random
+// programs spec/machine.h allows each start, end and arrival when it happens, nothing is refused,
+// and when the executors stop, the machine is done or stuck.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -29,11 +29,12 @@ constexpr std::uint64_t kSeed = 90'000'000;
 constexpr int kPrograms = 3000;
 constexpr int kSteps = 2;
 
-// The interpreter, which also tells the machine of the whole run what arrives.
-class Told final : public core::Arbiter {
+// An interpreted arbiter that also reports arrivals to the machine of the whole run.
+class ArrivalReporter final : public core::Arbiter {
  public:
   using Arrive = std::function<void(core::Message)>;
-  Told(const spec::Program& program, const core::ProgramFacts& facts, int rank, Arrive arrive)
+  ArrivalReporter(const spec::Program& program, const core::ProgramFacts& facts, int rank,
+                  Arrive arrive)
       : inner_(program, facts, rank), arrive_(std::move(arrive)) {}
   [[nodiscard]] const core::ProgramFacts& facts() const override { return inner_.facts(); }
   [[nodiscard]] int rank() const override { return inner_.rank(); }
@@ -42,7 +43,7 @@ class Told final : public core::Arbiter {
   }
   void on_finished(core::Task task, core::Time now) override { inner_.on_finished(task, now); }
   void on_arrived(core::Message message, core::Time now) override {
-    // For the machine a rendezvous message arrives when it is taken.
+    // In the machine, a rendezvous message arrives when its receiver takes it.
     if (!facts().edges[static_cast<std::size_t>(message.edge)].rendezvous) arrive_(message);
     inner_.on_arrived(message, now);
   }
@@ -65,7 +66,7 @@ class Told final : public core::Arbiter {
   Arrive arrive_;
 };
 
-// One run: commands on their way are carried out in random order. Ranks are in steps of their own.
+// One run. Commands are carried out in a random order; ranks may be in different steps.
 class JointRun {
  public:
   JointRun(const spec::Program& program, int microbatches, std::uint64_t seed)
@@ -80,7 +81,7 @@ class JointRun {
     }
   }
 
-  // The problem that was found, or nothing.
+  // Returns the problem that was found; empty if there is none.
   std::string run() {
     for (const auto& rank : ranks_) begin(*rank);
     while (problem_.empty()) {
@@ -114,11 +115,11 @@ class JointRun {
                   [&run, this](core::Message m) { run.arrive(*this, m); }),
           ledger(run.storage_.facts()),
           executor({0, rank, 0}, arbiter, agreement, ledger) {}
-    Told arbiter;
+    ArrivalReporter arbiter;
     core::OneMember agreement;
     core::Ledger ledger;
     core::Executor executor;
-    std::int64_t step = -1;  // also while it begins
+    std::int64_t step = -1;  // the step in progress or about to begin
   };
   struct Pending {
     int from = 0;
@@ -151,7 +152,7 @@ class JointRun {
     check(rank.executor.begin_step(rank.step, microbatches_, {}));
   }
 
-  // Whether a step begins, which calls for another one.
+  // Returns whether a step began, since the rank must then be polled again.
   bool poll(Rank& rank) {
     std::vector<Command> commands;
     check(rank.executor.poll({}, commands));

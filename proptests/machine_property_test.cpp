@@ -1,5 +1,5 @@
-// Laws that hold the semantics together: verdicts against runs of the machine, and the interpreted
-// arbiter against the machine.
+// Laws of the semantics: verdicts agree with runs of the machine, and the interpreted arbiter
+// agrees with the machine.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -35,7 +35,7 @@ int some_count(const Program& program) {
   return any_of(program.microbatches.min, program.microbatches.max.value_or(5) + 1);
 }
 
-// Every rank's order has a meaning for this count.
+// Whether every rank's order can be expanded for this count.
 bool orders_expand(const Program& program, int microbatches) {
   if (program.dispatch.binding() < 0) return true;
   for (int rank = 0; rank < program.ranks; ++rank) {

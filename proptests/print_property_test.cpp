@@ -39,7 +39,7 @@ RC_GTEST_PROP(Print, an_expression_keeps_its_tree, ()) {
   RC_ASSERT(spec::same(std::get<spec::ast::Param>(tree.items.at(0).value).value, expr));
 }
 
-// The program with comments and line ends strewn between its lexemes.
+// The program with comments and line ends at random places between its lexemes.
 std::string strewn(const std::string& text) {
   std::string out;
   for (std::size_t at = spec::skip_blanks(text, 0); at < text.size();

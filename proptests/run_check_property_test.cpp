@@ -1,6 +1,6 @@
-// Laws of checking what ran: whatever a program does on the virtual clock is a run, also of ranks
-// whose clocks differ and as far as a killed run goes; and whatever was changed in it is one only
-// if the oracle makes the same events.
+// Laws of the check of recorded runs. Every run on the virtual clock is accepted, even if ranks'
+// clocks differ or only a part is left of a killed run. A run that was changed is accepted only if
+// the oracle can produce the same events.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -72,13 +72,13 @@ Ran some_run() {
   ran.microbatches = any_of(range.min, range.max.value_or(7) + 1);
   testing_support::TableRun run(ran.program);
   const simulate::RunReport report = run.run(ran.microbatches, some_timing(), &ran.record);
-  RC_PRE(report.status.ok());  // an order may have no meaning for this count
+  RC_PRE(report.status.ok());  // an order may not be defined for this count
   ran.stuck = report.stuck;
   RC_PRE(!ran.record.tasks.empty());
   return ran;
 }
 
-// The events in the order in which StepCheck led them; nothing: some of them were blocked.
+// The events in the order in which StepCheck applied them; nullopt if some of them were blocked.
 std::optional<std::vector<Event>> led_of(const Ran& ran) {
   const auto steps = validate::steps_of(ran.program, ran.record);
   const spec::Machine machine(ran.program, ran.microbatches);
@@ -89,7 +89,7 @@ std::optional<std::vector<Event>> led_of(const Ran& ran) {
   return check.led();
 }
 
-// The events as the virtual clock of all ranks has them.
+// The events of all ranks in the order of the virtual clock.
 std::vector<Event> in_order_of_time(const Ran& ran) {
   const auto steps = validate::steps_of(ran.program, ran.record);
   std::vector<validate::RankEvent> all;

@@ -1,5 +1,5 @@
-// Draws that use their whole range from the first case on; RapidCheck's own begin small, which
-// suits structures and not seeds or choices among events.
+// Draws that use their whole range from the first case on. RapidCheck's own draws begin small,
+// which suits structures, but not seeds or choices among events.
 #pragma once
 
 #include <rapidcheck.h>

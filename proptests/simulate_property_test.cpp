@@ -88,14 +88,14 @@ RC_GTEST_PROP(Simulate, a_proved_program_ends_under_every_timing_within_its_prov
   }
 }
 
-// Whatever the program: engines run one task at a time or a pair, needs are met before starts,
-// every idle interval has a cause, and the file of the run is the run.
+// For every program, engines run one task at a time or a pair, needs are met before starts, every
+// idle interval has a cause, and reading the run's file returns the same run.
 RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
   const spec::Program program = random_program(any_seed());
   const core::OwnedFacts storage = lower::facts_of(program);
   const int microbatches = some_count(program);
   const Ran ran = run(program, storage.facts(), microbatches, some_timing());
-  RC_PRE(ran.report.status.ok());  // an order may have no meaning for this count
+  RC_PRE(ran.report.status.ok());  // an order may not be defined for this count
   std::map<std::pair<int, int>, std::vector<trace::TaskEvent>> running;
   std::map<std::pair<int, int>, Time> ended;
   for (const trace::TaskEvent& e : ran.record.tasks) {  // by start
@@ -123,12 +123,12 @@ RC_GTEST_PROP(Simulate, what_a_run_records_is_a_run, ()) {
                 idle == engine.last - engine.first - engine.busy);
     }
   }
-  trace::File file;
   const trace::About about(storage.facts(), {.microbatches = microbatches});
   const std::string text = "{\"otherData\":" + about.to_json() + ",\"traceEvents\":[" +
                            trace::EventText(about).of(ran.record) + "]}";
-  RC_ASSERT(trace::read_text(text, file).message() == "");
-  RC_ASSERT(file.record == ran.record);
+  const auto read = trace::read_text(text);
+  RC_ASSERT(read.message() == "");
+  RC_ASSERT(read.value().record == ran.record);
 }
 
 RC_GTEST_PROP(Simulate, the_same_seed_gives_the_same_run, ()) {

@@ -1,4 +1,4 @@
-// Laws of training: what was proved of a random program holds when it runs, under random timings.
+// Laws of training: what was proved of a random program holds in its runs, under random timings.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using spec::OpKind;
 using spec::Program;
 
-// Gradients of another order of summation: sums of at most 6 terms of magnitude 1.
+// The tolerance for gradients summed in another order, over at most 6 terms of magnitude 1.
 constexpr double kTolerance = 1e-12;
 
 testing_support::RandomProgramOptions trainable() {
@@ -33,7 +33,7 @@ testing_support::RandomProgramOptions trainable() {
   return options;
 }
 
-// A program that was proved, with its source for messages. Discards the seeds that give others.
+// A proved program, with its source for error messages. Seeds of other programs are discarded.
 struct Case {
   std::string text;
   Program program;
@@ -55,7 +55,7 @@ Case proved_case(std::uint64_t seed) {
 
 bool has_backward(const Program& program) { return program.ops.size() > 1; }
 
-// The op whose tasks add to the gradients runs in microbatch order on every stage.
+// Whether the op that adds to the gradients runs in microbatch order on every stage.
 bool order_of_sum_is_fixed(const Program& program) {
   if (program.dispatch.in_order) return true;
   return std::all_of(program.ops.begin(), program.ops.end(), [](const spec::Op& op) {

@@ -8,8 +8,8 @@
 
 #include "lower/facts.h"
 #include "runtime/network/local.h"
-#include "runtime/process/delay.h"
-#include "runtime/worker.h"
+#include "runtime/protocol/delay.h"
+#include "runtime/run.h"
 #include "simulate/interpreter.h"
 
 namespace ripeline::proptests {
@@ -17,13 +17,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Messages overtake each other often: a third of them is late by more than a task takes.
+// Messages often overtake each other, as a third of them are late by more than a task's time.
 constexpr const char* kDelays =
     "compute=F:0.05,compute=B:0.08,compute=I:0.05,compute=W:0.03,jitter=0.9,rare=30:0.4";
 
 RankResult run_rank(const spec::Program& program, const core::ProgramFacts& facts, int rank,
                     runtime::Transport& transport, const runtime::ToyModel& model, int microbatches,
-                    const runtime::process::DelayPlan& delays) {
+                    const runtime::protocol::DelayPlan& delays) {
   RankResult result;
   simulate::InterpretedArbiter arbiter(program, facts, rank);
   runtime::ToyWork work(model);
@@ -31,18 +31,18 @@ RankResult run_rank(const spec::Program& program, const core::ProgramFacts& fact
   runtime::InlineEngine engine(work, [&](const runtime::TaskInfo& info) {
     std::this_thread::sleep_for(delays.compute(facts, info.step, info.task));
   });
-  runtime::Worker worker(arbiter, run, engine, {.due = runtime::process::due_of(delays, facts)});
-  runtime::process::StepReport report;
-  result.status = worker.step(0, microbatches, report);
+  runtime::protocol::Rank of_run(arbiter, run.layout(), run.self(),
+                                 {.due = runtime::protocol::due_of(delays, facts)});
+  result.status = run.step(of_run, engine, 0, microbatches);
   if (result.status.ok()) result.status = run.finish(20s);
-  result.started = worker.rank().started();
+  result.started = of_run.started();
   result.gradients = work.gradients();
   result.loss = work.loss();
   result.live = work.live();
   result.peaks.assign(facts.pools.size(), 0);
   for (std::size_t pool = 0; pool < facts.pools.size(); ++pool) {
     if (facts.pools[pool].rank == rank) {
-      result.peaks[pool] = worker.rank().ledger().peak(static_cast<int>(pool));
+      result.peaks[pool] = of_run.ledger().peak(static_cast<int>(pool));
     }
   }
   return result;
@@ -55,9 +55,9 @@ std::vector<RankResult> train_one_step(const spec::Program& program,
                                        const runtime::ToyModel& model, int microbatches,
                                        std::uint64_t delay_seed) {
   const core::OwnedFacts storage = lower::facts_with_bounds_for_testing(program, proved_peaks);
-  runtime::process::DelayPlan delays;
+  runtime::protocol::DelayPlan delays;
   std::vector<RankResult> results(static_cast<std::size_t>(program.ranks));
-  if (core::Status status = runtime::process::DelayPlan::parse(kDelays, delay_seed, delays);
+  if (core::Status status = runtime::protocol::DelayPlan::parse(kDelays, delay_seed, delays);
       !status.ok()) {
     results[0].status = status;
     return results;

@@ -1,8 +1,8 @@
-// One training step of a program on network/local, each rank a thread under an interpreted
-// arbiter, with delays drawn from a seed.
+// One training step of a program on network/local. Each rank is a thread with an interpreted
+// arbiter, and delays are drawn from a seed.
 //
-// The laws about training look at its results. It ends by itself: a rank that waits longer than the
-// limit fails and says for what.
+// The laws about training check its results. A run always ends: a rank that waits longer than the
+// limit fails, and names what it waited for.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct RankResult {
   std::vector<core::Task> started;
   std::map<int, std::vector<double>> gradients;  // by stage
   double loss = 0;
-  std::size_t live = 0;             // entries that the work still holds at the end
-  std::vector<std::int64_t> peaks;  // per pool, of this rank's pools; 0 for others
+  std::size_t live = 0;             // entries that the work still has at the end
+  std::vector<std::int64_t> peaks;  // per pool; 0 for the pools of other ranks
 };
 
 [[nodiscard]] std::vector<RankResult> train_one_step(

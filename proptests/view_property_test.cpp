@@ -1,4 +1,4 @@
-// Laws of reasons: a simulated run leaves nothing unexplained.
+// Laws of the view: everything in a simulated run has a reason.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -89,7 +89,7 @@ RC_GTEST_PROP(View, who_waits_is_said_of_stuck_runs_and_of_no_other, ()) {
   RC_ASSERT(view::stuck_at_end(ran.timeline).any() == ran.report.stuck);
 }
 
-// Two at once on an engine count once.
+// Time in which two tasks run at once on an engine counts once.
 RC_GTEST_PROP(View, engines_are_as_busy_as_the_simulator_says, ()) {
   const Ran ran = random_run();
   const view::Timeline& timeline = ran.timeline;

@@ -13,9 +13,9 @@
 namespace ripeline::pytorch {
 namespace {
 
-// The groups of rules, asked in order. A group is skipped after findings of the rules in
-// `not_after`, which leave it without a meaning or with nothing new to report. Deadlock is asked of
-// all that can be paired, whatever else is missing.
+// The groups of rules, judged in order. A group is skipped after findings of the rules in
+// `not_after`, which make it meaningless or leave nothing new to report. Deadlock is judged for all
+// that can be paired, whatever else is missing.
 struct Group {
   void (*ask)(ScheduleCheck&);
   bool only_comms;
@@ -107,36 +107,37 @@ std::string name_of(ActionForm form) {
   return form == ActionForm::compute_only ? "compute_only" : "compute_comms";
 }
 
-std::string place_text(CellPlace place) {
-  return fmt::format("row {}, column {}", place.row, place.column);
+std::string position_text(CellPosition position) {
+  return fmt::format("row {}, column {}", position.row, position.column);
 }
 
-void ScheduleCheck::found(std::string rule, CellPlace place, std::string task,
+void ScheduleCheck::found(std::string rule, CellPosition position, std::string task,
                           std::string message) {
   ++report_.finding_count;
   rules_.insert(rule);
   const bool kept = report_.findings.size() < kMostFindings || rule == "deadlock";
   if (!kept) return;
   report_.findings.push_back({.rule = std::move(rule),
-                              .row = place.row,
-                              .column = place.column,
+                              .row = position.row,
+                              .column = position.column,
                               .task = std::move(task),
                               .message = std::move(message)});
 }
 
-bool ScheduleCheck::has_mistake(CellPlace place) const {
-  return std::any_of(
-      report_.findings.begin(), report_.findings.end(), [place](const CheckFinding& finding) {
-        return finding.rule == "cell" && finding.row == place.row && finding.column == place.column;
-      });
+bool ScheduleCheck::has_mistake(CellPosition position) const {
+  return std::any_of(report_.findings.begin(), report_.findings.end(),
+                     [position](const CheckFinding& finding) {
+                       return finding.rule == "cell" && finding.row == position.row &&
+                              finding.column == position.column;
+                     });
 }
 
-const CellPlace* ScheduleCheck::find(const Action& action) const {
-  return places_.find(key_of(action));
+const CellPosition* ScheduleCheck::find(const Action& action) const {
+  return positions_.find(key_of(action));
 }
 
-const CellPlace* ScheduleCheck::add(const Action& action, CellPlace place) {
-  const auto [at, fresh] = places_.emplace(key_of(action), place);
+const CellPosition* ScheduleCheck::add(const Action& action, CellPosition position) {
+  const auto [at, fresh] = positions_.emplace(key_of(action), position);
   return fresh ? nullptr : at;
 }
 

@@ -1,7 +1,7 @@
 // check: judges a schedule of PyTorch, read from a CSV file, before a launch.
 //
-// PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules,
-// each with an id; a group is left out if an earlier finding leaves it without a meaning:
+// PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules
+// follow, each with an id; a group is skipped if an earlier finding makes it meaningless:
 //   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: each cell
 //                                     is an action from its first to its last character
 //   stage owner microbatch            each action has a stage that exists, in the row of that
@@ -18,8 +18,8 @@
 //   deadlock mismatch                 every action ends, whatever the timing, on the stated
 //                                     communicators and kernels, each send a rendezvous
 //   memory                            activations held, from F to B or W, within the limit
-// Refuted: at least one finding. Proved: no finding, and each rule was asked. Unknown: the table is
-// beyond what can be judged. Values; thread-safe; accepts any table.
+// Refuted: at least one finding. Proved: no finding, and each rule was judged. Unknown: the table
+// is beyond what can be judged. Values; thread-safe; accepts any table.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ enum class ActionForm : std::uint8_t {
 [[nodiscard]] std::string name_of(ActionForm form);
 
 struct CheckOptions {
-  // Each of the options up to `form` is taken from the file if it is not given.
+  // The options up to `form` are derived from the file unless they are given.
   std::optional<int> ranks{};
   std::optional<int> stages{};
   std::optional<int> microbatches{};
@@ -54,20 +54,20 @@ struct CheckOptions {
   std::optional<std::int64_t> stage_memory{};   // room of a stage, in activations
   wire::WireLayout layout = wire::WireLayout::group;
   wire::WireKernels kernels = wire::WireKernels::per_stream;
-  bool reduce = true;  // false: a PyTorch from before REDUCE_GRAD, which neither adds nor wants it
+  bool reduce = true;  // false for a PyTorch without REDUCE_GRAD, neither added nor wanted by it
   bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
 };
 
 struct CheckFinding {
   std::string rule;
   int row = 0;       // from 1
-  int column = 0;    // from 1; 0: no cell, as for a missing task
+  int column = 0;    // from 1; 0 if no cell, as for a missing task
   std::string task;  // the action, or the text of the cell
   std::string message;
   bool operator==(const CheckFinding&) const = default;
 };
 
-// The form and the sizes by which the table is judged.
+// The form and the sizes with which the table is judged.
 struct CheckShape {
   ActionForm form = ActionForm::compute_only;
   Placement placement = Placement::chain;
@@ -91,10 +91,10 @@ struct CheckReport {
   verify::Outcome verdict = verify::Outcome::unknown;
   CheckShape shape;
   std::vector<CheckFinding> findings;   // group by group, then by place; the first kMostFindings
-  std::size_t finding_count = 0;        // including those not kept
-  std::vector<std::string> not_judged;  // rules that were not asked, because of other findings
+  std::size_t finding_count = 0;        // including those not stored
+  std::vector<std::string> not_judged;  // rules that were not judged, because of other findings
   std::string reason;                   // if unknown, the reason
-  // The most activations held at once, by rank over its stages and by stage; empty if not judged.
+  // The most activations held at once, by rank (over its stages) and by stage; empty if not judged.
   std::vector<std::int64_t> rank_peak;
   std::vector<std::int64_t> stage_peak;
   std::vector<LayoutVerdict> layouts;

@@ -8,6 +8,7 @@
 
 #include "core/vocabulary/per_rank.h"
 #include "core/vocabulary/plural.h"
+#include "pytorch/program.h"
 #include "spec/indexing.h"
 
 namespace ripeline::pytorch {
@@ -28,7 +29,7 @@ std::string shape_text(const CheckShape& shape) {
                      name_of(shape.placement));
 }
 
-// A line for a finding. Rows count from 1 and ranks from 0, so it gives both.
+// A line for a finding. Rows count from 1 and ranks from 0, so the line has both.
 std::string finding_text(const CheckFinding& finding, int ranks) {
   std::string where = fmt::format("row {}", finding.row);
   if (finding.row <= ranks) where += fmt::format(" (rank {})", finding.row - 1);
@@ -83,7 +84,7 @@ std::string grid(const ActionTable& table, const CheckReport& report) {
   return "\n" + text + "\n";
 }
 
-// The peaks of the ranks in microbatches, each of which all of a rank's stages have.
+// The peaks of the ranks in microbatches; each microbatch runs at all stages of a rank.
 std::vector<double> in_microbatches(const CheckReport& report) {
   std::vector<double> counted;
   for (int rank = 0; rank < size_of(report.rank_peak); ++rank) {
@@ -165,7 +166,7 @@ Json number(double value) {
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
 
-// The shape and options by which the table is judged.
+// The shape and options with which the table is judged.
 void add_shape(Json& json, const CheckReport& report, const CheckOptions& options) {
   json["ranks"] = report.shape.map.ranks;
   json["stages"] = report.shape.map.stages();
@@ -210,6 +211,23 @@ Json check_json(const std::string& file, std::string_view bytes, const CheckRepo
                                {"verdict", name_of(v.kind)}});
   }
   return json;
+}
+
+void add_check(verify::SarifLog& log, const std::string& file, const spec::Source& source,
+               const CheckReport& report) {
+  log.add_input(file, spec::hash_of(source.text), report.verdict);
+  const auto add = [&](verify::SarifFinding finding) {
+    // The rules have no texts of their own: docs/check.md describes them.
+    finding.rule = "Rule `" + finding.id + "` of `ripeline check`.";
+    log.add(file, &source, finding);
+  };
+  for (const CheckFinding& f : report.findings) {
+    add({.id = f.rule,
+         .message = (f.task.empty() ? "" : f.task + ": ") + f.message,
+         .span = span_of(source.text, f)});
+  }
+  if (report.reason.empty()) return;
+  add({.id = "unknown", .level = "warning", .message = report.reason});
 }
 
 }  // namespace ripeline::pytorch

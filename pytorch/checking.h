@@ -12,10 +12,10 @@
 
 namespace ripeline::pytorch {
 
-struct CellPlace {
+struct CellPosition {
   int row = 0;  // from 1
   int column = 0;
-  bool before(const CellPlace& other) const { return row == other.row && column < other.column; }
+  bool before(const CellPosition& other) const { return row == other.row && column < other.column; }
 };
 
 // One check in progress: the table, its shape, where each action is, and the findings.
@@ -25,7 +25,7 @@ class ScheduleCheck {
       : table_(table), options_(options), report_(report) {
     std::size_t cells = 0;
     for (const auto& row : table.rows) cells += row.size();
-    places_.reserve(cells);
+    positions_.reserve(cells);
   }
 
   const ActionTable& table() const { return table_; }
@@ -35,22 +35,23 @@ class ScheduleCheck {
   CheckReport& report() { return report_; }
   bool has_found(const std::string& rule) const { return rules_.contains(rule); }
 
-  void found(std::string rule, CellPlace place, std::string task, std::string message);
+  void found(std::string rule, CellPosition position, std::string task, std::string message);
 
   // True if the cell could not be read as an action.
-  [[nodiscard]] bool has_mistake(CellPlace place) const;
-  // The first place of the action, or null.
-  [[nodiscard]] const CellPlace* find(const Action& action) const;
-  // Records the action's place; returns its earlier place if any. Invalidates what find() returned.
-  const CellPlace* add(const Action& action, CellPlace place);
+  [[nodiscard]] bool has_mistake(CellPosition position) const;
+  // The first position of the action, or null.
+  [[nodiscard]] const CellPosition* find(const Action& action) const;
+  // Records the action's position; returns its earlier position, if it has one, else null. Pointers
+  // that find() returned become invalid.
+  const CellPosition* add(const Action& action, CellPosition position);
 
-  template <class Visit>  // (action, cell, place)
+  template <class Visit>  // (action, cell, position)
   void each_action(const Visit& visit) const {
     for (std::size_t r = 0; r < table_.rows.size(); ++r) {
       for (std::size_t c = 0; c < table_.rows[r].size(); ++c) {
         for (const Action& action : table_.rows[r][c].actions) {
           visit(action, table_.rows[r][c],
-                CellPlace{static_cast<int>(r) + 1, static_cast<int>(c) + 1});
+                CellPosition{static_cast<int>(r) + 1, static_cast<int>(c) + 1});
         }
       }
     }
@@ -61,12 +62,12 @@ class ScheduleCheck {
   const CheckOptions& options_;
   CheckReport& report_;
   std::set<std::string> rules_;  // rules with a finding
-  FlatMap<CellPlace> places_;
+  FlatMap<CellPosition> positions_;
 };
 
-[[nodiscard]] std::string place_text(CellPlace place);  // row 2, column 3
+[[nodiscard]] std::string position_text(CellPosition position);  // row 2, column 3
 
-// The room of a rank with this many stages, in activations of a stage; nothing if it has no limit.
+// The room of a rank with this many stages, in activations of a stage; nullopt if it has no limit.
 [[nodiscard]] std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks);
 
 }  // namespace ripeline::pytorch

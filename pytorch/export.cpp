@@ -35,7 +35,7 @@ std::optional<ActionKind> kind_of(spec::OpKind kind) {
   }
 }
 
-// Bytes, as measured: for the state of the run, and for the file that is made from the run.
+// The measured bytes for the state of the run and for the file that is made from it.
 constexpr spec::KeptBytes kKeptOfRun{.task = 150, .message = 50, .microbatch = 0};
 
 spec::Diagnostic wrong(std::string id, std::string message, std::string hint,
@@ -44,8 +44,8 @@ spec::Diagnostic wrong(std::string id, std::string message, std::string hint,
       .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
 }
 
-// Why the stage's microbatches do not each run backward once, whole or in two halves, as cells
-// require; nothing if they do, or if no op of the stage leaves out microbatches.
+// The error if not each microbatch of the stage runs backward once, whole or in two halves, as
+// cells require; nullopt if each does, or if no op of the stage leaves out microbatches.
 std::optional<spec::Diagnostic> partial_backwards(const Program& program, int stage,
                                                   int microbatches) {
   std::array<int, 3> lanes{-1, -1, -1};  // whole, input, weight
@@ -151,7 +151,7 @@ std::optional<Placement> placement_of(const Program& program) {
   return std::nullopt;
 }
 
-// A cost in ticks, which are fine enough for measured costs and coarse enough to add up exactly.
+// A cost in ticks, which are fine enough for measured costs and add up exactly.
 std::int64_t ticks_of(spec::Rational cost) {
   constexpr long double kTicks = 1e6L;
   return std::llroundl(kTicks * static_cast<long double>(cost.numerator) /
@@ -171,15 +171,15 @@ Diagnostics check_costs(const Program& program, int microbatches) {
 }
 
 // Runs the program on a virtual clock.
-class Run {
+class VirtualClockRun {
  public:
-  Run(const Program& program, int microbatches)
+  VirtualClockRun(const Program& program, int microbatches)
       : program_(program), machine_(program, microbatches), state_(machine_.initial()) {
     table_.rows.resize(static_cast<std::size_t>(program.ranks));
     running_.resize(table_.rows.size());
   }
 
-  // Runs to the end; false if the run sticks.
+  // Runs the program to the end; false if the run sticks.
   bool go() {
     while (!machine_.done(state_)) {
       deliver();
@@ -219,7 +219,7 @@ class Run {
     table_.rows[static_cast<std::size_t>(rank)].push_back({.actions = {{*kind, l.stage, input}}});
   }
 
-  // Ends all tasks that end at the earliest time; false if none runs.
+  // Ends all tasks that end at the earliest time; false if no task runs.
   bool end_next() {
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
     std::int64_t next = kNever;
@@ -235,10 +235,7 @@ class Run {
         const spec::Edge& e = at(program_.edges, edge);
         const int count = machine_.microbatches();
         if (!program_.crosses_ranks(e) || program_.needed_by(e, r.microbatch, count) < 0) continue;
-        on_way_.push_back({.what = Event::Do::arrive,
-                           .lane = e.consumer,
-                           .microbatch = r.microbatch,
-                           .edge = edge});
+        on_way_.push_back(arrival_of(program_, edge, r.microbatch));
       }
       r.lane = -1;
     }
@@ -253,6 +250,27 @@ class Run {
   std::vector<Event> on_way_;
   ActionTable table_;
 };
+
+const char* schedule_class(Placement placement) {
+  switch (placement) {
+    case Placement::chain:
+      return "1F1B";
+    case Placement::loop:
+      return "Interleaved1F1B";
+    case Placement::v:
+      return "ZBVZeroBubble";
+  }
+  return "";
+}
+
+bool splits_backward(const ActionTable& table) {
+  for (const auto& row : table.rows) {
+    for (const auto& cell : row) {
+      if (cell.actions.front().kind == ActionKind::backward_input) return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -281,13 +299,71 @@ spec::Result<ExportedActions> export_actions(const Program& program, int microba
   if (const auto why = too_large(program, microbatches, kKeptOfRun)) {
     return wrong("export-too-large", *why, "");
   }
-  Run run(program, microbatches);
+  VirtualClockRun run(program, microbatches);
   if (!run.go()) {
     return wrong("export-stuck", "the program deadlocks before all tasks have run",
                  "`ripeline verify` says why");
   }
   const auto map = place_stages(*placement, program.ranks, static_cast<int>(program.stages.size()));
   return ExportedActions{.table = run.take(), .placement = *placement, .map = *map};
+}
+
+spec::Result<ExportedFile> export_file(const spec::Program& program, int microbatches,
+                                       ActionForm form) {
+  auto exported = export_actions(program, microbatches);
+  if (!exported.ok()) return exported.errors();
+  ExportedFile file{
+      .actions = std::move(exported).value(), .text = {}, .options = {}, .table = {}, .report = {}};
+  const StageMap& map = file.actions.map;
+  file.text = write_actions(form == ActionForm::compute_comms
+                                ? as_loaded(file.actions.table, map, microbatches).table
+                                : file.actions.table);
+  file.options = {.ranks = map.ranks,
+                  .stages = map.stages(),
+                  .microbatches = microbatches,
+                  .placement = file.actions.placement,
+                  .form = form};
+  ReadActions read = read_actions(file.text);
+  auto checked = check(read, file.options);
+  if (!checked.ok()) return checked.errors();
+  file.table = std::move(read.table);
+  file.report = std::move(checked).value();
+  return file;
+}
+
+std::string loading_text(const std::string& file, const ExportedFile& exported) {
+  const auto& [table, placement, map] = exported.actions;
+  const char* name = schedule_class(placement);
+  const int microbatches = *exported.options.microbatches;
+  const std::string form = name_of(*exported.options.form);
+  const bool computes_only = exported.options.form == ActionForm::compute_only;
+  std::string text = fmt::format(
+      "{}: {}, {} ranks, {} stages, {} microbatches, placement {}; passes `ripeline check`\n"
+      "{}"
+      "load it with\n"
+      "  PyTorch         schedule = _PipelineScheduleRuntime(stages, n_microbatches={}, "
+      "loss_fn=loss_fn)\n"
+      "                  schedule._load_csv(\"{}\", format=\"{}\")\n",
+      file, form, map.ranks, map.stages(), microbatches, name_of(placement),
+      computes_only ? "computations alone: PyTorch derives the communication; "
+                      "--form compute_comms writes both\n"
+                    : "",
+      microbatches, file, form);
+  if (computes_only) {
+    text += fmt::format(
+        "  TorchTitan      --parallelism.pipeline_parallel_degree {} "
+        "--parallelism.pipeline_parallel_schedule {} "
+        "--parallelism.pipeline_parallel_schedule_csv {}\n"
+        "  NeMo AutoModel  pp_size={} pp_schedule={} pp_schedule_csv={}\n"
+        "  and a batch of {} times the microbatch size\n",
+        map.ranks, name, file, map.ranks, name, file, microbatches);
+  } else {
+    text += "  TorchTitan and NeMo AutoModel load compute_only files alone\n";
+  }
+  if (splits_backward(table)) {
+    text += "split backward (I, W) has known defects with torch.compile, FlexAttention and DDP\n";
+  }
+  return text;
 }
 
 }  // namespace ripeline::pytorch

@@ -1,13 +1,14 @@
 // Exports a program's order as PyTorch's actions.
 //
 // Each rank's tasks are in the order of their starts in one run: tasks take the program's costs,
-// messages take no time, and a task that may start and is chosen starts at once, ranks in order.
-// With a committed order this is the order; readiness-first it is the run that the hint makes if
-// all goes as the costs say. Ops become F, B, I and W by their kinds. Pure; never throws.
+// messages take no time, and a task that may start and is chosen starts at once, rank after rank.
+// With a committed order this is that order; readiness-first it is the run that results from the
+// hint if all tasks take their costs. Ops become F, B, I and W by their kinds. Pure; never throws.
 #pragma once
 
-#include "pytorch/csv/actions.h"
-#include "pytorch/lower.h"
+#include <string>
+
+#include "pytorch/check.h"
 #include "spec/diagnostics.h"
 #include "spec/program.h"
 
@@ -19,16 +20,31 @@ struct ExportedActions {
   StageMap map;
 };
 
-// `microbatches` must be in the program's range. Errors: export-op (an op that is no F, B, I or
-// W, or the second one at a stage), export-engine, export-where, export-inputs, export-stages
-// (no chain of stages), export-placement (neither chain, loop nor v), export-stuck,
-// export-too-large, export-unsupported (a construct that is not executed), and those of
-// Cost::of() and expand().
+// `microbatches` must be in the program's range. Errors: export-op (an op that is not F, B, I or
+// W, or a second one at a stage), export-engine, export-where, export-inputs, export-stages
+// (stages that are no chain), export-placement (neither chain, loop nor v), export-stuck,
+// export-too-large, export-unsupported (a construct that is not executed), and those of Cost::of()
+// and expand().
 [[nodiscard]] spec::Result<ExportedActions> export_actions(const spec::Program& program,
                                                            int microbatches);
 
-// True if PyTorch's actions can express the whole program, so that an export can fail only because
-// of its run.
+// True if PyTorch's actions can express the whole program, so that only its run can make an export
+// fail.
 [[nodiscard]] bool has_actions(const spec::Program& program, int microbatches);
+
+// As a file, checked as `ripeline check` would check it.
+struct ExportedFile {
+  ExportedActions actions;
+  std::string text;      // the file's content
+  CheckOptions options;  // by which it was checked: its shape and form
+  ActionTable table;     // as it is read from the text
+  CheckReport report;    // proved, or PyTorch would refuse the file or hang on it
+};
+// Errors: those of export_actions() and check().
+[[nodiscard]] spec::Result<ExportedFile> export_file(const spec::Program& program, int microbatches,
+                                                     ActionForm form);
+
+// The settings that a launch needs and the file does not have, for the file with this name.
+[[nodiscard]] std::string loading_text(const std::string& file, const ExportedFile& exported);
 
 }  // namespace ripeline::pytorch

@@ -1,9 +1,9 @@
 // Finds cells whose moves let all rows end. At least one cell of a cycle of waits must move, so the
-// cells of one cycle are tried, each with one move less for the rest; with one move first, then
+// cells of one cycle are tried, each with one move less for the rest; first with one move, then
 // two, and so on. For each choice that lets all rows end, cells are put back where least is held.
 //
-// If the steps do not suffice, the result is the moves of make_loadable(), without those that are
-// not needed.
+// If the steps do not suffice, the result has the moves of make_loadable(), without unneeded
+// ones.
 #include "pytorch/fewest_moves.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace ripeline::pytorch {
 namespace {
 
 constexpr std::int64_t kMostSteps = 30'000'000;    // steps of the whole search
-constexpr std::int64_t kMostLeftOut = 60'000'000;  // steps for leaving out moves not needed
+constexpr std::int64_t kMostLeftOut = 60'000'000;  // steps for omitting unneeded moves
 
 constexpr int kMoreToFit = 3;
 
@@ -34,7 +34,7 @@ class MoveSearch {
   MoveSearch(const MoveCells& cells, const Fits& fits)
       : progress_(cells), placing_(cells, fits, steps_, kMostSteps), kept_(cells.cells.size(), 0) {}
 
-  // The best choice with the fewest cells, if `enough` cells are known to suffice; nothing if none
+  // The best choice with the fewest cells, if `enough` cells are known to suffice; nullopt if none
   // was found within the steps. If none of these fits, a few more moves are tried.
   std::optional<Moved> run(int enough) {
     for (int moves = 1; moves <= enough + kMoreToFit && steps_ <= kMostSteps; ++moves) {
@@ -43,8 +43,8 @@ class MoveSearch {
     }
     return std::move(best_);
   }
-  // True if fewer moves than the best has do not suffice. All choices of as many cells as the first
-  // one were tried, so one more is the fewest that fit; only some larger ones are tried.
+  // True if no choice with fewer moves than the best one suffices. All choices with as many cells
+  // as the first were tried, so one more is the fewest that fit; of larger ones some are tried.
   bool is_fewest() const {
     return best_moves_ == first_moves_ || (best_moves_ == first_moves_ + 1 && steps_ <= kMostSteps);
   }
@@ -62,7 +62,7 @@ class MoveSearch {
     progress_.go_back(mark);
   }
 
-  // Moves one of the cycle's cells: each is tried as the first that moves, with earlier ones kept.
+  // Moves one of the cycle's cells; each is tried as the first that moves, and earlier ones stay.
   void branch(int left) {
     std::vector<int> tried;
     for (const int cell : progress_.cycle()) {
@@ -95,7 +95,7 @@ class MoveSearch {
   std::int64_t steps_ = 0;
   RowProgress progress_;
   Placing placing_;
-  std::vector<char> kept_;  // per cell: tried before, so it stays
+  std::vector<char> kept_;  // per cell: tried before, so it is not moved
   std::vector<int> taken_;
   std::optional<Moved> best_;
   std::size_t best_moves_ = 0;

@@ -1,5 +1,5 @@
-// repair(): keeps, in its order, whatever can be kept of a table, and derives the rest again. Tasks
-// are never invented: a table that lacks a task cannot be repaired.
+// repair(): keeps all parts of a table that can be kept, in their order, and derives the rest
+// again. It never invents tasks, so a table that lacks a task cannot be repaired.
 #include "pytorch/fix.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/vocabulary/plural.h"
 #include "pytorch/checking.h"
@@ -54,7 +55,7 @@ class ScheduleRepair {
  private:
   void did(std::string change) { changes_.push_back(std::move(change)); }
 
-  // Fails if a cell cannot be read: a task would be lost.
+  // Fails if a cell cannot be read, since a task would be lost.
   spec::Result<void> check_readable() {
     for (const CheckFinding& f : report_.findings) {
       if (f.rule == "cell") {
@@ -134,7 +135,7 @@ class ScheduleRepair {
     }
   }
 
-  // Microbatches 5 and 7 of two become 0 and 1, if every stage runs exactly these two.
+  // Renumbers microbatches from 0: 5 and 7 become 0 and 1, if every stage runs exactly these two.
   void renumber() {
     std::map<int, std::set<int>> ids;
     std::set<int> all;
@@ -163,7 +164,7 @@ class ScheduleRepair {
     }
   }
 
-  // Moves whole rows that stand in the place of another rank's.
+  // Moves whole rows that are at the place of another rank's row.
   void swap_rows() {
     if (!has_rule(report_, "owner") || size_of(table_.rows) != shape_.map.ranks) return;
     std::vector<std::vector<ActionCell>> rows(table_.rows.size());
@@ -208,7 +209,7 @@ class ScheduleRepair {
         });
     if (!ordered.stuck.empty()) {
       const StuckRank& stuck = ordered.stuck.front();
-      Action whole = stuck.need;  // a backward may be B or I
+      Action whole = stuck.need;  // for a backward, B or I
       whole.kind = ActionKind::backward;
       const bool either = stuck.need.kind == ActionKind::backward_input &&
                           stuck.action.kind != ActionKind::backward_weight;
@@ -247,11 +248,18 @@ class ScheduleRepair {
 
 }  // namespace
 
+std::string repair_text(const Repair& repair) {
+  std::string text;
+  for (const std::string& change : repair.changes) text += "  " + change + "\n";
+  return text + fmt::format("  peak activations: {} before, {} now\n",
+                            fmt::join(repair.peak_before, " "), fmt::join(repair.rank_peak, " "));
+}
+
 spec::Result<Repair> repair(const ReadActions& read, const CheckReport& report,
                             const CheckOptions& options) {
   spec::Result<Repair> result = ScheduleRepair(read, report, options).run();
   if (!result.ok()) return result;
-  // The repaired table is judged under the shape by which the file was judged.
+  // The repaired table is judged with the shape with which the file was judged.
   CheckOptions same = options;
   same.ranks = report.shape.map.ranks;
   same.stages = report.shape.map.stages();

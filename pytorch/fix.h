@@ -1,6 +1,6 @@
-// The repair of a schedule of PyTorch: a table that is proved, with the changes that were made.
+// The repair of a schedule of PyTorch: a table that is proved, with a list of the changes.
 //
-// The computations are kept, and as many of them as possible stay in place (fewest_moves.h).
+// All computations are kept, and as many as possible stay at their places (fewest_moves.h).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,10 @@ struct Repair {
   ActionTable table;
   std::vector<std::string> changes;       // sentences for people, one per change
   std::vector<std::int64_t> peak_before;  // per rank, with the computations in the file's order
-  std::vector<std::int64_t> rank_peak;    // the table's, as CheckReport::rank_peak
+  std::vector<std::int64_t> rank_peak;    // per rank of `table`, as CheckReport::rank_peak
 };
+// For people: a line for each change, and one with the peaks.
+[[nodiscard]] std::string repair_text(const Repair& repair);
 // Errors: check-no-repair, if none of these changes gives a table that is proved.
 [[nodiscard]] spec::Result<Repair> repair(const ReadActions& read, const CheckReport& report,
                                           const CheckOptions& options);

@@ -1,5 +1,5 @@
-// A map from numbers to small values in one array, for data about each of millions of cells. A
-// value; thread-safe as one.
+// A map from numbers to small values in one array, for data about millions of cells. A value;
+// thread-safe as one.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ class FlatMap {
     if (slots > slots_.size()) rehash(slots);
   }
 
-  // The value of the key, and whether it is new. A key is below 2^64 - 1.
+  // The value of the key, and whether the key is new. Keys must be below 2^64 - 1.
   std::pair<Value*, bool> emplace(std::uint64_t key, Value value) {
     if ((size_ + 1) * 5 > slots_.size() * 4) rehash(std::bit_ceil(2 * slots_.size() + 8));
     Slot& slot = slots_[slot_of(key)];

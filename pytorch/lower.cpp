@@ -8,7 +8,7 @@
 namespace ripeline::pytorch {
 namespace {
 
-constexpr std::size_t kUnsharded = 3;  // how many stages' weights a rank has; see Additions
+constexpr std::size_t kUnsharded = 3;  // stages whose weights a rank has; see Additions
 
 template <class T>
 T& at(std::vector<T>& v, int i) {
@@ -21,10 +21,10 @@ const T& at(const std::vector<T>& v, int i) {
 
 enum class Stall : std::uint8_t {
   stop,  // keep every rank's order
-  move,  // if no rank can go on, take the nearest later cell that can
+  move,  // if no rank can proceed, take the nearest later cell that can run
 };
 
-// Goes in rounds through the ranks, with one cell per rank and round.
+// Adds messages in rounds through the ranks, with one cell per rank and round.
 class MessageAdder {
  public:
   struct Result {
@@ -103,7 +103,7 @@ class MessageAdder {
     ++at(position_, rank);
   }
 
-  // Makes the shortest move over all ranks; among equally short ones, that of the first rank.
+  // Makes the shortest move over all ranks; among equally short moves, that of the first rank.
   bool move_one(const std::vector<int>& left) {
     int best_rank = -1;
     int best = 0;
@@ -146,7 +146,7 @@ class MessageAdder {
 
 // --- UNSHARD, RESHARD and REDUCE_GRAD ---
 
-// The stages that compute next, each once: the nearest kUnsharded, and further ones that compute in
+// The stages that compute next, each once: the nearest kUnsharded stages, and those that compute in
 // the same cell as the last of these.
 class NextStages {
  public:
@@ -177,12 +177,12 @@ class NextStages {
   std::vector<Next> next_;
 };
 
-// Goes from the last cell to the first: at each cell, the stages with weights are those that
-// compute next from there on, so each cell is looked at once.
+// Visits each cell once, from the last to the first, since at each cell the stages with weights are
+// those that compute next from that cell on.
 std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
   std::vector<ActionCell> reversed;
   NextStages next;
-  std::vector<int> after;  // stages that have their weights there, in the order of computing
+  std::vector<int> after;  // stages with weights at the cell after, in the order of computing
   // Adds the UNSHARD and RESHARD cells between a cell and the one after it, last first.
   const auto change = [&reversed](std::vector<int> from, const std::vector<int>& to) {
     const auto is_in = [](const std::vector<int>& stages, int stage) {

@@ -27,17 +27,17 @@ Action producer_of(const Action& message) {
   }
 }
 
-// The place of the I or the B, whichever the file has.
-const CellPlace* find_either(const ScheduleCheck& checking, Action action) {
-  const CellPlace* place = checking.find(action);
-  if (place == nullptr && action.kind == ActionKind::backward_input) {
+// The position of the I or the B, depending on which the file has.
+const CellPosition* find_either(const ScheduleCheck& checking, Action action) {
+  const CellPosition* position = checking.find(action);
+  if (position == nullptr && action.kind == ActionKind::backward_input) {
     action.kind = ActionKind::backward;
-    place = checking.find(action);
+    position = checking.find(action);
   }
-  return place;
+  return position;
 }
 
-// Why PyTorch has nothing to send or receive for this action.
+// The reason why PyTorch has nothing to send or receive for this action.
 std::string why_no_message(const ScheduleCheck& checking, const Action& action) {
   const int other = producer_of(action).stage != action.stage ? producer_of(action).stage
                     : action.kind == ActionKind::send_forward ? action.stage + 1
@@ -59,14 +59,14 @@ std::string why_no_message(const ScheduleCheck& checking, const Action& action) 
       producer.stage);
 }
 
-void check_pair(ScheduleCheck& checking, const Message& message, CellPlace computed) {
-  const CellPlace* send = checking.find(message.send);
-  const CellPlace* receive = checking.find(message.receive);
+void check_pair(ScheduleCheck& checking, const Message& message, CellPosition computed) {
+  const CellPosition* send = checking.find(message.send);
+  const CellPosition* receive = checking.find(message.receive);
   const std::string send_name = to_string(message.send);
   const std::string receive_name = to_string(message.receive);
-  const CellPlace receiver{checking.map().rank(message.receive.stage) + 1, 0};
+  const CellPosition receiver{checking.map().rank(message.receive.stage) + 1, 0};
   if (send == nullptr) {
-    checking.found("unpaired", receive != nullptr ? *receive : CellPlace{computed.row, 0},
+    checking.found("unpaired", receive != nullptr ? *receive : CellPosition{computed.row, 0},
                    receive != nullptr ? receive_name : send_name,
                    receive != nullptr
                        ? fmt::format("there is no {} for it", send_name)
@@ -85,17 +85,17 @@ void check_pair(ScheduleCheck& checking, const Message& message, CellPlace compu
 
 void check_messages(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     if (const auto message = message_of(action, shape.map)) {
-      check_pair(checking, *message, place);
+      check_pair(checking, *message, position);
     }
     for (const Action& need :
          is_compute(action.kind) ? needs_of(action, shape.map.stages()) : std::vector<Action>{}) {
       if (need.stage == action.stage) continue;
       const auto message = message_of(need, shape.map);
-      const CellPlace* receive = message ? checking.find(message->receive) : nullptr;
-      if (receive != nullptr && place.before(*receive)) {
-        checking.found("order", place, to_string(action),
+      const CellPosition* receive = message ? checking.find(message->receive) : nullptr;
+      if (receive != nullptr && position.before(*receive)) {
+        checking.found("order", position, to_string(action),
                        fmt::format("it needs {}, which the rank does later, in column {}",
                                    to_string(message->receive), receive->column));
       }
@@ -105,7 +105,7 @@ void check_messages(ScheduleCheck& checking) {
     const bool there = producer.stage >= 0 && producer.stage < shape.map.stages();
     const auto message = there ? message_of(producer, shape.map) : std::nullopt;
     if (!message || find_either(checking, producer) == nullptr) {
-      checking.found("message", place, to_string(action), why_no_message(checking, action));
+      checking.found("message", position, to_string(action), why_no_message(checking, action));
     }
   });
 }
@@ -114,22 +114,22 @@ namespace {
 
 void check_reduce(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  std::map<int, CellPlace> last;  // the last backward of each stage
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  std::map<int, CellPosition> last;  // the last backward of each stage
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     if (action.kind == ActionKind::backward || action.kind == ActionKind::backward_weight) {
-      last[action.stage] = place;
+      last[action.stage] = position;
     }
   });
   for (int s = 0; s < shape.map.stages(); ++s) {
     const Action reduce{ActionKind::reduce_grad, s};
-    const CellPlace* place = checking.find(reduce);
-    if (place == nullptr && !checking.options().reduce) continue;
-    if (place == nullptr) {
+    const CellPosition* position = checking.find(reduce);
+    if (position == nullptr && !checking.options().reduce) continue;
+    if (position == nullptr) {
       checking.found("reduce", {shape.map.rank(s) + 1, 0}, to_string(reduce),
                      fmt::format("the gradients of stage {} are never reduced", s));
-    } else if (place->before(last[s])) {
+    } else if (position->before(last[s])) {
       checking.found(
-          "reduce", *place, to_string(reduce),
+          "reduce", *position, to_string(reduce),
           fmt::format("a backward of stage {} comes later, in column {}", s, last[s].column));
     }
   }
@@ -140,35 +140,36 @@ enum class Weights : std::uint8_t { sharded, gathering, gathered };
 
 }  // namespace
 
-// A file without UNSHARD and RESHARD is accepted: it does not tell whether FSDP is used.
+// A file without UNSHARD and RESHARD is accepted, since it does not tell whether FSDP is used.
 void check_reduce_and_shard(ScheduleCheck& checking) {
   check_reduce(checking);
   bool any = false;
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition) {
     any = any || action.kind == ActionKind::unshard || action.kind == ActionKind::reshard;
   });
   if (!any) return;
-  std::map<int, std::pair<Weights, CellPlace>> weights;  // per stage: state, last UNSHARD
-  const auto wrong = [&](const Action& action, CellPlace place, std::string message) {
-    checking.found("shard", place, to_string(action), std::move(message));
+  std::map<int, std::pair<Weights, CellPosition>> weights;  // per stage: state, last UNSHARD
+  const auto wrong = [&](const Action& action, CellPosition position, std::string message) {
+    checking.found("shard", position, to_string(action), std::move(message));
   };
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     auto& [state, since] = weights[action.stage];
     if (action.kind == ActionKind::unshard) {
       if (state != Weights::sharded) {
-        wrong(action, place, fmt::format("it is unsharded already, at {}", place_text(since)));
+        wrong(action, position,
+              fmt::format("it is unsharded already, at {}", position_text(since)));
       }
       state = Weights::gathering;
-      since = place;
+      since = position;
     } else if (action.kind == ActionKind::reshard) {
-      if (state == Weights::sharded) wrong(action, place, "it is not unsharded here");
+      if (state == Weights::sharded) wrong(action, position, "it is not unsharded here");
       if (state == Weights::gathering) {
-        wrong(action, place, "no computation has used it since its UNSHARD");
+        wrong(action, position, "no computation has used it since its UNSHARD");
       }
       state = Weights::sharded;
     } else if (is_compute(action.kind)) {
       if (state == Weights::sharded) {
-        wrong(action, place, fmt::format("stage {} is not unsharded here", action.stage));
+        wrong(action, position, fmt::format("stage {} is not unsharded here", action.stage));
       } else {
         state = Weights::gathered;
       }

@@ -1,4 +1,4 @@
-// Groups of rules about what a compute_comms table has beside computations.
+// Groups of rules about the actions of a compute_comms table that are not computations.
 #pragma once
 
 #include "pytorch/checking.h"

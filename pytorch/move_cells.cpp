@@ -118,7 +118,7 @@ void RowProgress::go_back(const Mark& mark) {
 }
 
 // A cell waits for the first of its needs that has not ended; if this need is in a row, it is the
-// row's head or behind the head. So there is always a next cell, until a cell occurs a second time.
+// row's head or behind it. So each cell has a next one, until a cell occurs a second time.
 std::vector<int> RowProgress::cycle_from(int row) {
   std::vector<int> path;
   std::vector<int> behind;         // cells behind a head, each followed by that head

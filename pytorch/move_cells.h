@@ -21,7 +21,7 @@ struct MoveCells {
     static std::size_t index(int cell) { return static_cast<std::size_t>(cell); }
   };
 
-  std::vector<const ActionCell*> cells;  // pointers into the table, which must outlive this
+  std::vector<const ActionCell*> cells;  // pointers into the table, which must outlive them
   std::vector<std::vector<int>> rows;
   std::vector<int> row_of;    // per cell
   std::vector<int> place_of;  // per cell: its index in its row, from 0
@@ -30,10 +30,10 @@ struct MoveCells {
 
   [[nodiscard]] int size() const { return static_cast<int>(cells.size()); }
 };
-// The graph of computations without blanks; all that a cell needs must occur in the table.
+// The graph of computations without blanks; all needs of a cell must occur in the table.
 [[nodiscard]] MoveCells move_cells(const ActionTable& table, const StageMap& map);
 
-// How far the rows can go, each in its order, if some cells are taken out of their rows and start
+// How far the rows can run, each in its order, if some cells are taken out of their rows and start
 // as soon as they can.
 class RowProgress {
  public:
@@ -41,7 +41,7 @@ class RowProgress {
 
   void take_out(int cell);  // the cell must not have ended
   void put_back(int cell);  // must be the cell taken out last
-  // Runs all cells that can run; adds the number of cells looked at to `steps`.
+  // Runs all cells that can run; adds the number of visited cells to `steps`.
   void advance(std::int64_t& steps);
   [[nodiscard]] bool ended() const { return trail_.size() == out_.size(); }
 
@@ -53,8 +53,8 @@ class RowProgress {
   [[nodiscard]] Mark mark() const { return {trail_.size(), heads_}; }
   void go_back(const Mark& mark);
 
-  // If not all has ended: the cells of a cycle of waits, one of which must be taken out to break
-  // the cycle. Empty if none breaks it.
+  // If not all cells have ended, the cells of a cycle of waits, one of which must be taken out to
+  // break the cycle; empty if no cell breaks it.
   [[nodiscard]] std::vector<int> cycle();
 
  private:

@@ -19,18 +19,18 @@ using wire::WireWait;
 
 namespace {
 
-constexpr std::size_t kMostSteps = 12;  // the most steps printed of a wait-for cycle
+constexpr std::size_t kMostSteps = 12;  // the number of printed steps of a wait-for cycle
 
 // --- computations: every rank keeps its order, and the communication is derived ---
 
-// The file's action with a needed result: the one named, or B for an I; nothing if there is none.
+// The file's action with a needed result: the named one, or B for an I; nullopt if there is none.
 std::optional<Action> find_result(const ScheduleCheck& checking, Action need) {
   if (checking.find(need) != nullptr) return need;
   if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;
   return checking.find(need) != nullptr ? std::optional(need) : std::nullopt;
 }
 
-// The stuck ranks of a cycle of waits; empty if they wait for tasks that are nowhere in the file.
+// The stuck ranks of a cycle of waits; empty if they wait for tasks that the file lacks.
 std::vector<StuckRank> cycle_of(const ScheduleCheck& checking,
                                 const std::vector<StuckRank>& stuck) {
   std::vector<const StuckRank*> of_rank(static_cast<std::size_t>(checking.map().ranks));
@@ -78,8 +78,8 @@ void report_stuck(ScheduleCheck& checking, const std::vector<StuckRank>& stuck) 
                                 to_string(cycle[i].action), to_string(need), behind.rank,
                                 to_string(behind.action)));
   }
-  const CellPlace* place = checking.find(cycle.front().action);
-  checking.found("deadlock", place != nullptr ? *place : CellPlace{cycle.front().rank + 1, 0},
+  const CellPosition* place = checking.find(cycle.front().action);
+  checking.found("deadlock", place != nullptr ? *place : CellPosition{cycle.front().rank + 1, 0},
                  to_string(cycle.front().action), "wait-for cycle: " + cut(std::move(steps)));
 }
 
@@ -120,8 +120,8 @@ std::string step_text(const WireOfCells& wired, const WireWait& wait) {
 void report_wire(ScheduleCheck& checking, const WireOfCells& wired, const WireVerdict& verdict) {
   const auto report = [&](const char* rule, wire::WirePosition position, std::string message) {
     const Action& action = at(at(wired.actions, position.rank), position.index);
-    const CellPlace* place = checking.find(action);
-    checking.found(rule, place != nullptr ? *place : CellPlace{position.rank + 1, 0},
+    const CellPosition* place = checking.find(action);
+    checking.found(rule, place != nullptr ? *place : CellPosition{position.rank + 1, 0},
                    to_string(action), std::move(message));
   };
   switch (verdict.kind) {

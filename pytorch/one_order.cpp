@@ -8,7 +8,7 @@
 namespace ripeline::pytorch {
 namespace {
 
-// Each rank goes on until it needs a task that has not ended; the order of ranks does not matter.
+// Each rank runs until it needs a task that has not ended; the order of ranks does not matter.
 class Computations {
  public:
   Computations(const ActionTable& table, const StageMap& map) : table_(table), map_(map) {
@@ -70,7 +70,7 @@ bool is_send(ActionKind kind) {
   return kind == ActionKind::send_forward || kind == ActionKind::send_backward;
 }
 
-// The other side of a message: the receive for a send, the send for a receive, at the stage beside.
+// The other side of a message at the neighbouring stage: receive for a send, send for a receive.
 Action other_side(const Action& message) {
   const bool forward = is_forward(message.kind);
   const bool sends = is_send(message.kind);

@@ -1,8 +1,8 @@
 // A cell may be placed behind the last cell of its row that it needs, directly or not, and before
 // the first that needs it; at any such place all rows can end. So cells are put back one by one,
-// and all their places are tried. An F holds least if it starts late, and a B or W if it ends
-// early, whatever else is in the row: these places come first, and for the cell that is put back
-// last they are the only ones to try.
+// and all their places are tried. For any other cells in the row, least is held if an F is late,
+// and if a B or W is early, so these places are tried first, and for the cell that is put back last
+// no other place is tried.
 #include "pytorch/placing.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ void Placing::erase(int cell) {
   for (int i = place; i < size_of(row); ++i) at(place_, at(row, i)) = i;
 }
 
-// How many cells of its row, from the front, it needs; if `forward`, how many at the end need it.
+// How far the cell's needs reach into its row from the front; if `forward`, its users from the end.
 int Placing::reached(int cell, bool forward) {
   std::vector<int> count(rows_.size(), 0);  // per row: cells counted from that end
   std::vector<int> open = {cell};

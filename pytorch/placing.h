@@ -13,8 +13,8 @@ namespace ripeline::pytorch {
 
 struct PlacedRows {
   std::vector<std::vector<int>> rows;
-  bool fits = false;      // the peak of each row that got a cell back is allowed
-  std::int64_t more = 0;  // how much more the rows hold than before, summed up
+  bool fits = false;      // the peak of each row with a cell put back is allowed
+  std::int64_t more = 0;  // the sum over the rows of what they hold more than before
   [[nodiscard]] bool better_than(const PlacedRows& other) const {
     return fits != other.fits ? fits : more < other.more;
   }
@@ -22,14 +22,14 @@ struct PlacedRows {
 
 class Placing {
  public:
-  // `steps` is shared with the search: work done here is added to it. Beyond `limit`, the first
-  // rows found are the result.
+  // `steps` is shared with the search; work done here is added to it. Beyond `limit`, the first
+  // rows that are found are the result.
   Placing(const MoveCells& cells, const std::function<bool(const RowPeak&)>& fits,
           std::int64_t& steps, std::int64_t limit)
       : cells_(cells), fits_(fits), steps_(steps), limit_(limit), place_(cells.place_of) {}
 
-  // The best rows with `taken` moved. Without these cells all rows must be able to end, so there is
-  // a place for each cell.
+  // The best rows in which the cells `taken` are moved. Without these cells all rows must be able
+  // to end, so that each cell has a place.
   [[nodiscard]] PlacedRows best(const std::vector<int>& taken);
 
  private:
@@ -50,7 +50,7 @@ class Placing {
   std::int64_t& steps_;
   std::int64_t limit_;
   std::vector<std::vector<int>> rows_;
-  std::vector<int> place_;  // per cell: its index in the rows_, or -1
+  std::vector<int> place_;  // per cell: its index in its row of rows_, or -1
   std::vector<int> taken_;
   PlacedRows best_;
 };

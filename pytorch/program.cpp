@@ -39,7 +39,7 @@ spec::Diagnostics errors_of(const spec::Source& csv, const CheckReport& report) 
   return errors;
 }
 
-// The kinds of actions in the file, which decide the ops of the program.
+// The kinds of actions in the file, which determine the ops of the program.
 struct Kinds {
   bool splits = false;          // an I or a W
   bool whole = false;           // a B
@@ -106,8 +106,8 @@ std::string params_of(const Kinds& kinds) {
   return text;
 }
 
-// The backwards. Each microbatch of a stage has a whole or a split one, and its gradient comes from
-// the next stage's, whichever kind that is.
+// The backwards. Each microbatch of a stage has a whole or a split one, and it needs the gradient
+// of the next stage's backward of either kind.
 std::string backwards_of(const Kinds& kinds, const std::string& whole_where) {
   const auto where = [&](const char* negated) {
     return kinds.mixed() ? fmt::format(" on m where {}({})", negated, whole_where) : "";
@@ -151,7 +151,7 @@ std::string text_of(const std::string& name, const CheckShape& shape, const Kind
       backwards_of(kinds, whole_where), kScheduleFile);
 }
 
-// Adds notes on the tasks that the order lacks, for which ranks wait.
+// Adds notes about the tasks that the order lacks, for which ranks wait.
 void add_missing(const CheckReport& report, std::vector<std::string>& notes) {
   constexpr std::size_t kMostNamed = 3;
   std::size_t missing = 0;
@@ -165,6 +165,16 @@ void add_missing(const CheckReport& report, std::vector<std::string>& notes) {
 }
 
 }  // namespace
+
+void speak_of_schedule(verify::Verdict& verdict, const std::string& repairs_note) {
+  bool refuted_before = false;
+  for (verify::Obligation& o : verdict.obligations) {
+    o.span = {};
+    if (o.outcome != verify::Outcome::refuted || refuted_before) continue;
+    o.repairs_note = repairs_note;
+    refuted_before = true;
+  }
+}
 
 spec::Span span_of(const std::string& bytes, const CheckFinding& finding) {
   const CellBytes place = bytes_of_cell(bytes, finding.row, finding.column);

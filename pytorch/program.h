@@ -1,13 +1,13 @@
-// Turns a schedule of PyTorch into a program of the language, which every command but `check` runs.
+// Turns a schedule of PyTorch into a program of the language, for every command except `check`.
 //
 // The file's order, `order … from csv`, is the program's order and its dispatch. Stages are placed
 // as in check(). Ops are F and B, or F, I and W, or all four if the file has whole and split
-// backwards: then B, I and W are each restricted to the microbatches that the file has of them at
-// the stage, by `on m where`. Costs are params with the names that the library's schedules use: f,
-// b, i and w, with b = i + w if all occur; `together` is the time of the two tasks of an
-// OVERLAP_F_B (together_i: of an F and an I, if the file overlaps both kinds). Messages follow from
-// the needs of ops: the communication of a compute_comms file is left out, and so are UNSHARD,
-// RESHARD and REDUCE_GRAD. Pure; accepts any text.
+// backwards; then `on m where` restricts B, I and W at each stage to the microbatches for which the
+// file has them. Costs are params, named as in the library's schedules: f, b, i and w, with b = i +
+// w if all occur; `together` is the time of the two tasks of an OVERLAP_F_B (together_i: of an F
+// and an I, if the file overlaps both kinds). Messages follow from the needs of ops, so the
+// communication of a compute_comms file is left out, as are UNSHARD, RESHARD and REDUCE_GRAD. Pure;
+// accepts any text.
 #pragma once
 
 #include <string>
@@ -19,16 +19,20 @@ namespace ripeline::pytorch {
 
 struct ScheduleProgram {
   std::string text;                // in the language's syntax
-  std::string order;               // the content of the file that it names, kScheduleFile
-  std::vector<std::string> notes;  // on missing tasks and parts of the file left out
+  std::string order;               // the content of kScheduleFile, which `text` names
+  std::vector<std::string> notes;  // on missing tasks and on parts of the file left out
 };
 inline constexpr const char* kScheduleFile = "schedule.csv";
 
-// Errors: check()'s findings that leave the cells without a program, each at its cell, with the
+// Errors: those findings of check() that make a program impossible, each at its cell, with the
 // rule's name after `csv-`; and check-options. Missing tasks and deadlocks are no errors: a proof
 // or a run shows them.
 [[nodiscard]] spec::Result<ScheduleProgram> program_of(const spec::Source& csv,
                                                        const CheckOptions& options);
+
+// Makes the verdict on the program of a schedule one on the schedule: without places in the text,
+// which nobody wrote, and with `repairs_note` at the first refuted obligation.
+void speak_of_schedule(verify::Verdict& verdict, const std::string& repairs_note);
 
 // The place of a finding in the file.
 [[nodiscard]] spec::Span span_of(const std::string& bytes, const CheckFinding& finding);

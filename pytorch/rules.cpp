@@ -1,5 +1,5 @@
-// The rules about each action and each task: its form, its place, how often it occurs, its order at
-// its own rank; and the rule about the microbatches that a rank holds.
+// The rules about each action and each task: its form, its position, how often it occurs, its order
+// at its own rank. Also the rule about the microbatches that a rank holds.
 #include "pytorch/rules.h"
 
 #include <algorithm>
@@ -26,22 +26,22 @@ std::optional<std::string> why_no_overlap(const ActionCell& cell) {
   return std::nullopt;
 }
 
-void check_cell(ScheduleCheck& checking, const ActionCell& cell, CellPlace place) {
+void check_cell(ScheduleCheck& checking, const ActionCell& cell, CellPosition position) {
   const bool comms = checking.shape().form == ActionForm::compute_comms;
   if (cell.overlap) {
     const auto problem = why_no_overlap(cell);
-    if (problem) checking.found("overlap", place, to_string(cell), *problem);
+    if (problem) checking.found("overlap", position, to_string(cell), *problem);
     return;
   }
   if (cell.actions.empty()) {
-    // A cell that is no action has been reported already.
-    if (comms && !checking.has_mistake(place)) {
-      checking.found("form", place, "", "compute_comms has no blanks; PyTorch refuses them");
+    // A cell that is not an action has already been reported.
+    if (comms && !checking.has_mistake(position)) {
+      checking.found("form", position, "", "compute_comms has no blanks; PyTorch refuses them");
     }
     return;
   }
   if (!comms && !is_compute(cell.actions.front().kind)) {
-    checking.found("form", place, to_string(cell),
+    checking.found("form", position, to_string(cell),
                    "compute_only has computations alone; PyTorch derives the communication");
   }
 }
@@ -66,20 +66,20 @@ void check_cells(ScheduleCheck& checking) {
 
 void check_places(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     const std::string task = to_string(action);
     if (action.stage >= shape.map.stages()) {
-      checking.found("stage", place, task,
+      checking.found("stage", position, task,
                      fmt::format("there is no stage {}: stages are 0 to {}", action.stage,
                                  shape.map.stages() - 1));
-    } else if (shape.map.rank(action.stage) != place.row - 1) {
-      checking.found("owner", place, task,
+    } else if (shape.map.rank(action.stage) != position.row - 1) {
+      checking.found("owner", position, task,
                      fmt::format("stage {} is on rank {} with placement {}; row {} is rank {}",
                                  action.stage, shape.map.rank(action.stage),
-                                 name_of(shape.placement), place.row, place.row - 1));
+                                 name_of(shape.placement), position.row, position.row - 1));
     }
     if (action.microbatch >= shape.microbatches) {
-      checking.found("microbatch", place, task,
+      checking.found("microbatch", position, task,
                      fmt::format("there is no microbatch {}: microbatches are 0 to {}",
                                  action.microbatch, shape.microbatches - 1));
     }
@@ -99,9 +99,9 @@ std::string what_waits(const ScheduleCheck& checking, const Action& missing) {
       const Action action{kind, stage, missing.microbatch};
       const auto needs = needs_of(action, checking.map().stages());
       if (std::find(needs.begin(), needs.end(), result) == needs.end()) continue;
-      const CellPlace* place = checking.find(action);
-      if (place == nullptr) continue;
-      waiting.push_back(fmt::format("{} ({})", to_string(action), place_text(*place)));
+      const CellPosition* position = checking.find(action);
+      if (position == nullptr) continue;
+      waiting.push_back(fmt::format("{} ({})", to_string(action), position_text(*position)));
     }
   }
   if (waiting.empty()) return {};
@@ -117,15 +117,15 @@ void found_missing(ScheduleCheck& checking, const Action& missing, const std::st
 void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
   const auto find = [&](ActionKind kind) { return checking.find({kind, stage, microbatch}); };
   const auto name = [&](ActionKind kind) { return to_string(Action{kind, stage, microbatch}); };
-  const CellPlace* whole = find(ActionKind::backward);
-  const CellPlace* input = find(ActionKind::backward_input);
-  const CellPlace* weight = find(ActionKind::backward_weight);
+  const CellPosition* whole = find(ActionKind::backward);
+  const CellPosition* input = find(ActionKind::backward_input);
+  const CellPosition* weight = find(ActionKind::backward_weight);
   if (whole != nullptr && (input != nullptr || weight != nullptr)) {
     const bool has_input = input != nullptr;
     checking.found("mixed", has_input ? *input : *weight,
                    name(has_input ? ActionKind::backward_input : ActionKind::backward_weight),
                    fmt::format("{} at {} does the whole backward already",
-                               name(ActionKind::backward), place_text(*whole)));
+                               name(ActionKind::backward), position_text(*whole)));
     return;
   }
   if (whole != nullptr || (input != nullptr && weight != nullptr)) return;
@@ -145,12 +145,12 @@ void check_backward(ScheduleCheck& checking, int stage, int microbatch) {
 
 void check_counts(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     // The rule `shard` judges how often a stage is gathered.
     if (action.kind == ActionKind::unshard || action.kind == ActionKind::reshard) return;
-    if (const CellPlace* first = checking.add(action, place)) {
-      checking.found("repeated", place, to_string(action),
-                     fmt::format("it is at {} already", place_text(*first)));
+    if (const CellPosition* first = checking.add(action, position)) {
+      checking.found("repeated", position, to_string(action),
+                     fmt::format("it is at {} already", position_text(*first)));
     }
   });
   for (int s = 0; s < shape.map.stages(); ++s) {
@@ -167,17 +167,17 @@ void check_counts(ScheduleCheck& checking) {
 
 void check_order(ScheduleCheck& checking) {
   const CheckShape& shape = checking.shape();
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
     for (Action need : needs_of(action, shape.map.stages())) {
-      if (shape.map.rank(need.stage) != place.row - 1) continue;
+      if (shape.map.rank(need.stage) != position.row - 1) continue;
       if (checking.find(need) == nullptr && need.kind == ActionKind::backward_input) {
         need.kind = ActionKind::backward;
       }
-      const CellPlace* where = checking.find(need);
-      if (where == nullptr || where->before(place)) continue;
-      checking.found("order", place, to_string(action),
+      const CellPosition* where = checking.find(need);
+      if (where == nullptr || where->before(position)) continue;
+      checking.found("order", position, to_string(action),
                      fmt::format("it needs {}, which the rank does {}", to_string(need),
-                                 where->column == place.column
+                                 where->column == position.column
                                      ? "in the same cell"
                                      : fmt::format("later, in column {}", where->column)));
     }
@@ -207,8 +207,8 @@ void check_memory(ScheduleCheck& checking) {
     at(peak, index) = std::max(at(peak, index), held);
     return first;
   };
-  checking.each_action([&](const Action& action, const ActionCell&, CellPlace place) {
-    const int rank = place.row - 1;
+  checking.each_action([&](const Action& action, const ActionCell&, CellPosition position) {
+    const int rank = position.row - 1;
     if (action.kind == ActionKind::backward || action.kind == ActionKind::backward_weight) {
       --at(rank_held, rank);
       --at(stage_held, action.stage);
@@ -217,7 +217,7 @@ void check_memory(ScheduleCheck& checking) {
     if (exceeds(at(rooms, rank), report.rank_peak, rank, ++at(rank_held, rank))) {
       const int chunks = report.shape.chunks(rank);
       checking.found(
-          "memory", place, to_string(action),
+          "memory", position, to_string(action),
           fmt::format("rank {} then holds {} {}, of at most {}", rank, at(rank_held, rank),
                       chunks == 1 ? "microbatches" : "activations of a stage",
                       chunks == 1
@@ -228,7 +228,7 @@ void check_memory(ScheduleCheck& checking) {
     }
     if (exceeds(options.stage_memory, report.stage_peak, action.stage,
                 ++at(stage_held, action.stage))) {
-      checking.found("memory", place, to_string(action),
+      checking.found("memory", position, to_string(action),
                      fmt::format("stage {} then holds {} microbatches, of at most {}", action.stage,
                                  at(stage_held, action.stage), *options.stage_memory));
     }

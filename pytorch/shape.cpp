@@ -45,8 +45,8 @@ int ranks_of(const ActionTable& table) {
   return std::max(1, static_cast<int>(rows));
 }
 
-// Stages count from 0 as long as all of them occur, rounded up to a multiple of the ranks: one odd
-// number in a cell does not change how the other cells are judged.
+// The stages are counted from 0 as long as all occur, and rounded up to a multiple of the ranks, so
+// that one odd number in a cell does not change how the other cells are judged.
 int stages_of(const ActionTable& table, int ranks) {
   Numbers stages;
   each_computation(table, [&](int, const Action& action) { stages.insert(action.stage); });
@@ -54,8 +54,8 @@ int stages_of(const ActionTable& table, int ranks) {
   return std::max(1, (next + ranks - 1) / ranks) * ranks;
 }
 
-// Microbatches count from 0 as long as each runs forward somewhere; if there is no 0, their number
-// is the number of different ones.
+// The microbatches are counted from 0 as long as each runs forward somewhere; if there is no 0,
+// their number is the number of different ones.
 int microbatches_of(const ActionTable& table) {
   Numbers ids;
   each_computation(table, [&](int, const Action& action) {

@@ -1,4 +1,4 @@
-// The shape by which a table is judged: taken from the options if given, else from the file.
+// The shape with which a table is judged, from the options if given, else from the file.
 #pragma once
 
 #include "pytorch/check.h"

@@ -59,7 +59,7 @@ std::vector<Intervals> whole_of(const ActionTable& table, const CheckShape& shap
   return intervals;
 }
 
-// The condition for the intervals `from` to `to` - 1, given that m % count lies in
+// The condition for the intervals `from` to `to` - 1, if m % count is known to be in
 // `known`.
 std::string where_in(const Intervals& all, int from, int to, Interval known, int count) {
   if (from == to) return "0";

@@ -3,7 +3,7 @@
 //
 // A microbatch of a stage is whole if the file has its B. A microbatch without any backward, a
 // mistake that the program keeps, is whole if the stage has some B. The condition is nested by
-// halves, so it is not deep, and short where microbatches of one kind are neighbours. Pure.
+// halves, so it is not deep, and it is short if microbatches of one kind are neighbours. Pure.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ class RankWire {
  public:
   RankWire(const CheckShape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // Adds a cell. Both of two overlapped computations wait for what either of them needs.
+  // Adds a cell. Two overlapped computations both wait for the needs of either.
   void add(const ActionCell& cell) {
     for (const Action& action : cell.actions) {
       if (is_compute(action.kind) || is_message(action.kind)) add(action, cell);
@@ -46,7 +46,7 @@ class RankWire {
     actions_.push_back(action);
   }
 
-  // The payload of a message: a number made of its direction, sending stage and microbatch.
+  // The payload of a message: a number that encodes its direction, sending stage and microbatch.
   std::int64_t payload_of(bool forward, int sender, int microbatch) const {
     constexpr std::int64_t kIndices = kMostIndex + 1;
     return (std::int64_t{forward ? 0 : 1} * shape_.map.stages() + sender) * kIndices + microbatch;

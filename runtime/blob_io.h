@@ -1,7 +1,7 @@
-// Numbers and texts in bytes, little-endian: what processes tell each other.
+// Numbers and texts as little-endian bytes, for what processes tell each other.
 //
-// A reader never goes beyond what is there: once something is missing, ok() is false and all that
-// it gives is zero or empty. Lengths are checked before anything is taken.
+// A reader never goes beyond the end of its bytes: once something is missing, ok() is false, and
+// the reader returns zeros and empty texts. Lengths are checked before anything is read.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace ripeline::runtime {
 
-// One after another; there must be room for all.
+// Writes the values one after another; there must be room for all of them at `to`.
 template <class... Ints>
 void write_numbers(std::byte* to, Ints... values) {
   const auto write = [&to](std::uint64_t bits, std::size_t bytes) {
@@ -36,7 +36,7 @@ class BlobWriter {
     const auto* at = static_cast<const std::byte*>(data);
     blob_.insert(blob_.end(), at, at + size);
   }
-  // With its length.
+  // Appends the length of the text and the text.
   void text(std::string_view text) {
     number(static_cast<std::uint32_t>(text.size()));
     bytes(text.data(), text.size());
@@ -49,11 +49,11 @@ class BlobWriter {
 
 class BlobReader {
  public:
-  // Borrowed.
+  // Borrows the bytes.
   explicit BlobReader(std::span<const std::byte> from) : from_(from) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
-  // All is read, and nothing was missing.
+  // True if all bytes are read and none was missing.
   [[nodiscard]] bool is_done() const { return ok_ && at_ == from_.size(); }
   template <class Int>
   Int number() {
@@ -64,7 +64,7 @@ class BlobReader {
     }
     return static_cast<Int>(bits);
   }
-  // Null if they are not all there.
+  // Null if fewer than `size` bytes are left.
   const std::byte* bytes(std::uint64_t size) {
     if (!has(size)) return nullptr;
     const std::byte* const at = from_.data() + at_;

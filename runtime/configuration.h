@@ -1,6 +1,6 @@
-// Configuration: what the ranks of a run must have equal, beside their program: the number of
-// microbatches, seed, learning rate, data. The ranks compare it before they are connected, so that
-// no run trains with two of them. Large data are given by a digest.
+// Configuration: the settings, beside the program, that must be equal on all ranks of a run, such
+// as the number of microbatches, seed, learning rate and data. The ranks compare them before they
+// are connected, so that no run trains with two configurations. Large data count by their digest.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace ripeline::runtime {
 
 struct Setting {
-  std::string name;   // as messages call it
-  std::string value;  // as they show it
+  std::string name;   // its name in error messages
+  std::string value;  // its text in error messages
 };
 using Configuration = std::vector<Setting>;
 

@@ -8,7 +8,7 @@
 
 namespace ripeline::runtime {
 
-// `0.25 s`: in seconds, to the millisecond.
+// The time in seconds, to the millisecond: `0.25 s`.
 [[nodiscard]] inline std::string seconds_text(std::chrono::nanoseconds time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   std::array<char, 32> text{};

@@ -34,7 +34,7 @@ Status guarded(const Run& run) {
   }
 }
 
-// No task: the step could not begin.
+// The end of a step that could not begin; it has no task.
 Ended refusal(Status status) {
   Ended ended;
   ended.call.task.task.lane = -1;
@@ -68,7 +68,7 @@ Ended run_pair(Work& work, const BeforeTask& before_task, Call first, Call secon
   return ended;
 }
 
-// Whether the work has something for both; if it throws, both have failed.
+// Asks whether the work can run both tasks at once. If the work throws, both tasks have failed.
 Status runs_together(const Work& work, const Call& first, const Call& second, bool& together) {
   return guarded([&] {
     together = work.runs_together(first.task, second.task);
@@ -164,7 +164,7 @@ class ThreadEngine::Thread {
   }
 
  private:
-  // Only where there is something to wait for.
+  // Guards the wait for a running task; nullopt if no task runs.
   std::optional<watchdog::LastWait> last_wait() {
     const std::lock_guard lock(mutex_);
     if (!carries_out_) return std::nullopt;
@@ -206,7 +206,7 @@ class ThreadEngine::Thread {
   }
 
   std::function<void()> wake_;
-  InlineEngine engine_;  // the thread's alone
+  InlineEngine engine_;  // used by the thread alone
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by the mutex.
@@ -214,7 +214,7 @@ class ThreadEngine::Thread {
   std::deque<Ended> ended_;
   bool carries_out_ = false;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last, since it uses the members above
 };
 
 ThreadEngine::ThreadEngine(Work& work, std::function<void()> wake, BeforeTask before_task)

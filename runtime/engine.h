@@ -1,12 +1,14 @@
 // TaskEngine: how the tasks of a rank run while its loop moves messages.
 //
-// start() hands a task over and returns; ended() gives back those that have ended, with what they
-// gave or why they failed. InlineEngine runs them in the loop's own thread, one after another, when
-// ended() is asked: no hand-over, but no message moves while a task runs. ThreadEngine has one
-// thread for its life, in which all calls of the Work are made, but for tasks that may run beside
-// those of other engines (Work::runs_beside): of these each engine has another. It wakes the loop:
-// a hand-over costs some 10 µs, and messages move beside the task. Which one: inline for tasks of
-// microseconds, a thread for all that computes.
+// start() hands a task over and returns; ended() returns the tasks that have ended, each with its
+// outputs or its failure. InlineEngine runs tasks in the loop's own thread, one after another, when
+// the loop calls ended(). This needs no hand-over, but no message moves while a task runs.
+// ThreadEngine makes all calls of the Work in one thread of its own, so messages move beside a
+// task, but a hand-over costs some 10 µs. Only tasks that may run beside tasks of other engines
+// (Work::runs_beside) have further threads, one for each engine. ThreadEngine wakes the loop when a
+// task ends. When the run fails, the step ends although a task still runs, such as one that waits
+// for a process that is gone: the caller can then end that wait. Use InlineEngine for tasks of
+// microseconds, and ThreadEngine for tasks that compute.
 //
 // An engine belongs to the loop's thread. The Work is borrowed; all its exceptions become statuses.
 #pragma once
@@ -25,8 +27,8 @@
 namespace ripeline::runtime {
 
 struct Ended {
-  Call call;  // if a step could not begin: without a task (its lane is -1)
-  std::optional<Call> with = std::nullopt;  // the other one of a pair that the work made one
+  Call call;  // has no task (its lane is -1) if the step could not begin
+  std::optional<Call> with = std::nullopt;  // the second task of a pair that ended as one
   core::Time begin{0};                      // on the engine's clock
   core::Time end{0};
   core::Status status = {};
@@ -36,18 +38,18 @@ class TaskEngine {
  public:
   virtual ~TaskEngine() = default;
 
-  // Before the step's first task; if the work refuses the step, ended() says so.
+  // Called before the step's first task. If the work refuses the step, ended() returns the refusal.
   virtual void begin_step(std::int64_t step, int microbatches) = 0;
   virtual void start(Call call) = 0;
-  // Two tasks of a `pair` that start at once.
+  // Starts the two tasks of a `pair` at once.
   virtual void start_pair(Call first, Call second) = 0;
-  // The next one that has ended; false: none.
+  // Takes the next task that has ended; false if there is none.
   virtual bool ended(Ended& out) = 0;
-  // When to ask again if nobody wakes the loop.
+  // The time at which the loop has to call ended() again if nobody wakes it.
   [[nodiscard]] virtual core::Time next() const { return core::Time::max(); }
 };
 
-// Called before each task, in the thread that runs it, and may sleep: injected delays.
+// Called before each task, in the task's thread. It may sleep, to inject delays.
 using BeforeTask = std::function<void(const TaskInfo&)>;
 
 class InlineEngine final : public TaskEngine {
@@ -68,14 +70,14 @@ class InlineEngine final : public TaskEngine {
   Work& work_;
   BeforeTask before_task_;
   std::deque<Start> starts_;
-  core::Status refused_;  // the step
+  core::Status refused_;  // why the work refused the step
 };
 
 class ThreadEngine final : public TaskEngine {
  public:
-  // `wake` is called in the engine's thread when a task has ended; it makes the loop ask.
+  // `wake` is called in the engine's thread when a task has ended; the loop then calls ended().
   ThreadEngine(Work& work, std::function<void()> wake, BeforeTask before_task = nullptr);
-  // Waits for the tasks that run: what they use is the caller's (runtime/watchdog/last_wait.h).
+  // Waits for the running tasks, which use the caller's objects (runtime/watchdog/last_wait.h).
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
   ThreadEngine& operator=(const ThreadEngine&) = delete;
@@ -90,7 +92,7 @@ class ThreadEngine final : public TaskEngine {
   Work& work_;
   std::function<std::unique_ptr<Thread>()> make_;
   std::unique_ptr<Thread> thread_;
-  std::array<std::unique_ptr<Thread>, core::kEngines> beside_;  // from their first tasks on
+  std::array<std::unique_ptr<Thread>, core::kEngines> beside_;  // made at their first tasks
 };
 
 }  // namespace ripeline::runtime

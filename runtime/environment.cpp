@@ -21,25 +21,25 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// The variables of something that starts ranks.
+// The variables that one kind of launcher sets.
 struct Source {
   const char* rank;
   const char* ranks;
   const char* local_rank;
   const char* local_ranks;
-  // On several hosts: how many ranks each has, as `2(x3),1`, and the number of this host.
+  // For several hosts: the number of ranks on each, as `2(x3),1`, and the number of this host.
   const char* ranks_of_hosts = nullptr;
   const char* host = nullptr;
-  // These tell its runs apart, though not always without the process that started the ranks.
+  // Variables that tell the launcher's runs apart, in some cases only together with starter_of().
   std::array<const char*, 4> run = {};
   // For a run on several hosts whose store is not given: the list of its hosts, the first of which
   // has rank 0, and numbers from which a port follows.
   std::array<const char*, 2> hosts = {};
   std::array<const char*, 2> port_from = {};
-  // For the store of torchrun's agent: whether it exists, and how often it has started the ranks.
+  // For the store of torchrun's agent: whether that exists, and how often it has started the ranks.
   const char* agent = nullptr;
   const char* attempt = nullptr;
-  // How a user says where the store is.
+  // Advice in an error message: how a user sets the address of the store.
   const char* how = "set MASTER_ADDR to the host of rank 0 and MASTER_PORT to a free port there";
 };
 constexpr std::array kSources = {
@@ -77,10 +77,10 @@ constexpr std::array kSources = {
 };
 constexpr int kMostRanks = 65536;
 constexpr int kHighestPort = 65535;
-// The ports that follow from a job lie below those that the kernel gives to whoever asks for any.
+// The ports of jobs are below those that the kernel assigns to sockets that ask for any free port.
 constexpr std::uint64_t kFirstPort = 20'000;
 constexpr std::uint64_t kPorts = 9'000;
-constexpr std::uint64_t kStepsOfJob = 16;  // neighbours have ports of their own
+constexpr std::uint64_t kStepsOfJob = 16;  // neighbouring jobs and steps do not share a port
 
 const char* variable(const char* name) {
   const char* value = name == nullptr ? nullptr : std::getenv(name);
@@ -105,7 +105,7 @@ Status read_if_set(const char* name, int low, int high, int& value) {
   return variable(name) == nullptr ? Status() : read(name, low, high, value);
 }
 
-// `2(x3),1`: 2 ranks on each of the first 3 hosts and 1 on the last.
+// Reads how many ranks this host has: `2(x3),1` is 2 on each of 3 hosts and 1 on the fourth.
 Status read_of_host(const Source& source, int ranks, int& value) {
   const char* text = variable(source.ranks_of_hosts);
   if (text == nullptr) return {};
@@ -140,10 +140,10 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Process and start time of what started the ranks, which tell its runs apart: the nearest ancestor
-// without a rank of its own. There may be shells in between.
+// The process id and start time of the launcher, which tell its runs apart. The launcher is the
+// nearest ancestor that is no rank itself; there may be shells in between.
 std::string starter_of(const Source& source) {
-  if (variable(source.local_rank) == nullptr) return {};  // started by hand, perhaps each apart
+  if (variable(source.local_rank) == nullptr) return {};  // the ranks may be started by hand
   const std::string mark = '\0' + std::string(source.local_rank) + '=';
   std::string process = std::to_string(getppid());
   for (;;) {
@@ -160,7 +160,7 @@ std::string starter_of(const Source& source) {
       process = parent;
       continue;
     }
-    std::string start;  // the 22nd field of the line, the 20th of these
+    std::string start;  // field 22 of the line; `fields` has those from 3 on
     for (int field = 4; field <= 22 - 2; ++field) fields >> start;
     return process + '.' + start;
   }

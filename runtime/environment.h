@@ -1,11 +1,11 @@
-// RankEnvironment: the rank that a process is, from the variables of whatever started it: `ripeline
-// launch` and torchrun, Open MPI's and MPICH's mpirun, Slurm's srun (docs/runtime.md). The first in
-// this order whose variables are set counts: the inner one, where one starts the other.
+// RankEnvironment: the rank of this process, from the variables of its launcher: `ripeline launch`
+// or torchrun, Open MPI's or MPICH's mpirun, or Slurm's srun (docs/runtime.md). The first of these
+// whose variables are set is used. If one launcher has started another, that is the inner one.
 //
-// The ranks of one host meet in a folder: RIPELINE_FOLDER, which `ripeline launch` sets, or one
-// whose name follows from the run's own variables and from the process that started its ranks.
-// Those of several hosts meet at a store: at MASTER_ADDR and MASTER_PORT, or where Slurm's
-// variables lead to.
+// The ranks of one host meet in a folder: RIPELINE_FOLDER, which `ripeline launch` sets, or a
+// folder whose name follows from the run's own variables and from the process that started its
+// ranks. The ranks of several hosts meet at a store, whose host and port are MASTER_ADDR and
+// MASTER_PORT or follow from Slurm's variables.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@
 namespace ripeline::runtime {
 
 // Where the ranks of several hosts meet.
-struct StorePlace {
-  std::string host;  // the host of rank 0, which serves it, unless torchrun's agent does
+struct StoreAddress {
+  std::string host;  // the host of rank 0, which serves the store, unless torchrun's agent does
   int port = 0;
   bool is_of_agent = false;
-  std::string attempt = {};  // torchrun's, whose store sees several
+  std::string attempt = {};  // from torchrun, whose store serves several attempts
 };
 
 struct RankEnvironment {
@@ -28,15 +28,15 @@ struct RankEnvironment {
   int local_rank = 0;
   int local_ranks = 1;
   std::string folder;   // for ranks of one host
-  StorePlace store;     // for ranks of several hosts; then the folder is empty
-  std::string address;  // numbers: RIPELINE_ADDRESS, by which the others reach this host; or empty
+  StoreAddress store;   // for ranks of several hosts; then the folder is empty
+  std::string address;  // numeric, at which others reach this host (RIPELINE_ADDRESS); or empty
   [[nodiscard]] int default_threads() const;  // cores / ranks on this host, at least 1
 };
 
-// Something has started this process as a rank.
+// Whether a launcher has started this process as a rank.
 [[nodiscard]] bool is_rank();
 
-// Fails by status naming the variable that is missing or malformed.
+// Fails with a status that names the variable that is missing or malformed.
 core::Status read_rank_environment(RankEnvironment& environment);
 
 }  // namespace ripeline::runtime

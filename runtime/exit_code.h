@@ -1,16 +1,16 @@
-// The exit code of a process that runs a rank: what went wrong, for scripts and for whoever starts
-// runs again.
+// The exit code of a process that runs a rank. The code says what went wrong, for scripts and for
+// programs that start runs again.
 //
-// 1 and 2 are left to the program (its own verdict, its command line), 64 and more to sysexits.h,
-// the shell and signals, but for the one that a rank is told to end by. `ripeline launch` ends with
-// the code of the first rank that fails.
+// The codes 1 and 2 are left to the program (its own verdict, its command line), 64 and more to
+// sysexits.h, the shell and signals, except the code of a rank that was told to end. `ripeline
+// launch` ends with the code of the first rank that fails.
 #pragma once
 
 #include "core/status.h"
 
 namespace ripeline::runtime {
 
-// 128 + SIGTERM, as shells say it: the rank was told to end, has said so, and ended by itself
+// 128 + SIGTERM, as in shells: the rank was told to end, has reported that, and ended by itself
 // (runtime/termination.h).
 inline constexpr int kToldToEnd = 143;
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "files/new_file.h"
-#include "runtime/process/delay.h"
+#include "runtime/protocol/delay.h"
 #include "runtime/run.h"
 #include "runtime/run_trace.h"
 
@@ -36,8 +36,8 @@ Instruments instruments_of_environment() {
 
 Status check(const Instruments& instruments,
              const std::vector<const core::ProgramFacts*>& programs) {
-  process::DelayPlan plan;
-  Status status = process::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
+  protocol::DelayPlan plan;
+  Status status = protocol::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
   if (status.ok()) status = plan.check_ops(programs);
   if (!status.ok()) return status;
   return instruments.trace.empty() ? Status() : files::NewFile(instruments.trace).status();
@@ -52,9 +52,9 @@ Status check_instruments_of_environment(const core::ProgramFacts& facts) {
 }
 
 Status install(const Instruments& instruments, const core::ProgramFacts& facts, Run& run,
-               process::RankOptions& options, BeforeTask& before_task) {
-  process::DelayPlan plan;
-  if (Status s = process::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
+               protocol::RankOptions& options, BeforeTask& before_task) {
+  protocol::DelayPlan plan;
+  if (Status s = protocol::DelayPlan::parse(instruments.delay, instruments.delay_seed, plan);
       !s.ok()) {
     return s;
   }
@@ -62,7 +62,7 @@ Status install(const Instruments& instruments, const core::ProgramFacts& facts, 
     if (options.due) {
       return {StatusCode::invalid, std::string(kDelay) + ": the program has delays of its own"};
     }
-    options.due = process::due_of(plan, facts);
+    options.due = protocol::due_of(plan, facts);
     before_task = [plan, &facts, next = std::move(before_task)](const TaskInfo& task) {
       std::this_thread::sleep_for(plan.compute(facts, task.step, task.task));
       if (next) next(task);
@@ -72,7 +72,7 @@ Status install(const Instruments& instruments, const core::ProgramFacts& facts, 
   if (options.trace != nullptr) {
     return {StatusCode::invalid, std::string(kTrace) + ": the program records a trace of its own"};
   }
-  trace::Run about;
+  trace::RunInfo about;
   if (!plan.empty()) {
     about.seed = plan.seed();
     about.costs = "with the delays " + instruments.delay;

@@ -1,19 +1,19 @@
-// Instruments: what is recorded of a run, and which delays are injected into it, as the environment
-// of its ranks says.
+// Instruments: the trace that is recorded of a run and the delays that are injected into it. The
+// environment variables of its ranks request them.
 //
-//   RIPELINE_TRACE=FILE   one trace of what ran when, written as runtime/run_trace.h has it
-//   RIPELINE_DELAY=SPEC   delays of runtime/process/delay.h
+//   RIPELINE_TRACE=FILE   one trace of what ran when, in the form of runtime/run_trace.h
+//   RIPELINE_DELAY=SPEC   delays, in the form of runtime/protocol/delay.h
 //
-// A TorchTrainer takes them by itself. A program with Workers of its own puts them into one, before
-// it makes its engine and the worker:
+// A TorchTrainer applies both by itself. A program that makes its own ranks installs them before it
+// makes the rank's engine and the rank:
 //
-//   process::RankOptions options;
+//   protocol::RankOptions options;
 //   BeforeTask before_task;
 //   status = install(instruments_of_environment(), arbiter->facts(), run, options, before_task);
 //   ...
 //   status = run.finish(limit);  // rank 0 then writes FILE
 //
-// This is the one place that reads the two variables. Nothing is kept; any thread.
+// Only this file reads the two variables. Keeps no state; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include "core/facts.h"
 #include "core/status.h"
 #include "runtime/engine.h"
-#include "runtime/process/rank.h"
+#include "runtime/protocol/rank.h"
 
 namespace ripeline::runtime {
 
@@ -37,18 +37,18 @@ struct Instruments {
 };
 [[nodiscard]] Instruments instruments_of_environment();
 
-// Fails by status with what was expected: SPEC cannot be read or names an op that none of the
-// programs has, or FILE cannot be written.
+// Fails if SPEC cannot be read or names an op that none of the programs has, or if FILE cannot be
+// written. The status names what was expected.
 core::Status check(const Instruments& instruments,
                    const std::vector<const core::ProgramFacts*>& programs);
-// The same of the environment's; the failure names the variable.
+// Checks the environment's instruments in the same way; the status of a failure names the variable.
 core::Status check_instruments_of_environment(const core::ProgramFacts& facts);
 
-// Adds to what a rank of the program is made with; `before_task` then calls the one that was there.
-// The run has the trace. Fails when SPEC cannot be read, when the run has a trace already, or when
-// `options` have one or injected delays. That an op of SPEC is none of the program's is for check()
-// to say: the delays may be those of several programs. `facts` must outlive the worker.
+// Adds the instruments to the options of a rank of the program; the new `before_task` also calls
+// the old one. The run owns the trace. Fails if SPEC cannot be read, if the run has a trace
+// already, or if `options` have a trace or delays, but not if SPEC names an op of another program;
+// check() refuses an op that no program has. `facts` must outlive the rank.
 core::Status install(const Instruments& instruments, const core::ProgramFacts& facts, Run& run,
-                     process::RankOptions& options, BeforeTask& before_task);
+                     protocol::RankOptions& options, BeforeTask& before_task);
 
 }  // namespace ripeline::runtime

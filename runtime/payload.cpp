@@ -14,7 +14,7 @@ Payload payload_of(Blob bytes) {
   if (bytes.size() <= kLargestHead) return {.head = std::move(bytes)};
   auto kept = std::make_shared<Blob>(std::move(bytes));
   Payload payload;
-  payload.parts.push_back({.data = kept->data(), .size = kept->size(), .keeper = kept});
+  payload.parts.push_back({.data = kept->data(), .size = kept->size(), .owner = kept});
   return payload;
 }
 

@@ -1,11 +1,11 @@
 // Payload: the bytes of a message, which are not copied on their way.
 //
-// A small head, which is copied, and parts, which say where they are and are kept by whoever holds
-// their keeper: a tensor's storage, a buffer of a pool. Copies of a payload share its parts, and so
-// may ranks that are threads of one process; hence nobody writes to a part once it is sent. Where
-// the parts of a message that arrives are put is a Place's business (runtime/network/place.h).
+// A payload has a small head, which is copied, and parts. A part has the address of its bytes and
+// an owner of them, such as a tensor's storage or a pool's buffer. Copies of a payload share its
+// parts, even between threads of one process; hence nobody writes to a part once it is sent. A
+// BufferPool (runtime/network/buffer_pool.h) decides where arriving parts are put.
 //
-// Plain values. A keeper may end in any thread.
+// Plain values. An owner may be destroyed in any thread.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Bytes {
   std::byte* data = nullptr;
   std::size_t size = 0;
   int device = -1;  // -1: the host's memory
-  std::shared_ptr<void> keeper = nullptr;
+  std::shared_ptr<void> owner = nullptr;
 };
 
 struct Payload {
@@ -33,10 +33,10 @@ struct Payload {
   [[nodiscard]] bool empty() const { return size() == 0; }
 };
 
-// Bytes that are nobody's tensor: in the head if they fit, else in one part that keeps them.
+// Bytes without a tensor. They become the head if they fit there, else one part that owns them.
 using Blob = std::vector<std::byte>;
 [[nodiscard]] Payload payload_of(Blob bytes);
-// Head and parts, one after another. Copies, but for a head alone.
+// Returns the head and the parts, one after another. Copies the bytes unless there is only a head.
 [[nodiscard]] Blob blob_of(Payload payload);
 
 }  // namespace ripeline::runtime

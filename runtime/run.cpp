@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -38,7 +39,7 @@ Run::~Run() {
     std::fprintf(stderr, "ripeline: what ran until then: ripeline show %s\n",
                  trace::parts_folder(trace_->path()).c_str());
   }
-  trace_.reset();  // which appends what it has
+  trace_.reset();  // appends its last events to its part
   if (options_.termination != nullptr) options_.termination->call_when_requested(nullptr);
 }
 
@@ -54,7 +55,7 @@ Status Run::fail(Status why) {
   return run_until(nullptr, [] { return false; });
 }
 
-RunTrace* Run::begin_trace(const std::string& path, trace::Run about) {
+RunTrace* Run::begin_trace(const std::string& path, trace::RunInfo about) {
   if (trace_ != nullptr) return nullptr;
   trace_ = std::make_unique<RunTrace>(path);
   trace_->set_about(std::move(about));
@@ -74,7 +75,7 @@ Status Run::finish(std::chrono::nanoseconds limit) {
 Status Run::finish_all(std::chrono::nanoseconds limit) {
   std::vector<Blob> all;
   if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
-  // A process that is not done yet may ask what is wrong, or be lost.
+  // Another process that has not finished may still ask what is wrong, or be lost.
   const Time last = now() + limit;
   Status status = finish_until(last);
   while (!status.ok() && !process_.is_failing()) {
@@ -126,30 +127,49 @@ void Run::guard_calls() {
       process_.layout().name(self()), watchdog::CallGuard::Limits{.call = options_.limits.stall});
 }
 
-Status Run::run_step(process::Rank& rank, TaskEngine& engine) {
+Status Run::step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step, int microbatches) {
+  if (Status s = begin_step(rank, engine, step, microbatches); !s.ok()) return s;
+  return run_until(&engine, [&rank] { return rank.step_done(); });
+}
+
+Status Run::begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step,
+                       int microbatches) {
+  if (trace_ != nullptr && trace_->record() == rank.trace()) {
+    if (Status s = trace_->begin_step(rank.facts(), microbatches, *this); !s.ok()) {
+      return fail(std::move(s));
+    }
+  }
+  if (Status s = rank.begin_step(step, microbatches, now()); !s.ok()) return fail(std::move(s));
+  engine.begin_step(step, microbatches);
   process_.attach(rank, now());
-  Status status = run_until(&engine, [&rank] { return rank.step_done(); });
-  process_.detach();
-  return status;
+  return {};
 }
 
 Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
   for (;;) {
-    heed_termination();
-    take_ends(engine);
-    process_.poll(now(), actions_);
-    const bool ended = carry_out(engine);
-    if (!ended && !process_.outcome().ok()) break;
-    if (!ended && !process_.is_failing() && done()) return {};
-    const Time until = std::min(actions_.until, engine == nullptr ? Time::max() : engine->next());
-    receive(ended ? Time{0} : std::max(Time{0}, until - now()));
+    if (std::optional<Status> over = turn(engine, done)) return *std::move(over);
+    receive(Time::max());
   }
-  transport_.flush(kLastWords);
+}
+
+std::optional<Status> Run::turn(TaskEngine* engine, const std::function<bool()>& done) {
+  heed_termination();
+  take_ends(engine);
+  process_.poll(now(), actions_);
+  if (carry_out(engine)) {
+    until_ = Time{0};
+    return std::nullopt;
+  }
+  until_ = std::min(actions_.until, engine == nullptr ? Time::max() : engine->next());
+  const bool failed = !process_.outcome().ok();
+  if (!failed && (process_.is_failing() || !done())) return std::nullopt;
+  process_.detach();
+  if (failed) transport_.flush(kLastWords);
   return process_.outcome();
 }
 
 void Run::send() {
-  for (process::Outgoing& out : actions_.sends) {
+  for (protocol::Outgoing& out : actions_.sends) {
     Status s = transport_.send(out.to, out.envelope, std::move(out.payload));
     if (!s.ok()) process_.fail(std::move(s), now());
   }
@@ -158,7 +178,7 @@ void Run::send() {
 bool Run::carry_out(TaskEngine* engine) {
   send();
   if (engine == nullptr) return false;
-  for (process::Actions::Start& start : actions_.starts) {
+  for (protocol::Actions::Start& start : actions_.starts) {
     if (start.with) {
       engine->start_pair(std::move(start.call), std::move(*start.with));
     } else {
@@ -179,8 +199,9 @@ bool Run::take_ends(TaskEngine* engine) {
   return any;
 }
 
-void Run::receive(std::chrono::nanoseconds wait) {
+void Run::receive(std::chrono::nanoseconds most) {
   deliveries_.clear();
+  const Time wait = std::clamp(until_ - now(), Time{0}, Time(most));
   Status status = transport_.poll(wait, deliveries_);
   if (!status.ok()) process_.fail(std::move(status), now());
   for (Delivery& delivery : deliveries_) process_.delivered(std::move(delivery), now());
@@ -189,7 +210,7 @@ void Run::receive(std::chrono::nanoseconds wait) {
 
 void Run::heed_termination() {
   if (options_.termination == nullptr || !options_.termination->requested()) return;
-  if (!process_.is_failing()) receive(Time{0});  // it may say why the process is told to end
+  if (!process_.is_failing()) receive(Time{0});  // a message may tell why this process has to end
   if (!process_.is_failing())
     process_.fail(Termination::status_of(process_.layout().name(self())), now());
 }

@@ -1,24 +1,25 @@
-// Run: this process's place in a run: a Process that is fed from a Transport.
+// Run: this process's part in a run. It connects a Process with a Transport.
 //
-// Workers take their turns on it, one step each; between them all processes may gather. No wait is
-// longer than its limits: then what fails names what waits for whom. After a failure every call
-// returns it, and the others have been told.
+// The ranks of one or more programs run steps on it in turn; between steps all processes may
+// gather. If a wait would exceed its limit, the run fails and names what waits for whom. After a
+// failure every call returns that failure, and the other processes have been told.
 //
 //   Run run(*transport);
 //   InlineEngine engine(work);
-//   Worker worker(arbiter, run, engine);
-//   for (…) { worker.step(step, microbatches, report);  run.gather("norms", mine, all); }
+//   protocol::Rank rank(arbiter, run.layout(), run.self());
+//   for (…) { run.step(rank, engine, step, microbatches);  run.gather("norms", mine, all); }
 //   run.finish();
 //
-// Where ranks have several members, it is told who is who, and each process has its rank's arbiter:
+// If ranks have several members, pass the layout, and give each process its rank's arbiter:
 //
 //   Run run(*transport, {.layout = core::layout_of(facts)});
 //   auto arbiter = make_arbiter(run.layout().at(run.self()).rank);
 //
-// One thread, but for wake().
+// All calls but wake() come from one thread.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,7 +27,7 @@
 #include <vector>
 
 #include "runtime/clock.h"
-#include "runtime/process/process.h"
+#include "runtime/protocol/process.h"
 #include "runtime/transport.h"
 #include "trace/about.h"
 
@@ -40,17 +41,17 @@ class RunTrace;
 class Termination;
 
 struct RunOptions {
-  // The layout of the processes; nothing: each process is a rank.
+  // The layout of the processes; if nullopt, each process is a rank.
   std::optional<core::Layout> layout = std::nullopt;
-  process::FaultLimits limits = {};
-  const RankClock* clock = nullptr;  // borrowed; null: the host's
-  // Borrowed: the run fails when the process is told to end. Null: the program sees to that.
+  protocol::FaultLimits limits = {};
+  const RankClock* clock = nullptr;  // borrowed; if null, the host's
+  // Borrowed; the run fails when the process is told to end. If null, the program handles SIGTERM.
   Termination* termination = nullptr;
 };
 
 class Run {
  public:
-  // Borrowed; it must outlive the run.
+  // The transport is borrowed and must outlive the run.
   explicit Run(Transport& transport, RunOptions options = {});
   ~Run();
   Run(const Run&) = delete;
@@ -59,66 +60,86 @@ class Run {
   [[nodiscard]] int self() const { return process_.self(); }
   [[nodiscard]] int processes() const { return process_.processes(); }
   [[nodiscard]] const core::Layout& layout() const { return process_.layout(); }
-  // The lead of the monotonic clock here over that of process 0, as near as is known.
+  // The monotonic clock of this host minus that of process 0, as far as it is known.
   [[nodiscard]] core::Time ahead() const { return transport_.ahead(); }
 
-  // Every process gives bytes and gets those of all, by process; also the barrier between steps.
-  // All call it in the same order, with the same tag.
+  // Runs one step of training: every task of the rank once. The engine decides whether tasks run in
+  // the caller's thread or beside it (runtime/engine.h). In the caller's thread messages move only
+  // between tasks; whatever is to be sent is sent before a task begins.
+  core::Status step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step, int microbatches);
+
+  // The parts of step(), for a caller that runs the tasks of its engine itself, between two turns
+  // of the loop:
+  //
+  //   status = run.begin_step(rank, engine, step, microbatches);
+  //   while (status.ok()) {
+  //     if (const auto over = run.turn(&engine, [&] { return rank.step_done(); })) return *over;
+  //     if (!engine.run_one()) run.receive(limit);
+  //   }
+  core::Status begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step,
+                          int microbatches);
+  // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the outcome
+  // once the step is `done` or the run has failed, else nullopt. The engine may be null.
+  std::optional<core::Status> turn(TaskEngine* engine, const std::function<bool()>& done);
+  // Takes the messages that have arrived. If there are none, waits until one arrives, something is
+  // due or the loop is woken, but no longer than `most`.
+  void receive(std::chrono::nanoseconds most);
+
+  // Sets `all` to the bytes that each process passes as `mine`, by process. It is also the barrier
+  // between steps. All processes make these calls in the same order, with the same tags.
   core::Status gather(std::string tag, Blob mine, std::vector<Blob>& all);
-  // For a caller that cannot go on: tells the others why.
+  // Makes the run fail, for a caller that cannot continue, and tells the other processes why.
   core::Status fail(core::Status why);
-  // The end: all processes come to it before anyone closes.
+  // Ends the run. No process closes its connections before all processes have called this.
   core::Status finish(std::chrono::nanoseconds limit);
 
-  // Something that waits for other processes in its own way: `work`, which must not throw, runs in
-  // a thread of its own, and messages move meanwhile. A failure of it with the code `lost` is that
-  // of another process. If the run fails first, as it does when that takes longer than its limits,
-  // the thread is left behind: what `work` uses must be its own.
+  // Runs `work`, which may wait for other processes in its own way and must not throw, in a thread
+  // of its own; messages move meanwhile. If it fails with the code `lost`, another process has
+  // failed. If the run fails first, as it does when `work` takes longer than the run's limits, the
+  // thread is left behind; so `work` must own all that it uses.
   core::Status run_beside(std::function<core::Status()> work);
 
-  // From now on, until the run's end, the process ends when this thread, or one that runs tasks of
-  // an engine that is made in it, does not come out of a call into a driver for as long as nothing
-  // may happen (runtime/watchdog/call_guard.h). For ranks that use a GPU; a second time: nothing.
+  // From now on, until the run's end, the process ends if a call into a driver does not return
+  // within the limit `stall` (runtime/watchdog/call_guard.h). This guards this thread and the
+  // threads of engines that are made in it. For ranks that use a GPU. A second call does nothing.
   void guard_calls();
 
-  // Begins a trace of this process's rank (runtime/instruments.h), which the run has until its end:
-  // a worker whose options name its record opens it at the first step and keeps it on disk, and
-  // finish() closes it and makes one file of all ranks' parts. Of a run that ends otherwise the
-  // parts stay, and rank 0 says where. Null: there is one already.
-  RunTrace* begin_trace(const std::string& path, trace::Run about);
+  // Begins a trace of this process's rank (runtime/instruments.h), which the run owns. The first
+  // step of a rank whose options name the trace's record opens the trace, which is written to disk
+  // as the run goes on. finish() closes it and joins the parts of all ranks in one file. After any
+  // other end the parts stay, and rank 0 prints where. Returns null if there is a trace already.
+  RunTrace* begin_trace(const std::string& path, trace::RunInfo about);
   [[nodiscard]] RunTrace* trace() { return trace_.get(); }
 
-  // A step of the rank, which has begun it, on the engine: a Worker's business.
-  core::Status run_step(process::Rank& rank, TaskEngine& engine);
-  // Makes the loop ask its engine. From any thread.
+  // Wakes the loop, which then asks its engine for ended tasks. May be called from any thread.
   void wake() { transport_.wake(); }
-  // On the host's monotonic clock.
+  // The time on the clock of the options, by default the host's monotonic clock.
   [[nodiscard]] core::Time now() const {
     return options_.clock == nullptr ? RankClock::host() : options_.clock->now();
   }
 
  private:
-  // Until `done`, or until the run has failed. The engine may be null.
+  // Turns until `done`, or until the run has failed.
   core::Status run_until(TaskEngine* engine, const std::function<bool()>& done);
-  // Both: whether a task has ended.
+  // Both return whether a task has ended.
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
   core::Status finish_all(std::chrono::nanoseconds limit);
   void send();
-  void receive(std::chrono::nanoseconds wait);
   void look_after_peers();
   void heed_termination();
 
   Transport& transport_;
   RunOptions options_;
-  process::Process process_;
-  process::Actions actions_;
+  protocol::Process process_;
+  protocol::Actions actions_;
   Ended ended_;
   std::vector<Delivery> deliveries_;
-  core::Time next_look_{0};                     // after the peers
-  std::unique_ptr<watchdog::CallGuard> guard_;  // null: nothing is guarded
-  std::unique_ptr<RunTrace> trace_;             // null: none
+  core::Time until_{0};                         // the next turn if no message arrives
+  core::Time next_look_{0};                     // the next look_after_peers()
+  std::unique_ptr<watchdog::CallGuard> guard_;  // null: calls are not guarded
+  std::unique_ptr<RunTrace> trace_;             // null: no trace is written
   bool is_finished_ = false;
 };
 

@@ -17,7 +17,7 @@ using core::StatusCode;
 
 constexpr std::size_t kManyEvents = 1 << 14;  // two or three megabytes as text
 
-// One for all ranks: what rank 0 has drawn.
+// Sets `number` to the number that rank 0 has drawn, the same on all ranks.
 Status agree(Run& run, std::uint64_t& number) {
   std::random_device random;
   number = std::uint64_t{random()} << 32 | random();
@@ -38,10 +38,10 @@ RunTrace::~RunTrace() {
   if (part_) static_cast<void>(append().ok());
 }
 
-Status RunTrace::open(const core::ProgramFacts& facts, const trace::Run& about, Run& run) {
+Status RunTrace::open(const core::ProgramFacts& facts, const trace::RunInfo& about, Run& run) {
   const std::string folder = trace::parts_folder(path_);
-  // None makes the folder anew before all have come to where they agree, so that none removes it
-  // then.
+  // All ranks remove the old parts before agree() and make the new folder after it, so that no rank
+  // removes the new folder.
   trace::remove_parts(folder);
   const core::Coordinates self = run.layout().at(run.self());
   trace::Part part{.rank = self.rank, .run = 0};
@@ -69,7 +69,7 @@ Status RunTrace::step_ended() {
 
 Status RunTrace::begin_step(const core::ProgramFacts& facts, int microbatches, Run& run) {
   if (!std::exchange(has_begun_, true)) {
-    trace::Run about = said_;
+    trace::RunInfo about = info_;
     about.microbatches = microbatches;
     return open(facts, about, run);
   }
@@ -93,7 +93,7 @@ Status RunTrace::close() {
   return status;
 }
 
-// The offset to add to the times of the record.
+// The offset that turns times of the record into times on process 0's clock.
 core::Time RunTrace::to_run_clock() {
   core::Time first = core::Time::max();
   core::Time last = written_;

@@ -1,4 +1,4 @@
-// RunTrace: what a rank of a run did, put on disk while the run goes on.
+// RunTrace: the trace of one rank's events, put on disk while the run goes on.
 //
 //   RunTrace trace("run.json");
 //   options.trace = trace.record();                       // of RankOptions
@@ -10,16 +10,16 @@
 //   status = run.finish(limit);
 //   if (rank == 0) status = trace::finish_parts("run.json");
 //
-// The times are those of process 0's clock, as it is known when they are written, but of one rank
-// they are in order: what follows does not come before what was written. Every rank appends to a
-// part of its own in `run.json.parts` (trace/parts.h), at the end of a step and at most every two
-// seconds, unless the steps have many events. So memory does not grow with the run, and one that is
-// killed keeps its trace up to then: `ripeline show run.json.parts`. The parts of an earlier run
-// that did not end well go when the next one opens.
+// Times are on process 0's clock, as far as it is known when they are written. Still, each rank's
+// times stay in order: an event never gets a time before one that is already written. Every rank
+// appends to a part of its own in `run.json.parts` (trace/parts.h) at the end of a step, at most
+// every two seconds unless the steps have many events. So memory does not grow with the run, and a
+// run that is killed keeps its trace up to then: `ripeline show run.json.parts`. The next trace
+// that opens removes the parts of an earlier run that did not end well.
 //
-// When a part cannot be written, step_ended() says so once. The run may go on, without a trace of
-// this rank from there; close() then fails. Dropped without close(), it appends what it has. One
-// thread.
+// If a part cannot be written, step_ended() fails once. The run may continue without a trace of
+// this rank from then on; close() then fails. A trace that is destroyed without close() appends its
+// remaining events. One thread.
 #pragma once
 
 #include <chrono>
@@ -49,17 +49,17 @@ class RunTrace {
   [[nodiscard]] trace::Record* record() { return &record_; }
   [[nodiscard]] bool has_part() const { return about_.has_value(); }  // on disk
 
-  // Every rank calls it: they agree on a number for the run, which must outlive the trace.
-  core::Status open(const core::ProgramFacts& facts, const trace::Run& about, Run& run);
+  // Every rank must call this, since all agree on the run's number. `run` must outlive the trace.
+  core::Status open(const core::ProgramFacts& facts, const trace::RunInfo& about, Run& run);
   core::Status step_ended();
   core::Status close();
 
-  // For who has one in a loop of steps of one program: opens it at the first step, and before each
-  // other one does what step_ended() does. What that says is printed, since the run goes on. A step
-  // has at most as many microbatches as the first.
+  // For a trace in a loop of steps of one program: opens the trace at the first step, and calls
+  // step_ended() before each later step. A failure of step_ended() is printed, since the run goes
+  // on. No step may have more microbatches than the first.
   core::Status begin_step(const core::ProgramFacts& facts, int microbatches, Run& run);
-  // Sets what the trace says of the run, but for its microbatches.
-  void set_about(trace::Run about) { said_ = std::move(about); }
+  // Sets the trace's description of the run, except for the microbatches.
+  void set_about(trace::RunInfo about) { info_ = std::move(about); }
 
  private:
   core::Status append();
@@ -68,15 +68,15 @@ class RunTrace {
   std::string path_;
   core::Time pause_;
   core::Time next_{0};
-  // The last event that was written, on the own clock, and the offset that was added then.
+  // The time of the last written event, on this process's clock, and the offset added to that time.
   core::Time written_ = core::Time::min();
   core::Time added_{0};
   trace::Record record_;
-  trace::Run said_;
-  bool has_begun_ = false;  // a first step
+  trace::RunInfo info_;
+  bool has_begun_ = false;  // the first step has begun
   const Run* run_ = nullptr;
   std::optional<trace::About> about_;
-  std::optional<trace::PartWriter> part_;  // while it is open
+  std::optional<trace::PartWriter> part_;  // while the part is open
 };
 
 }  // namespace ripeline::runtime

@@ -18,7 +18,7 @@ using core::StatusCode;
 
 constexpr int kSameRequest = 1000;  // milliseconds
 
-// A handler has no other way to learn where to.
+// Global, since a handler has no other way to learn which event to write to.
 std::atomic<int> handled_event = -1;
 std::atomic<pid_t> handled_process = 0;
 std::atomic<bool> has_come = false;
@@ -28,7 +28,7 @@ void add_to(int event) {
   [[maybe_unused]] const ssize_t n = write(event, &one, sizeof one);
 }
 
-// Calls only what a handler may.
+// Calls only functions that a signal handler may call.
 void handle(int number) {
   const int error = errno;
   if (getpid() == handled_process) {
@@ -47,7 +47,7 @@ Termination::Termination() {
   sigaction(SIGTERM, nullptr, &before_);
   if (before_.sa_handler == SIG_IGN) return;
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event_ < 0) return;  // it ends by the signal, as it would without this
+  if (event_ < 0) return;  // SIGTERM then ends the process, as it would without this class
   handled_event = event_;
   handled_process = getpid();
   has_come = false;
@@ -105,8 +105,8 @@ Status Termination::status_of(const std::string& who) {
 
 Status Termination::status_at_start(const Termination* termination, int rank) {
   if (termination == nullptr || !termination->requested()) return {};
-  const Status told = status_of("rank " + std::to_string(rank));
-  return {told.code(), told.message() + " while the ranks connected"};
+  const Status status = status_of("rank " + std::to_string(rank));
+  return {status.code(), status.message() + " while the ranks connected"};
 }
 
 int Termination::exit_code_of(const Status& status) const {

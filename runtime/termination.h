@@ -1,8 +1,8 @@
-// Termination: SIGTERM as a reason to fail, so that a rank says why it ends.
+// Termination: turns SIGTERM into a failure of the run, so that a rank reports why it ends.
 //
-// A scheduler that wants its node back sends SIGTERM and, some seconds later, SIGKILL; so does
+// A scheduler that needs its node back sends SIGTERM and, some seconds later, SIGKILL; so does
 // `ripeline launch` when another rank has failed. A process without this class ends at once, and
-// the others know of it only that it is lost. With it the run fails, and the others are told:
+// the other ranks learn only its loss. With the class the run fails, and the other ranks are told:
 //
 //   int main() {
 //     runtime::Termination termination;
@@ -10,13 +10,13 @@
 //     return termination.exit_code_of(status);
 //   }
 //
-// What has failed before is what the process says: the signal may have come because of it. A task
-// that runs is not interrupted, and what the program does between two steps is not either; the run
-// fails after it. Another SIGTERM, a second or more after the last one, ends the process at once:
-// one that comes sooner is the same request, of the scheduler and of the launcher.
+// If the run has failed before, the process reports that failure, since the signal may have come
+// because of it. The signal interrupts neither a running task nor what the program does between two
+// steps; the run fails afterwards. Another SIGTERM, a second or more after the last one, ends the
+// process at once; an earlier one counts as the same request, sent by scheduler and launcher.
 //
-// It takes over the signal's handler until its end, unless SIGTERM is ignored, which it stays. One
-// at a time in a process. A forked child ends by SIGTERM as if this were not there.
+// Until its end the object replaces the signal's handler; if SIGTERM is ignored, it stays ignored.
+// A process has one object at a time. SIGTERM ends a forked child as if there were no object.
 #pragma once
 
 #include <atomic>
@@ -36,29 +36,29 @@ class Termination {
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
-  // From any thread: the signal has come.
+  // True once the signal has come. From any thread.
   [[nodiscard]] bool requested() const;
-  // Calls it when the signal comes, in a thread of its own, and at once if it has come. It replaces
-  // the one before, which is not called any more on return; null: none.
+  // Calls `call` when the signal comes, in a thread of its own, or at once if the signal has come.
+  // Replaces the former function, which is not called after the return. Null only removes it.
   void call_when_requested(std::function<void()> call);
 
-  // Why a rank fails that was told to end.
+  // The status with which `who` fails if it was told to end.
   [[nodiscard]] static core::Status status_of(const std::string& who);
-  // The same while the ranks connect; ok if the signal has not come, or there is no `termination`.
+  // The same for a rank that still connects; ok if no signal has come or `termination` is null.
   [[nodiscard]] static core::Status status_at_start(const Termination* termination, int rank);
-  // The exit code for main(): 143, as after an end by SIGTERM, if the run failed and it has come.
+  // The exit code for main(): 143, as after an end by SIGTERM, if the signal came and a run failed.
   [[nodiscard]] int exit_code_of(const core::Status& status) const;
 
  private:
   void listen();
-  bool wait(int milliseconds);  // -1: for ever. False: the time is over
+  bool wait(int milliseconds);  // -1 waits for ever; false after a timeout
 
   struct sigaction before_ {};
-  int event_ = -1;  // the handler's, and the destructor's
+  int event_ = -1;  // an eventfd that handler and destructor write to
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::function<void()> call_;  // guarded by the mutex
-  std::thread thread_;          // last: it uses all the others
+  std::thread thread_;          // last, since it uses all other members
 };
 
 }  // namespace ripeline::runtime

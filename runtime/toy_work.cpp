@@ -14,7 +14,7 @@ using core::Status;
 using core::StatusCode;
 using Vector = std::vector<double>;
 
-// In (-1, 1), a function of its arguments alone.
+// A number in [-1, 1) that depends on the arguments alone.
 double value(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   return static_cast<double>(core::draw_bits(seed, {a, b, c})) * 0x1.0p-52 - 1.0;
 }
@@ -31,7 +31,7 @@ Vector draw(const ToyModel& model, Stream stream, std::int64_t a, std::int64_t b
 }
 Vector weights(const ToyModel& model, int stage) { return draw(model, kWeights, stage, 0); }
 
-// The computation of both the pipeline and the reference: one text, so the same bits.
+// A stage's forward. Pipeline and reference share this code, so that their bits are equal.
 Vector forward(const Vector& w, const Vector& x) {
   Vector y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = 1.5 * std::tanh(w[i] * x[i]);

@@ -2,10 +2,10 @@
 //
 // Stage s computes y = 1.5 tanh(w_s x), elementwise, on a vector of `width` doubles; the loss of a
 // microbatch is the mean square of the last stage's output less a target, scaled by 1 /
-// microbatches. Inputs and targets are functions of the seed, step and microbatch. Knows forward,
-// backward, backward_input and backward_weight; ops of other kinds do nothing and pass their input
-// on. Gradients are summed in the order in which the tasks run, so they are bitwise those of
-// reference_gradients() when the summing op runs in microbatch order.
+// microbatches. Inputs and targets are functions of the seed, step and microbatch. The work
+// computes ops of the kinds forward, backward, backward_input and backward_weight; other ops pass
+// their input on. Gradients are summed in the order in which the tasks run, so they are bitwise
+// those of reference_gradients() if the op that sums them runs in the order of the microbatches.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ToyModel {
   std::uint64_t seed = 1;
 };
 
-// gradients[stage][i] and the loss of one step of the unpipelined model, microbatches in order.
+// The gradients[stage][i] and the loss of one step of the unpipelined model, microbatches in order.
 struct ToyResult {
   std::vector<std::vector<double>> gradients;
   double loss = 0;
@@ -60,7 +60,7 @@ class ToyWork final : public Work {
   std::map<Key, std::vector<double>>
       saved_;  // a stage's input, from forward until the weight gradient
   std::map<Key, std::vector<double>>
-      deferred_;  // the output gradient, from backward_input until backward_weight
+      deferred_;  // the gradient of tanh's argument, from backward_input until backward_weight
 };
 
 }  // namespace ripeline::runtime

@@ -1,10 +1,10 @@
 // A Transport carries messages between the processes of a run.
 //
-// A message that arrives is reported once, whole, with who sent it; messages may overtake each
-// other. send() returns at once and takes the payload, whose parts are not copied before they are
-// on their way. Messages may arrive before the process is ready for them: they are queued, never
-// dropped. A peer that is gone is told by one delivery, after all that it sent; messages to it are
-// forgotten. Every wait has a limit. One Transport belongs to one thread, but for wake().
+// A message that arrives is reported once, when it is complete, with its sender; messages may
+// overtake each other. send() returns at once and takes the payload, whose parts are not copied
+// before they are sent. Messages that arrive before the process is ready for them are queued, never
+// dropped. One delivery reports the loss of a peer, after all that the peer sent; messages to that
+// peer are then dropped. Every wait has a limit. All calls but wake() come from one thread.
 //
 //   transport.send(1, {.signal = signals::Data{{.step = 0, .message = m}}, .sent = now},
 //                  std::move(payload));
@@ -24,26 +24,26 @@
 
 namespace ripeline::runtime {
 
-// The meanings of a delivery, each with what it says beside its payload.
+// The kinds of deliveries, each with the values that it carries beside its payload.
 namespace signals {
 
-// Between the two ranks of an edge; announcements and grants carry no payload (core/links.h).
+// The base of signals between an edge's ranks. Announce and Grant carry no payload (core/links.h).
 struct OfMessage {
   std::int64_t step = 0;
   core::Message message = {};
   bool operator==(const OfMessage&) const = default;
 };
-// The message.
+// The message itself.
 struct Data : OfMessage {
   std::int32_t ordinal = 0;  // position among its edge's messages
   bool operator==(const Data&) const = default;
 };
-// It waits at its sender to be granted.
+// The message waits at its sender to be granted.
 struct Announce : OfMessage {
   std::int32_t ordinal = 0;  // the position of the message
   bool operator==(const Announce&) const = default;
 };
-// It may leave, or its slot is free.
+// From the receiver: an announced message may leave, or a sent one's slot is free (core/links.h).
 struct Grant : OfMessage {
   bool operator==(const Grant&) const = default;
 };
@@ -52,7 +52,7 @@ struct Notice : OfMessage {
   bool operator==(const Notice&) const = default;
 };
 
-// The sender's rank has begun the step, with so many microbatches.
+// The sender's rank has begun the step, with that number of microbatches.
 struct Begun {
   std::int64_t step = 0;
   std::int32_t microbatches = 0;
@@ -64,27 +64,27 @@ struct Ballot {
   bool operator==(const Ballot&) const = default;
 };
 
-// A part of a gather (runtime/process/gather.h).
+// A part of a gather (runtime/protocol/gather.h).
 struct Gather {
-  std::int64_t number = 0;  // the gather's, from 0
+  std::int64_t number = 0;  // the number of the gather, from 0
   bool operator==(const Gather&) const = default;
 };
-// The run fails: a process's report on itself (runtime/process/report.h).
+// The run fails: a process's report on itself (runtime/protocol/report.h).
 struct Report {
   bool operator==(const Report&) const = default;
 };
-// Between the transports of two devices (runtime/process/carrier_words.h).
+// Exchanged by the two ends of a carrier (runtime/protocol/carrier_messages.h).
 struct Carrier {
-  Data data = {};  // the message that a word `landed` or `launched` is about; else as it is made
+  Data data = {};  // the message that `landed` or `launched` is about; otherwise the default
   bool operator==(const Carrier&) const = default;
 };
-// Between two transports while they connect (runtime/network/ucx_transport.h).
+// Exchanged by two transports while they connect (runtime/network/ucx_transport.h).
 struct Connect {
-  std::int32_t word = 0;
-  core::StatusCode code = core::StatusCode::ok;  // a refusal's
+  std::int32_t kind = 0;
+  core::StatusCode code = core::StatusCode::ok;  // the reason of a refusal
   bool operator==(const Connect&) const = default;
 };
-// The sender is gone; the head says how. Never sent.
+// Delivered by the transport itself when a peer is gone; the payload's head says how. Never sent.
 struct Lost {
   bool operator==(const Lost&) const = default;
 };
@@ -95,7 +95,7 @@ using Signal = std::variant<signals::Data, signals::Announce, signals::Grant, si
                             signals::Begun, signals::Ballot, signals::Gather, signals::Report,
                             signals::Carrier, signals::Connect, signals::Lost>;
 
-// The message that it is of; null: it is of none. `AnySignal` is Signal, const or not.
+// The message that the signal is about; null if there is none. `AnySignal` may be const.
 template <class AnySignal>
 [[nodiscard]] auto message_of(AnySignal& signal) {
   using Of =
@@ -113,8 +113,8 @@ template <class AnySignal>
 
 struct Envelope {
   Signal signal = {};
-  // When it was sent, on the monotonic clock of the process that has the envelope, as near as the
-  // transport knows. For injected delays and traces, never for a decision.
+  // When the message was sent, on the monotonic clock of the process that has the envelope, as near
+  // as the transport knows. For injected delays and traces, never for a decision.
   core::Time sent{0};
 
   template <class OfKind>
@@ -125,11 +125,11 @@ struct Envelope {
 };
 
 struct Delivery {
-  int from = -1;  // the process; whether it may send this is for the receiver to check
+  int from = -1;  // the sending process; the receiver checks that it may send this
   Envelope envelope;
   Payload payload;
-  // When it came, on this process's clock, as near as the transport knows: a rank that was busy is
-  // given it later.
+  // When the message arrived, on this process's clock, as near as the transport knows. A busy rank
+  // sees the message later.
   core::Time at{0};
 };
 
@@ -139,43 +139,43 @@ class Transport {
 
   [[nodiscard]] virtual int self() const = 0;
   [[nodiscard]] virtual int processes() const = 0;
-  // Those that it is connected with, ascending; always those next to it in the tree
-  // (runtime/process/tree.h).
+  // The processes that this one is connected with, ascending; its neighbours in the tree
+  // (runtime/protocol/tree.h) are always among them.
   [[nodiscard]] virtual const std::vector<int>& neighbours() const = 0;
 
-  // Refuses, by status, a process that is no neighbour and parts that it cannot reach.
+  // Refuses a process that is no neighbour, and parts that the transport cannot reach.
   virtual core::Status send(int to, const Envelope& envelope, Payload payload) = 0;
 
-  // Moves bytes and appends what has arrived; waits up to `wait` if nothing has, or until wake().
-  // Returning with nothing is no failure.
+  // Moves bytes and appends what has arrived. If nothing has arrived, waits for up to `wait` or
+  // until wake(). It is no failure to append nothing.
   virtual core::Status poll(std::chrono::nanoseconds wait, std::vector<Delivery>& deliveries) = 0;
 
-  // Makes the present poll() return, or the next one; and the present finish(). From any thread.
+  // Makes the running poll() or finish() return, or else the next poll(). From any thread.
   virtual void wake() = 0;
 
-  // From now on poll() also returns, and finish() fails, when the descriptor is readable; one,
-  // which stays the caller's. For a transport around this one. Refused by status where there is no
-  // way.
+  // From now on poll() also returns, and finish() fails, when the descriptor is readable. There is
+  // at most one, which the caller owns. For a transport that wraps this one. A transport that
+  // cannot watch descriptors refuses.
   virtual core::Status watch(int /*descriptor*/) {
     return {core::StatusCode::refused, "this transport cannot watch a descriptor"};
   }
 
-  // Bytes that wait here to be sent to it.
+  // Bytes that wait here to be sent to process `to`.
   [[nodiscard]] virtual std::size_t queued(int to) const = 0;
 
-  // When a neighbour last gave a sign of life, be it part of a message, on the monotonic clock;
-  // now, if it has said goodbye: it may end before others do, and is not missed.
+  // The time of a neighbour's last sign of life, such as a part of a message, on the monotonic
+  // clock. After its goodbye it is the present time, since a neighbour may end before others do.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
   // The monotonic clock here minus that of process 0, as near as is known.
   [[nodiscard]] virtual core::Time ahead() const = 0;
 
-  // All neighbours say goodbye before anyone closes; a peer that closes after its goodbye is no
-  // loss. Fails by status if that takes longer, at wake(), or as soon as something else comes,
-  // which poll() gives: then the caller may try again.
+  // Waits until all neighbours have said goodbye; a peer that closes after its goodbye is no loss.
+  // Fails if that takes longer than `limit`, at wake(), or as soon as another message arrives. The
+  // next poll() returns that message, and the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
-  // For a process that stops: waits until what it has to say of it has left, or nobody reads it.
+  // Waits until the last reports of a process that stops have been sent, or nobody reads them.
   virtual void flush(std::chrono::nanoseconds limit) = 0;
 };
 

@@ -30,7 +30,7 @@ std::string names_of(const spec::Program& program, const Places& places, int ran
   return text;
 }
 
-// A place of the rounds, by its number where its name stands more than once.
+// The name of an entry of the rounds, with its number if the name occurs there more than once.
 std::string turn_of(const spec::Program& program, const Places& places, int turn, int rank) {
   const std::string name = name_of(program, at(places, turn), rank);
   const auto same = std::count_if(places.begin(), places.end(), [&](const spec::HintPlace& place) {
@@ -39,7 +39,7 @@ std::string turn_of(const spec::Program& program, const Places& places, int turn
   return same > 1 ? fmt::format("{}, place {} of {}", name, turn + 1, places.size()) : name;
 }
 
-// The task's priority, as `, which is 3`, if the hint lists the task; else empty.
+// The task's priority as text, `, which is 3`, if the hint lists the task; else empty.
 std::string priority_of(const spec::Program& program, int rank, int microbatches,
                         const TableArbiter& arbiter, const core::Task& task) {
   const spec::Hint& hint = program.dispatch.hint;
@@ -56,7 +56,7 @@ std::string priority_of(const spec::Program& program, int rank, int microbatches
   return fmt::format(", which is {}", value);
 }
 
-// The hint in words, after these starts.
+// Describes the hint, and its position in the rounds after the starts in `seen`.
 std::string rule_of(const spec::Program& program, int rank, int microbatches,
                     const std::vector<core::SeenEvent>& seen, const TableArbiter& arbiter,
                     const core::Task& choice) {

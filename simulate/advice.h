@@ -1,7 +1,7 @@
 // The task that a program's dispatch takes on an engine, and why.
 //
-// The arbiter that simulates the program is led through the events that its rank saw, and asked.
-// Pure functions.
+// The arbiter that simulates the program is given the events that its rank has seen, and is asked
+// for its choice. Pure functions.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ namespace ripeline::simulate {
 struct Asked {
   int rank = 0;
   core::Engine engine = core::Engine::compute;
-  bool is_held = false;  // by the hint, which waits by notices; a trace has only their effects
+  bool is_held = false;  // by the hint; passed in, since traces have no notices
 };
-// One line without its end; nothing: the program has no such step. `seen` is what the rank has seen
-// of the step until now.
+// One line without a newline; nullopt if the program has no step with that many microbatches.
+// `seen` has the events of the step that the rank has seen until now.
 [[nodiscard]] std::optional<std::string> advice(const spec::Program& program,
                                                 const core::ProgramFacts& facts, int microbatches,
                                                 const Asked& asked,

@@ -1,9 +1,9 @@
-// Agenda: the coming events on a virtual clock, by their times.
+// Agenda: the coming events on a virtual clock, sorted by time.
 //
-// Events come out by time, and at equal times in the order in which they were put in, so runs are
-// deterministic. Most events of a run have one of a few delays, and those of one delay are put in
-// in the order of their times. So each delay takes an empty queue, or the heap if none is empty.
-// Memory grows to the most events that are due at once, then stays. One thread.
+// Events are taken by time, and at equal times in the order in which they were put in, so runs are
+// deterministic. Most events of a run have one of a few delays, and events with one delay are put
+// in in the order of their times. So each new delay gets an empty queue, or uses the heap if none
+// is empty. Memory grows to the most events that are due at once, then stays constant. One thread.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace ripeline::simulate {
 struct AgendaEvent {
   enum class Kind : std::uint8_t { finished, arrived, announced, granted, noticed, wake };
   core::Time at{0};
-  std::uint64_t number = 0;  // counts events as they are put in
-  core::Time sent{0};        // when it was put in
+  std::uint64_t number = 0;  // numbers events in the order in which they were put in
+  core::Time sent{0};        // the time at which it was put in
   std::int32_t what = -1;    // a lane or an edge; for `wake`, a rank
   std::int32_t microbatch = -1;
-  std::int32_t ordinal = 0;  // a message's
+  std::int32_t ordinal = 0;  // the ordinal of a message
   Kind kind = Kind::finished;
 };
 
@@ -39,8 +39,8 @@ class Agenda {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
   }
 
-  // Puts an event at `now` + `delay`. The delay is at least 0, and `now` never decreases. Takes
-  // single fields, not an AgendaEvent: they stay in registers, while a value that is written in
+  // Puts in an event at `now` + `delay`. The delay is at least 0, and `now` never decreases. Takes
+  // single fields, not an AgendaEvent: fields stay in registers, while a value that is written in
   // small parts and read in large ones stalls the processor.
   void put(core::Time now, core::Time delay, AgendaEvent::Kind kind, std::int32_t what,
            std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
@@ -57,7 +57,7 @@ class Agenda {
     h.kind = kind;
     if (place == kHeap) sift();
     const When when = when_of(at, number);
-    if (when >= heads_[place]) return;  // most calls
+    if (when >= heads_[place]) return;  // returns here in most calls
     heads_[place] = when;
     if (when < heads_[next_]) next_ = place;
   }
@@ -76,12 +76,12 @@ class Agenda {
   void clear();
 
  private:
-  // The time in the high bits and the number in the low bits, compared as one value.
+  // A time in the high bits and a number in the low bits, compared as one value.
   __extension__ using When = unsigned __int128;
   static constexpr When kNever = static_cast<When>(core::Time::max().count()) << 64U |
                                  std::numeric_limits<std::uint64_t>::max();
   static constexpr std::size_t kQueues = 6;
-  static constexpr std::size_t kHeap = kQueues;  // the heap's place, after the queues
+  static constexpr std::size_t kHeap = kQueues;  // the index of the heap, after the queues
 
   // A ring; its size is a power of two, or 0.
   struct Queue {
@@ -100,13 +100,13 @@ class Agenda {
   [[nodiscard]] static When when_of(core::Time at, std::uint64_t number) {
     return static_cast<When>(at.count()) << 64U | number;
   }
-  struct After {  // a type of its own, so that the heap's algorithms take it in
+  struct After {  // a type, so that the heap's algorithms are inlined
     bool operator()(const AgendaEvent& a, const AgendaEvent& b) const {
       return when_of(a.at, a.number) > when_of(b.at, b.number);
     }
   };
 
-  // The place of the queue for this delay, else of an empty queue, else of the heap.
+  // The index of the queue for this delay, else of an empty queue, else of the heap.
   [[nodiscard]] std::size_t queue_for(core::Time delay) {
     for (std::size_t i = 0; i < used_; ++i) {
       if (delays_[i] == delay) return i;
@@ -126,9 +126,9 @@ class Agenda {
     }
   }
 
-  std::size_t next_ = kHeap;             // the place that has the next event
-  std::array<When, kQueues + 1> heads_;  // per place: when its first event comes
-  std::size_t used_ = 0;                 // queues from this one on were never used
+  std::size_t next_ = kHeap;             // the index of the queue that has the next event
+  std::array<When, kQueues + 1> heads_;  // per queue, when its first event is due
+  std::size_t used_ = 0;                 // the number of queues that were ever used
   std::array<core::Time, kQueues> delays_{};
   std::array<Queue, kQueues> queues_;
   std::vector<AgendaEvent> heap_;

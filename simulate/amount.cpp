@@ -1,6 +1,8 @@
 #include "simulate/amount.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@
 namespace ripeline::simulate {
 namespace {
 
-// Nothing: it does not fit.
+// The product; nullopt if it overflows.
 std::optional<spec::Rational> times(const spec::Rational& value, std::int64_t factor) {
   const std::int64_t common = std::gcd(value.denominator, factor);
   spec::Rational product{0, value.denominator / common};
@@ -44,6 +46,27 @@ std::optional<Amount> amount_in(const std::string& text) {
   if (!base) return std::nullopt;
   amount.base = *base;
   return amount;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+spec::Result<std::optional<std::int64_t>> clock_in(const std::string& text) {
+  double count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (end == text.data()) return std::optional<std::int64_t>();
+  const auto unit = unit_named(std::string(end, text.data() + text.size()));
+  constexpr double kMost = 1e12;
+  const double nanoseconds = unit ? count * static_cast<double>(unit->nanoseconds) : 0;
+  if (error != std::errc{} || !(nanoseconds >= 1) || nanoseconds > kMost) {
+    return spec::failure(
+        fmt::format("'{}' is no time, as 5ms, and none of ns, us, ms and s", text));
+  }
+  return std::optional(static_cast<std::int64_t>(nanoseconds));
 }
 
 spec::Result<void> use_unit(const std::string& option, std::vector<std::string>& costs,

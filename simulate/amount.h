@@ -1,5 +1,5 @@
-// Amounts as they are written: a number with a unit behind it, as 24GB, 1.9GiB or 0.6ms, or without
-// one, as 7 or 2.5. Plain values; amount_in() is exact.
+// Amounts as users write them: a number with a unit after it, such as 24GB, 1.9GiB or 0.6ms, or
+// without a unit, such as 7 or 2.5. Plain values; amount_in() is exact.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,21 @@ struct Amount {
   spec::Rational value;  // in the unit
   std::string unit;      // bytes (core/vocabulary/byte_unit.h) or time: ns, us, ms, s
   Dimension dimension = Dimension::none;
-  spec::Rational base;  // in bytes or nanoseconds; without a unit, the value
+  spec::Rational base;  // in bytes or nanoseconds; equal to `value` without a unit
 };
-// Nothing: it is no such text, with a number as decimal() takes it, or is too large.
+// nullopt if the text is no amount, has a number that decimal() refuses, or is too large.
 [[nodiscard]] std::optional<Amount> amount_in(const std::string& text);
 
-// Makes numbers in the run's unit of what is given as costs, as 24ms or 24. All have a unit of time
-// or none has, but for those that are 0; without `unit`, theirs becomes it. Texts that are no
-// amounts stay as they are. Errors name the option that gave them.
+// Parses a text such as 5ms, the clock time of a cost of 1, into nanoseconds; nullopt if the text
+// begins with no number. Fails, quoting the text, if it is no time of 1 ns to 1,000 s.
+[[nodiscard]] spec::Result<std::optional<std::int64_t>> clock_in(const std::string& text);
+
+// Parses the text as a finite number of 0 or more, in any notation; nullopt if it is not one.
+[[nodiscard]] std::optional<double> number_in(const std::string& text);
+
+// Converts costs such as 24ms to numbers in `unit`. If `unit` is not set, it becomes the first unit
+// of the costs. Fails, naming `option`, if some costs have a unit of time and others, above 0, have
+// none. Changes nothing if no cost has a unit of time, or if a text is not an amount.
 [[nodiscard]] spec::Result<void> use_unit(const std::string& option,
                                           std::vector<std::string>& costs,
                                           std::optional<trace::Unit>& unit);

@@ -1,10 +1,10 @@
 // IdleWatch: finds why a rank's engines are idle, while they are idle.
 //
 // It diagnoses a run from outside, with parts of core: ReadyRows tells which tasks have their needs
-// met, a Ledger whether there is room. An idle interval is cut where its cause changes. Only time
+// met, a Ledger whether there is room. An idle interval is split where its cause changes. Only time
 // between an engine's first and last task counts. The time between an event and the look() that
-// follows it, which is 0 on a virtual clock, is the host's. One thread; memory is taken by
-// begin_step().
+// follows, which is 0 on a virtual clock, is attributed to the host. One thread; memory is
+// allocated by begin_step().
 #pragma once
 
 #include <array>
@@ -23,19 +23,19 @@ class IdleWatch {
   IdleWatch(const core::ProgramFacts& facts, int rank);
 
   void begin_step(int microbatches);
-  // `ended` is when the message's producer ended; until `sent` the message waited at its sender.
+  // The message's producer ended at `ended`; until `sent` the message waited at its sender.
   void arrived(core::Message message, core::Time ended, core::Time sent);
   void finished(core::Task task, core::Time now);
-  // Ends the idle interval, which goes into `report` and, if that is not null, into `record`.
+  // Ends the idle interval, and adds it to `report` and, if that is not null, to `record`.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
                trace::Record* record);
   // Facts beyond needs and room that keep an engine idle.
   struct Kept {
-    bool hands_over = false;  // a rendezvous message
-    bool holds = false;       // its arbiter holds it idle
-    core::Task next;          // in a committed order the only task that may start; lane -1: none
-    // For a caller that looks back on a run: the task that the engine starts next. Once that task
-    // could start, only the host kept it from starting. Lane -1: not known.
+    bool hands_over = false;  // the engine waits to hand over a rendezvous message
+    bool holds = false;       // its arbiter holds the engine idle
+    core::Task next;          // the only task that a committed order lets start; else lane -1
+    // For a caller that evaluates a run afterwards: the task that the engine starts next. Once that
+    // task could start, only the host delayed it. Lane -1 if it is not known.
     core::Task starts = {};
   };
   // Notes that the engine starts nothing now, and why.
@@ -48,11 +48,11 @@ class IdleWatch {
     core::Time end;
   };
   struct WatchedEngine {
-    bool idle = false;  // since a first task
+    bool idle = false;  // after a first task
     std::int64_t left = 0;
     trace::Cause cause = trace::Cause::unknown;
     core::Time since{0};
-    std::vector<Piece> pieces;  // the interval's, except for the open one
+    std::vector<Piece> pieces;  // those of the interval, except for the open one
   };
 
   [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {
@@ -71,8 +71,8 @@ class IdleWatch {
   std::array<WatchedEngine, core::kEngines> engines_;
   std::array<int, core::kEngines> busy_{};  // the number of tasks that run
   std::array<std::array<bool, core::kEngines>, core::kEngines>
-      feeds_{};  // from engine, to engine: whether an edge within the rank leads there
-  // The message that arrived last, if that was after the last look() and it waited at its sender.
+      feeds_{};  // from engine, to engine: whether an edge within the rank connects them
+  // The message that arrived last, if it came after the last look() and had waited at its sender.
   bool last_waited_ = false;
   core::Time last_ended_{0};
   core::Time last_sent_{0};

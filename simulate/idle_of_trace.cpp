@@ -17,14 +17,14 @@ namespace {
 
 using core::Time;
 
-// An event that a rank saw; they are sorted in the order in which it may have acted on them.
+// An event that a rank saw. Events are sorted in the order in which the rank could react to them.
 struct Seen {
   enum class What : std::uint8_t { ended, arrived, started };
   Time at{0};
   What what = What::ended;
   core::Task task = {};
   core::Message message = {};
-  Time left{0};  // for a message: its producer's end, or `sent` if it never waits for its receiver
+  Time left{0};  // if a message: its producer's end, or `sent` if it never waits
   Time sent{0};
 };
 
@@ -68,8 +68,8 @@ class Rank {
   trace::Record& record_;
   IdleWatch watch_;
   EngineReport report_;
-  std::array<std::vector<core::Task>, core::kEngines> starts_;  // tasks in the order of starts
-  std::array<std::size_t, core::kEngines> started_{};           // how many of these have started
+  std::array<std::vector<core::Task>, core::kEngines> starts_;  // tasks by start
+  std::array<std::size_t, core::kEngines> started_{};           // the number of them that started
 };
 
 class Step {
@@ -86,14 +86,14 @@ class Step {
     seen.push_back({.at = e.end, .what = Seen::What::ended, .task = e.task});
   }
 
-  // To be called after all tasks were added.
+  // Must be called after all tasks were added.
   void add(const trace::MessageEvent& e) {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e.message.edge)];
     const auto ended = ends_.find(std::pair(edge.producer, e.message.microbatch));
     if (ended == ends_.end() || !facts_.crosses_ranks(e.message.edge)) return;
     if (!messages_.emplace(e.message.edge, e.message.microbatch).second) return;
     const int rank = facts_.lanes[static_cast<std::size_t>(edge.consumer)].rank;
-    // If a message cannot wait for its receiver, the sender's host causes the time before `sent`.
+    // If a message cannot wait for its receiver, the time before `sent` is the sender's host's.
     const bool may_wait = edge.inbox >= 0 || edge.rendezvous;
     seen_[static_cast<std::size_t>(rank)].push_back({.at = e.arrived,
                                                      .what = Seen::What::arrived,

@@ -1,8 +1,8 @@
-// Finds why the engines of a recorded run were idle, if its trace does not say so.
+// Finds why the engines of a recorded run were idle, if its trace does not contain the causes.
 //
 // A training run records only its tasks and messages. These are fed, rank by rank, to the watch
-// that the simulator uses (simulate/idle.h): until the task that ends an interval could have
-// started, the cause is what kept the rank from it, and after that the host. Some causes are in no
+// that the simulator uses (simulate/idle.h). Until the task that ends an interval could have
+// started, the cause is what prevented that, and from then on it is the host. Some causes are in no
 // trace: time in which a hint held the engine, or an engine handed a message over, counts as the
 // host's, or as that of an order that puts another task first. Pure function.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace ripeline::simulate {
 
-// Adds the idle intervals of all steps that ran as a whole. Adds none if the file has some already,
+// Adds the idle intervals of all steps that ran completely. Adds none if the file has some already,
 // or is not of a training run.
 void note_idle(trace::File& file);
 

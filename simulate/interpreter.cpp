@@ -5,7 +5,7 @@
 namespace ripeline::simulate {
 namespace {
 
-// The order that the hint follows, as core's patience reads it.
+// The order that the hint follows, in the form that core's patience reads.
 core::FollowedOrder followed_order(const spec::Program& program, const core::ProgramFacts& facts,
                                    int rank, int microbatches) {
   core::FollowedOrder order;
@@ -14,7 +14,7 @@ core::FollowedOrder followed_order(const spec::Program& program, const core::Pro
   if (tasks.ok()) {
     order.reset(facts.lanes_of(rank), tasks.value());
   } else {
-    order.reset(facts.lanes_of(rank));  // a hint may follow a bad order: then no task is next
+    order.reset(facts.lanes_of(rank));  // a hint may follow a bad order, and then no task is next
   }
   return order;
 }
@@ -76,7 +76,7 @@ void InterpretedArbiter::arrive(core::Message message) {
                           .edge = message.edge});
 }
 
-// In the machine, a message that was taken has arrived at its consumer.
+// In the machine, a message has arrived at its consumer once it was taken.
 void InterpretedArbiter::on_taken(core::Message message, core::Time /*now*/) { arrive(message); }
 
 core::Task InterpretedArbiter::next_in_order(core::Engine engine) const {

@@ -1,7 +1,7 @@
-// InterpretedArbiter: core's arbiter interface, answered by spec/machine.h itself.
+// InterpretedArbiter: implements core's arbiter interface directly by spec/machine.h.
 //
-// It is slow and plainly right: generated arbiters must agree with it, and it can run programs that
-// were never compiled.
+// It is slow and obviously right. Generated arbiters must agree with it, and it can run programs
+// that were never compiled.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace ripeline::simulate {
 
-// Program and facts are borrowed and must outlive it.
+// Program and facts are borrowed and must outlive this object.
 class InterpretedArbiter final : public core::Arbiter {
  public:
   InterpretedArbiter(const spec::Program& program, const core::ProgramFacts& facts, int rank);
@@ -36,7 +36,7 @@ class InterpretedArbiter final : public core::Arbiter {
   void take_notices(core::Time now, std::vector<core::Notice>& out) override;
   void started(core::Task task, core::Time now) override;
 
-  // The machine's state: only this rank's part is current, the rest is as at the start.
+  // The machine's state. Only this rank's part is current; the rest is as it was at the start.
   [[nodiscard]] const spec::Machine::State& state() const { return state_; }
   // All state that the current step has changed.
   struct Moment {
@@ -53,7 +53,7 @@ class InterpretedArbiter final : public core::Arbiter {
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
   int rank_;
-  std::optional<spec::Machine> machine_;  // the current step's
+  std::optional<spec::Machine> machine_;  // the machine of the current step
   spec::Machine::State state_;
   std::optional<core::Patience> patience_;  // if the hint has patience
   core::FollowedOrder followed_;            // read by patience_

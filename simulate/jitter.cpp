@@ -12,7 +12,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// A stream for each kind of draw, so that switching one on does not change the others.
+// A stream for each kind of draw, so that adding one kind does not change the others.
 enum class Stream : std::uint64_t {
   sleeps = 1,
   sleep_length,
@@ -56,7 +56,7 @@ bool read_pair(std::string_view text, double& left, double& right) {
          read_number(text.substr(colon + 1), right);
 }
 
-// Returns the form that was expected, or null if the part was read.
+// Reads a part of SPEC. Returns the form that was expected, or null if the part is well-formed.
 const char* read_part(std::string_view key, std::string_view value, Jitter& j) {
   double left = 0;
   if (key.size() == 2 && key[0] == 'J' && value.empty()) {

@@ -24,7 +24,7 @@ double nanoseconds(core::Time from, core::Time to) {
   return static_cast<double>((to - from).count());
 }
 
-// `a, b, c and 7 more`.
+// The names as text: `a, b, c and 7 more`.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
   std::string text;
@@ -39,7 +39,7 @@ std::pair<int, int> ranks_of(const core::ProgramFacts& facts, const core::EdgeFa
   return {at(facts.lanes, edge.producer).rank, at(facts.lanes, edge.consumer).rank};
 }
 
-// Leaves out the first steps; some must remain.
+// Removes the first steps; fails if none remain.
 Status skip(std::set<std::int64_t>& steps, std::int64_t first) {
   const auto found = static_cast<std::int64_t>(steps.size());
   if (found == 0) return {StatusCode::invalid, "no task ran in it"};
@@ -118,7 +118,7 @@ Status Measurement::add(const trace::File& file, std::int64_t skip_steps) {
     if (!steps.contains(e.step)) continue;
     const auto ranks = ranks_of(facts, at(facts.edges, e.message.edge));
     if (ranks.first == ranks.second) continue;
-    // Clocks of hosts differ by up to half a round trip: a message may seem to arrive too early.
+    // Clocks of hosts differ by up to half a round trip, so a message may seem to arrive too early.
     latency_[ranks].add(std::max(0.0, nanoseconds(e.sent, e.arrived)));
   }
   return {};
@@ -187,7 +187,7 @@ Measured Measurement::result() const {
   if (torch_) measured.unknown = unknown_of_torch();
   Profile& profile = measured.profile;
   profile.unit = unit_named(unit_.name).value_or(*unit_named("ms"));
-  std::map<int, std::vector<std::string>> never;  // by op: stages
+  std::map<int, std::vector<std::string>> never;  // by op, its stages without a task
   for (const auto& [of, spread] : tasks_) {
     if (spread.count == 0) {
       never[of.first].push_back(std::to_string(of.second));

@@ -1,8 +1,8 @@
-// Overlap: the ends of the tasks that an engine runs, if two may run beside each other.
+// Overlap: computes when the tasks of an engine end, if two tasks may run beside each other.
 //
-// Alone a task takes its duration. Beside another, each takes Timing::slowdown() times as long, so
-// a task's end moves when the other one starts; the ends are valid until the next start. One
-// thread; no memory is taken.
+// A task that runs alone takes its duration. Beside another task, each takes Timing::slowdown()
+// times as long, so a task's end changes when the other one starts; the ends are valid until the
+// next start. One thread; allocates no memory.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace ripeline::simulate {
 class Overlap {
  public:
   struct Running {
-    core::Task task;  // lane -1: none
+    core::Task task;  // lane -1 if there is none
     core::Time end{0};
   };
 
-  // The engine must run fewer than two tasks. Alone the task takes `duration`.
+  // The engine must run fewer than two tasks. `duration` is the time of the task if it runs alone.
   void start(core::Task task, core::Time duration, core::Time now, const Timing& timing);
-  // The task must be running.
+  // The task must be one that runs.
   void finish(core::Task task);
 
   [[nodiscard]] const std::array<Running, 2>& running() const { return running_; }
-  // When the engine's last task ends; if none runs, when the last one ended.
+  // When the engine's last task ends or, if none runs, when the last one ended.
   [[nodiscard]] core::Time busy_until() const { return busy_until_; }
 
  private:

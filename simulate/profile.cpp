@@ -99,7 +99,7 @@ Profile profile_of(const json& j) {
   return p;
 }
 
-// The entry of the first op of the kind that has one.
+// The entry of the first op of this kind that has an entry.
 const Profile::Task* of_kind(const Profile& profile, const spec::Program& program,
                              spec::OpKind kind, int stage) {
   for (const spec::Op& op : program.ops) {

@@ -1,7 +1,7 @@
-// Profile: what tasks and messages take, as measured or assumed; a JSON file (docs/formats.md).
+// Profile: the times of tasks and messages, measured or assumed, as a JSON file (docs/formats.md).
 //
-// If several entries fit a task or a link, the most specific one counts; of two that are equally
-// specific, the later. Values; shared freely.
+// If several entries match a task or a link, the most specific one is used; if two are equally
+// specific, the later one is. Values; shared freely.
 #pragma once
 
 #include <optional>
@@ -38,23 +38,23 @@ struct Profile {
   std::vector<Link> links;
   std::vector<Message> messages;
   std::vector<double> inputs;     // per microbatch: the value of `input` in costs
-  std::optional<double> control;  // latency of announcements and grants, in the unit
+  std::optional<double> control;  // the latency of announcements and grants, in the unit
 
-  // The entry for an op at a stage for all microbatches; null: there is none.
+  // The entry for an op at a stage, for all microbatches; null if there is none.
   [[nodiscard]] const Task* find_task(const std::string& op, int stage) const;
-  // The same for an op of the program. A whole backward that was not measured takes the sum of the
-  // times of the two halves of a backward at the stage.
+  // The same for an op of the program. If a whole backward was not measured, this is the sum of the
+  // entries for the two halves of a backward at that stage.
   [[nodiscard]] std::optional<Task> find_task(const spec::Program& program, int op,
                                               int stage) const;
-  // The size of the messages of an op of the program. A whole backward without an entry sends what
-  // a half sends that computes the gradient of the input. 0: neither has an entry.
+  // The size of the messages of an op of the program. If a whole backward has no entry, this is the
+  // entry of a half that computes the gradient of the input; 0 if neither has one.
   [[nodiscard]] double bytes_of(const spec::Program& program, int op) const;
 
   static core::Status parse(const std::string& text, Profile& profile);
   [[nodiscard]] std::string to_json() const;
 };
 
-// ns, us, ms or s; nothing: the name is none of these.
+// The unit ns, us, ms or s; nullopt for any other name.
 [[nodiscard]] std::optional<trace::Unit> unit_named(const std::string& name);
 
 }  // namespace ripeline::simulate

@@ -19,7 +19,7 @@ using core::StatusCode;
 using spec::Rational;
 
 constexpr std::size_t kMostDigits = 9;    // before the point
-constexpr std::size_t kMostDecimals = 6;  // after it
+constexpr std::size_t kMostDecimals = 6;  // after the point
 constexpr const char* kExpected =
     "expected F=COST, the forward of all of a rank's layers, and B=COST, the backward, or its two "
     "halves I=COST and W=COST, as in F=1,B=2; a cost is a number such as 2 or 0.5, below 1e9 and "
@@ -35,13 +35,13 @@ Rational lowest(std::int64_t numerator, std::int64_t denominator) {
   return {numerator / common, denominator / common};
 }
 
-// The sum cannot overflow, since both numbers are decimals as decimal() reads them.
+// The sum cannot overflow, since both numbers are in the range of decimal().
 Rational sum(const Rational& a, const Rational& b) {
   return lowest(a.numerator * b.denominator + b.numerator * a.denominator,
                 a.denominator * b.denominator);
 }
 
-// The costs by name; nothing: not given.
+// The costs by name; nullopt for those that are not given.
 struct Given {
   std::optional<Rational> F, B, I, W;
   std::optional<Rational>* named(std::string_view name) {
@@ -52,7 +52,7 @@ struct Given {
   }
 };
 
-// Divides `cost` by `tasks` / `microbatches`; nothing if that does not fit.
+// Divides `cost` by `tasks` / `microbatches`; nullopt if the result does not fit.
 std::optional<Rational> part(const Rational& cost, std::int64_t tasks, int microbatches) {
   const Rational each = lowest(microbatches, tasks);
   const Rational cross = lowest(cost.numerator, each.denominator);
@@ -65,7 +65,7 @@ std::optional<Rational> part(const Rational& cost, std::int64_t tasks, int micro
   return result;
 }
 
-// The cost of an op of this kind, to be divided by the number of the rank's tasks that share it.
+// The cost of an op of this kind, which is divided by the number of the rank's tasks that share it.
 struct Divided {
   OpKind kind;
   const Rational& cost;
@@ -119,7 +119,7 @@ Status costs_of_lanes(const spec::Program& program, int microbatches, const Rank
   const auto tasks = [&](std::initializer_list<OpKind> kinds) {
     return core::tasks_per_rank(program.lanes, program.ops, program.ranks, kinds, microbatches);
   };
-  // A rank may have stages with a fused backward and others with a split one.
+  // A rank may have stages with a fused backward and other stages with a split one.
   const std::array divided = {
       Divided{OpKind::forward, costs.forward, tasks({OpKind::forward})},
       Divided{OpKind::backward, costs.backward, tasks({OpKind::backward, OpKind::backward_input})},

@@ -29,7 +29,7 @@ class RestrictedAgreement final : public core::Agreement {
     return core::refused(core::Agreeing::Who::nobody, member, ballot, "the run decides");
   }
   void allow(std::optional<core::TaskSet> only) { only_ = std::move(only); }
-  // Allows one task of the engine; nothing: allows all tasks.
+  // Allows one task of the engine, or all tasks if `engine` is nullopt.
   void allow_engine(std::optional<core::Engine> engine) {
     engine_ = engine;
     spent_ = false;
@@ -107,7 +107,7 @@ class Replayer {
     return false;
   }
 
-  // Announces the message or lets it go only now, so that it takes a slot when the run says so.
+  // Announces the message or lets it go only now, so that it takes a slot at the run's moment.
   bool take_slot(ReplayedRank& rank, core::Message message) {
     const spec::Edge& edge = at(program_.edges, message.edge);
     const bool own = edge.inbox >= 0 && at(program_.inboxes, edge.inbox).channel.empty();
@@ -129,7 +129,7 @@ class Replayer {
     return accepted(rank.executor.arrived(0, message, {}, ordinal));
   }
 
-  // Passes grants on until there are no more, since they take no time.
+  // Passes on all grants, and those that follow from these, since grants take no time.
   bool settle() {
     for (bool more = true; more;) {
       more = false;
@@ -236,8 +236,8 @@ class Replayer {
   const MakeArbiter& make_;
   Machine::Chooser chooser_;
   std::vector<std::unique_ptr<ReplayedRank>> ranks_;
-  int running_ = 0;         // how many tasks run
-  std::size_t passed_ = 0;  // how many grants were passed on
+  int running_ = 0;         // the number of tasks that run
+  std::size_t passed_ = 0;  // the number of grants passed on
   std::vector<core::Command> sent_;
   std::vector<core::Command> announced_;  // announcements not yet passed on
   std::vector<core::Message> arrived_;

@@ -1,10 +1,10 @@
-// replay: a recorded run, event by event, through one executor per rank.
+// replay: runs a recorded run again, event by event, with one executor per rank.
 //
 // The run comes from `ripeline verify --format json` (verify::read_run). Executors are asked for
-// their next task only when a task of the run starts, so they must choose the same one. A message
+// their next task only when a task of the run starts, and they must choose the same task. A message
 // is announced, or let go into a slot of its own link, and handed over only when it arrives in the
-// run, and grants take no time: so the run decides which of several messages takes a slot. The
-// arbiters may be generated or interpreted: the end must be the same. One thread.
+// run, and grants take no time. So the run decides which of several messages takes a slot. The
+// arbiters may be generated or interpreted; the result must be the same. One thread.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,15 @@
 namespace ripeline::simulate {
 
 struct Replay {
-  std::optional<std::string> difference;  // nothing: every event happened as the run says
-  bool stuck = false;  // at the end: nothing runs, no message is on its way, no task may start
-  std::string state;   // at the end: who waits for what, and what is held
+  std::optional<std::string> difference;  // nullopt if every event happened as in the run
+  bool stuck = false;  // at the end nothing runs, no message is on its way, and no task may start
+  std::string state;   // at the end: who waits for what, and the amounts held
 };
 
 using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 
 // `chooser` is `dispatch` if the arbiters must choose the run's tasks by themselves, and `any` if
-// it is enough that these tasks may start.
+// it is enough that those tasks may start.
 [[nodiscard]] Replay replay(const spec::Program& program, const verify::RecordedRun& run,
                             const MakeArbiter& make_arbiter,
                             spec::Machine::Chooser chooser = spec::Machine::Chooser::dispatch);

@@ -17,7 +17,7 @@ using core::Time;
 using nlohmann::json;
 using spec::Program;
 
-constexpr int kMostRows = 40;  // ranks in the text
+constexpr int kMostRows = 40;  // the most ranks in the text
 
 double in_units(const ReportedRun& r, Time time) {
   return static_cast<double>(time.count()) / static_cast<double>(r.timing.unit().nanoseconds);
@@ -36,9 +36,9 @@ double share(Time part, Time whole) {
              : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-Time wall_bubble(const RunReport& run) { return run.makespan - run.work; }
+Time makespan_bubble(const RunReport& run) { return run.makespan - run.work; }
 
-// The part of the makespan in which the compute engines worked, over all ranks.
+// The part of the makespan in which the compute engines were busy, over all ranks.
 double utilisation(const RunReport& run) {
   Time busy{0};
   for (const auto& rank : run.ranks) busy += rank[0].busy;
@@ -48,7 +48,7 @@ double utilisation(const RunReport& run) {
 
 struct Change {
   Time at;
-  std::int64_t by;  // negative changes first: ends at an instant make room for its starts
+  std::int64_t by;  // negative changes come first: ends make room for starts at the same time
   int rank;
 };
 
@@ -76,7 +76,7 @@ std::vector<std::int64_t> peaks_of_split(const ReportedRun& r, int resource) {
 
 Time idle_of(const EngineReport& engine, int cause) { return engine.idle[index(cause)]; }
 
-// The causes for which some compute engine was idle.
+// The causes for which any compute engine was idle.
 std::vector<int> met_causes(const RunReport& run) {
   std::vector<int> met;
   for (int cause = 0; cause < kCauses; ++cause) {
@@ -114,7 +114,7 @@ std::string rank_table(const ReportedRun& r, const std::vector<std::vector<std::
   return text;
 }
 
-// The units of those resources whose names do not tell their units.
+// The units of the resources whose names do not tell the unit.
 std::string units_text(const Program& program) {
   std::string text;
   for (int resource = 0; resource < size_of(program.resources); ++resource) {
@@ -170,9 +170,9 @@ std::string report_text(const ReportedRun& r) {
   text += fmt::format(
       "  wall (makespan) {:.6g}   bubble by wall {:.6g} ({:.2f} %)   span {:.6g}   bubble by span "
       "{:.6g} ({:.2f} %)   utilisation {:.2f} %\n",
-      in_units(r, run.makespan), in_units(r, wall_bubble(run)),
-      100 * share(wall_bubble(run), run.makespan), in_units(r, run.span), in_units(r, run.bubble()),
-      100 * share(run.bubble(), run.span), 100 * utilisation(run));
+      in_units(r, run.makespan), in_units(r, makespan_bubble(run)),
+      100 * share(makespan_bubble(run), run.makespan), in_units(r, run.span),
+      in_units(r, run.bubble()), 100 * share(run.bubble(), run.span), 100 * utilisation(run));
   text += rank_table(r, peaks_by_rank(r)) + other_engines_text(r);
   text += "  busy and idle: between the rank's first task and its last; resources: the most held";
   text += units_text(r.program) + "\n";
@@ -180,7 +180,7 @@ std::string report_text(const ReportedRun& r) {
   return text;
 }
 
-std::string report_json(const ReportedRun& r, bool tasks) {
+json report_json(const ReportedRun& r) {
   const RunReport& run = r.run;
   json j = {{"schema", "ripeline.simulate/2"},
             {"program", r.program.name},
@@ -197,8 +197,8 @@ std::string report_json(const ReportedRun& r, bool tasks) {
             {"work", number(r, run.work)},
             {"span_bubble", number(r, run.bubble())},
             {"span_bubble_rate", share(run.bubble(), run.span)},
-            {"wall_bubble", number(r, wall_bubble(run))},
-            {"wall_bubble_rate", share(wall_bubble(run), run.makespan)},
+            {"wall_bubble", number(r, makespan_bubble(run))},
+            {"wall_bubble_rate", share(makespan_bubble(run), run.makespan)},
             {"utilisation", utilisation(run)},
             {"messages", run.messages},
             {"controls", run.controls},
@@ -219,16 +219,7 @@ std::string report_json(const ReportedRun& r, bool tasks) {
                             {"idle", idle}});
   }
   if (run.stuck) j["waiting"] = run.waiting;
-  if (tasks) {
-    j["tasks"] = json::array();
-    for (const trace::TaskEvent& e : r.record.tasks) {
-      j["tasks"].push_back({{"task", core::task_name(r.facts, e.task)},
-                            {"rank", r.facts.lanes[index(e.task.lane)].rank},
-                            {"start", number(r, e.start)},
-                            {"end", number(r, e.end)}});
-    }
-  }
-  return j.dump(2) + "\n";
+  return j;
 }
 
 std::string tasks_csv(const ReportedRun& r) {

@@ -1,9 +1,12 @@
 // The report of a simulated run, for people, programs and pandas.
 //
-// Pure functions of the run; times in the timing's unit.
+// Pure functions of the run. Times are in the timing's unit.
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/facts.h"
 #include "simulate/simulator.h"
@@ -18,17 +21,17 @@ struct ReportedRun {
   int microbatches;
   const Timing& timing;
   const RunReport& run;
-  const trace::Record& record;  // its tasks give peaks of per-stage resources, and tasks for CSV
+  const trace::Record& record;  // its tasks give peaks of per-stage resources, and the CSV's rows
   trace::Source source = trace::Source::simulated;
 };
 
-// Per resource, the most that each rank held at once over all its pools of the resource.
+// Per resource, the most that each rank held at once over all its pools of that resource.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> peaks_by_rank(const ReportedRun& reported);
 
 [[nodiscard]] std::string report_text(const ReportedRun& reported);
-// The object of --format json (docs/formats.md); if `tasks`, with every task.
-[[nodiscard]] std::string report_json(const ReportedRun& reported, bool tasks);
-// A line for each task, after a line of names.
+// The object for --format json (docs/formats.md); with `tasks`, it includes every task.
+[[nodiscard]] nlohmann::json report_json(const ReportedRun& reported);
+// The tasks as CSV: a header line, then a line for each task.
 [[nodiscard]] std::string tasks_csv(const ReportedRun& reported);
 
 }  // namespace ripeline::simulate

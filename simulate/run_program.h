@@ -8,7 +8,7 @@
 
 namespace ripeline::simulate {
 
-// One step; the facts are the program's.
+// Simulates one step. The facts must be the program's.
 [[nodiscard]] RunReport run_program(const spec::Program& program, const core::ProgramFacts& facts,
                                     int microbatches, const Timing& timing,
                                     const RunOptions& options);

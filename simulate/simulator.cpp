@@ -17,7 +17,7 @@ using core::Command;
 using core::Status;
 using core::Time;
 
-constexpr int kWaitingLines = 12;  // in the text of a stuck run
+constexpr int kWaitingLines = 12;  // the most lines on a stuck run
 
 struct Rank {
   Rank(const core::ProgramFacts& facts, int rank, std::unique_ptr<core::Arbiter> made)
@@ -33,8 +33,8 @@ struct Rank {
   core::Executor executor;
   std::unique_ptr<IdleWatch> watch;
   std::array<Overlap, core::kEngines> overlaps;  // used by programs with pairs
-  std::uint8_t engines = 0;                      // a bit for each engine that its lanes use
-  bool touched = false;                          // whether an event reached it at this instant
+  std::uint8_t engines = 0;                      // one bit for each engine that its lanes use
+  bool touched = false;                          // whether an event concerned it at this instant
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // Handles all events of an instant, then the starts at it, and so on until nothing can start.
+  // Handles all events of an instant, then the starts at that time, until nothing can start.
   Status go() {
     for (;;) {
       while (!agenda_.empty() && agenda_.next_time() == now_) {
@@ -164,7 +164,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // Whether the event is an end of a task whose end has moved since.
+  // Whether the event is the end of a task, but that end has changed since.
   [[nodiscard]] bool has_moved(const AgendaEvent& h) const {
     return !facts_.pairs.empty() && ends_[index(h.what)].number != h.ordinal;
   }
@@ -205,7 +205,7 @@ class Simulator::Impl {
     return rank.executor.noticed(step_, notice, now_);
   }
 
-  // Carries out what the rank's links must do now, so that others see that before they start tasks.
+  // Carries out what the rank's links must do now, so that others see it before they start tasks.
   Status links(Rank& rank) {
     touch(rank);
     commands_.clear();
@@ -261,7 +261,7 @@ class Simulator::Impl {
         return agenda_.put(now_, std::max(Time{1}, command.until - now_), AgendaEvent::Kind::wake,
                            rank.id);
       case Command::Kind::ballot:
-        return;  // a group's members are simulated as one, which has nobody to tell
+        return;  // a group is simulated as one member, which has nobody to tell
     }
   }
 
@@ -289,7 +289,7 @@ class Simulator::Impl {
     agenda_.put(now_, duration, AgendaEvent::Kind::finished, task.lane, task.microbatch);
   }
 
-  // Starts a task that may run beside another, whose end then moves, too.
+  // Starts a task that may run beside another, which changes the other task's end, too.
   void start_beside(Rank& rank, core::Task task, Time duration, EngineReport& engine) {
     Overlap& overlap =
         rank.overlaps[static_cast<std::size_t>(facts_.lanes[index(task.lane)].engine)];
@@ -356,28 +356,28 @@ class Simulator::Impl {
 
   // The end of the task that a lane runs; used by programs with pairs.
   struct End {
-    std::int32_t number = 0;  // counts the lane's ends in the agenda; only the last one is valid
+    std::int32_t number = 0;  // numbers the lane's ends in the agenda; only the last is valid
     Time at{0};
-    std::size_t recorded = 0;  // its place in the record
+    std::size_t recorded = 0;  // its index in the record
   };
 
   const core::ProgramFacts& facts_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::vector<int> way_of_;  // per edge: the way from its rank to the other's
-  std::vector<Time> free_;   // per way: from when on it is free
-  std::vector<Time> last_;   // per edge: the last arrival, if links are fifo
-  std::vector<Time> ended_;  // per lane and microbatch: the task's end, for the causes
+  std::vector<int> way_of_;  // per edge, the index of the way between its two ranks
+  std::vector<Time> free_;   // per way, when it becomes free
+  std::vector<Time> last_;   // per edge, the last arrival, if links are fifo
+  std::vector<Time> ended_;  // per lane and microbatch, the task's end, for the causes
   std::vector<End> ends_;    // per lane
   std::int64_t step_ = 0;
 
-  const Timing* timing_ = nullptr;  // the current run's, as are all members below
+  const Timing* timing_ = nullptr;  // from the current run, as are all members below
   const RunOptions* options_ = nullptr;
   int microbatches_ = 0;
   Time now_{0};
   Agenda agenda_;
   std::vector<Rank*> touched_;
   std::vector<Command> commands_;
-  std::vector<core::Notice> notices_;  // on their way
+  std::vector<core::Notice> notices_;  // notices on their way
   std::vector<std::int32_t> free_notices_;
   RunReport report_;
 };

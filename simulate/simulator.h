@@ -1,14 +1,14 @@
 // Simulator: core's executors on a virtual clock, all ranks in one process.
 //
 // It carries out the executors' commands, and reports their effects to the executors at the times
-// that a Timing gives. The executors and their arbiters alone decide which task starts when, so a
-// simulated run is a run. All events of an instant are reported before any task starts at it. The
-// same program, timing and options give the same run, byte by byte.
+// that a Timing determines. The executors and their arbiters alone decide which task starts when,
+// so a simulated run is a possible run. All events of an instant are reported before any task
+// starts then. The same program, timing and options give the same run, byte by byte.
 //
 //   Simulator simulator(facts, make_arbiter);
 //   const RunReport run = simulator.run(microbatches, timing, {.record = &record});
 //
-// An arbiter may be generated or interpreted. One thread. Memory is taken before the first task
+// An arbiter may be generated or interpreted. One thread. Memory is allocated before the first task
 // starts, except for the growth of the agenda and the record.
 #pragma once
 
@@ -31,19 +31,19 @@ inline constexpr int kCauses = 10;  // values of trace::Cause
 struct EngineReport {
   std::int64_t tasks = 0;
   core::Time first{0};  // the start of its first task
-  core::Time last{0};   // the end of its last
+  core::Time last{0};   // the end of its last task
   core::Time busy{0};
   // The idle time between `first` and `last`, by trace::Cause; only with RunOptions::causes.
   std::array<core::Time, kCauses> idle{};
 };
 
 struct RunReport {
-  core::Status status;  // a breach of the rules, or a refusal; ok when stuck
+  core::Status status;  // a breach of the rules, or a refusal; ok if the run is stuck
   bool stuck = false;
-  std::string waiting;  // if stuck: who waits for what
+  std::string waiting;  // if the run is stuck: who waits for what
   core::Time makespan{0};
-  core::Time span{0};  // the largest of a rank's last end - its first start
-  core::Time work{0};  // the longest busy time of a compute engine
+  core::Time span{0};  // last end - first start, of the rank where it is longest
+  core::Time work{0};  // the busy time of the busiest compute engine
   std::int64_t tasks = 0;
   std::int64_t messages = 0;
   std::int64_t controls = 0;  // announcements and grants
@@ -57,8 +57,8 @@ struct RunReport {
 };
 
 struct RunOptions {
-  trace::Record* record = nullptr;  // borrowed; null: none
-  bool causes = false;              // whether to find why engines are idle, also for the record
+  trace::Record* record = nullptr;  // borrowed; null if there is none
+  bool causes = false;              // whether to find the causes of idle time, also for the record
 };
 
 class Simulator {
@@ -71,7 +71,7 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  // Runs one step. May be called again; after a run that failed, each call gives that failure.
+  // Runs one step. May be called again. After a failed run, each call returns the same failure.
   [[nodiscard]] RunReport run(int microbatches, const Timing& timing, const RunOptions& options);
 
  private:

@@ -35,7 +35,7 @@ core::Status ProgramRules::write_order(int rank, int microbatches, core::OrderWr
   const spec::Order& its = at(program_->orders, binds ? dispatch.binding() : dispatch.hint.order);
   const auto tasks = spec::expand(*program_, its, rank, microbatches);
   if (!tasks.ok()) {
-    if (!binds) return {};  // a hint may follow a bad order: then no task is next
+    if (!binds) return {};  // a hint may follow a bad order, and then no task is next
     return {core::StatusCode::invalid,
             program_->name + ": order " + its.name + ": " + tasks.errors().front().message};
   }

@@ -1,7 +1,7 @@
-// TableArbiter: core's arbiter for a program that was never compiled.
+// TableArbiter: an arbiter for a program that was never compiled.
 //
-// It evaluates the rules of a generated header from the elaborated program: room by the facts'
-// uses, orders by spec's expansion, priorities by the program's expressions.
+// It evaluates the rules of a generated header from the elaborated program: room from the facts'
+// uses, orders from spec's expansion, priorities from the program's expressions.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace ripeline::simulate {
 
-// The rules that core/rules.h describes. Program and facts are borrowed and must outlive it.
+// The rules that core/rules.h needs. Program and facts are borrowed and must outlive this object.
 class ProgramRules : public core::FreeRules {
  public:
   ProgramRules(const spec::Program& program, const core::ProgramFacts& facts, int rank);
@@ -35,7 +35,7 @@ class ProgramRules : public core::FreeRules {
   void release(core::LaneId lane, std::int64_t* held) const {
     for (const Use& use : uses_of(lane)) held[use.pool] -= use.releases;
   }
-  // Counts only the rank's own pools, since there may be ten thousand ranks.
+  // Counts only the pools of this rank, since there may be ten thousand ranks.
   [[nodiscard]] std::size_t counted(const core::ProgramFacts& /*facts*/) const {
     return pools_.size();
   }
@@ -52,10 +52,10 @@ class ProgramRules : public core::FreeRules {
 
  private:
   struct Use {
-    int pool;  // its place in pools_
+    int pool;  // an index into pools_
     std::int64_t acquires;
     std::int64_t releases;
-    std::int64_t most;  // the most that may be held before a start
+    std::int64_t most;  // the most that may be held before the task starts
   };
   struct Uses {
     std::uint32_t first;
@@ -69,8 +69,8 @@ class ProgramRules : public core::FreeRules {
   const spec::Program* program_;
   const core::ProgramFacts* facts_;
   core::LaneId first_lane_;
-  std::vector<int> pools_;     // the rank's, in order
-  std::vector<Uses> of_lane_;  // per lane of the rank: where uses_ has its own
+  std::vector<int> pools_;     // the pools of the rank, in order
+  std::vector<Uses> of_lane_;  // per lane of the rank, its range in uses_
   std::vector<Use> uses_;
   spec::Priorities priorities_;
 };

@@ -18,7 +18,7 @@ using core::Status;
 using core::StatusCode;
 using spec::Program;
 
-// The measured bytes of executors, the record of a run and its readers.
+// The measured bytes in executors, the record of a run and its readers.
 constexpr spec::KeptBytes kKeptOfRun{.task = 100, .message = 60, .microbatch = 30};
 
 std::uint64_t task_key(const Program& program, int lane) {
@@ -28,7 +28,7 @@ std::uint64_t task_key(const Program& program, int lane) {
 }
 
 core::Time rounded(double nanoseconds) {
-  // A drawn time may be longer than what check_lengths() accepts.
+  // A drawn time may exceed the lengths that check_lengths() accepts.
   constexpr double kLongest = 1e18;
   return core::Time{std::llround(std::min(kLongest, nanoseconds))};
 }
@@ -107,7 +107,7 @@ Status Timing::make(const Program& program, int microbatches, const TimingOption
   return {};
 }
 
-// The clock counts nanoseconds in 64 bits, into which all times one after the other must fit.
+// The clock counts nanoseconds in 64 bits, so the sum of all times must fit in these.
 Status Timing::check_lengths(const Program& program, int microbatches) const {
   constexpr double kMost = 4e18;
   const double each = kMost / static_cast<double>(unit_.nanoseconds) /
@@ -155,7 +155,7 @@ void Timing::set_slowdowns(const Program& program) {
   }
 }
 
-// If a pair saves a part of the program's costs, it saves the same part of a rank's costs.
+// If a pair saves a part of the program's costs, it saves the same part of the rank's costs.
 double Timing::slowdown_of(const Program& program, int lane, int other) const {
   const double slowdown = program.slowdown(lane, other);
   if (!options_.rank_costs) return slowdown;
@@ -182,7 +182,7 @@ void Timing::set_order(const Program& program, int microbatches) {
   order_ = core::input_order(core::InputOrder::pyramid, costs);
 }
 
-// Sets the costs that are known before a step: lengths of inputs are known, other draws are not.
+// Sets the costs that are known before a step: lengths of inputs are, other draws are not.
 void Timing::set_costs(int microbatches) {
   for (const Lane& lane : lanes_) {
     const auto id = static_cast<core::LaneId>(costs_.tasks.size());
@@ -225,7 +225,7 @@ Status Timing::set_lanes(const Program& program, int microbatches) {
 }
 
 // Sets the lane's means to the program's costs. The means of microbatches outside the lane's share
-// stay 0, unless the order of the inputs may bring these inputs into the share.
+// stay 0, unless the order of the inputs can move those inputs into the share.
 Status Timing::set_means(const Program& program, int id, const spec::Cost& cost, int microbatches) {
   Lane& lane = lanes_[index(id)];
   lane.mean = cost.each.value();
@@ -277,7 +277,7 @@ void Timing::set_lane(const Program& program, int id, int microbatches) {
       lane.means[index(*task.microbatch)] = task.mean;
     }
     lane.measured = usual.has_value() || of_microbatches;
-    // Inputs without an entry of their own get the mean of all.
+    // Inputs without an entry of their own get the mean over all inputs.
     for (double& mean : lane.means) mean = mean < 0 ? lane.mean : mean;
   }
   draws_ = draws_ || lane.cv > 0;

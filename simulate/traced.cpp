@@ -19,7 +19,7 @@ class CostClock {
     for (const spec::Event& event : events) take(event);
     core::Time last{0};
     for (const core::Time at : ranks_) last = std::max(last, at);
-    for (const auto& [task, start] : running_) {  // tasks that ran when the run broke off
+    for (const auto& [task, start] : running_) {  // tasks that ran at the end of an incomplete run
       record_.task(0, {task.first, task.second}, start, std::max(last, start + core::Time{1}));
     }
     return std::move(record_);
@@ -45,7 +45,7 @@ class CostClock {
       const int producer = at(program_.edges, event.edge).producer;
       const core::Time sent = ended_[Key{producer, event.microbatch}];
       now = std::max(now, sent);
-      // A rendezvous message leaves when it is taken.
+      // A rendezvous message leaves when its receiver takes it.
       const bool waits = at(program_.edges, event.edge).rendezvous;
       record_.message(0, {event.edge, event.microbatch}, waits ? now : sent, now);
     }
@@ -61,8 +61,8 @@ class CostClock {
 
 }  // namespace
 
-trace::Run run_of(const spec::Program& program, const Timing& timing, int microbatches,
-                  trace::Source source) {
+trace::RunInfo run_of(const spec::Program& program, const Timing& timing, int microbatches,
+                      trace::Source source) {
   return {.microbatches = microbatches,
           .source = source,
           .seed = timing.draws() ? std::optional(timing.seed()) : std::nullopt,

@@ -1,4 +1,4 @@
-// The trace of a program's run: how it describes the run, and what a picture needs beside it. Pure
+// The description of a program's run in a trace, and other data that pictures of the run need. Pure
 // functions.
 #pragma once
 
@@ -15,24 +15,25 @@
 
 namespace ripeline::simulate {
 
-// A trace's description of a run with these times.
-[[nodiscard]] trace::Run run_of(const spec::Program& program, const Timing& timing,
-                                int microbatches, trace::Source source = trace::Source::simulated);
-// All that a trace says before its records.
+// The description, for a trace, of a run with these times.
+[[nodiscard]] trace::RunInfo run_of(const spec::Program& program, const Timing& timing,
+                                    int microbatches,
+                                    trace::Source source = trace::Source::simulated);
+// The part of a trace that precedes its records.
 [[nodiscard]] trace::About about_of(const ReportedRun& reported);
 
-// The most work that any rank has on its compute engine, by mean costs, in the unit.
+// The work of the busiest rank's compute engine, by mean costs, in the unit.
 [[nodiscard]] double most_work(const spec::Program& program, int microbatches,
                                const Timing& timing);
 
-// The first task that has not run, per rank and engine, in a committed order; else none.
+// Per rank and engine the first task of the committed order that has not run; empty without one.
 [[nodiscard]] std::vector<core::Task> next_in_orders(
     const spec::Program& program, int microbatches,
     const std::function<bool(core::Task task)>& has_run);
 
-// A run without times, such as one that refutes a program, with the costs for times: a rank's
-// events keep their order, a message arrives when its producer has ended, and nothing waits for
-// anything else.
+// Adds times, from the program's costs, to a run without times, such as one that refutes a program.
+// A rank's events keep their order, a message arrives when its producer has ended, and nothing else
+// is waited for.
 [[nodiscard]] trace::Record record_by_costs(const spec::Program& program, const Timing& timing,
                                             const std::vector<spec::Event>& events);
 

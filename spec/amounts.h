@@ -8,10 +8,10 @@
 
 namespace ripeline::spec {
 
-// Whether amounts are activations of stages: no unit, and no task acquires more than one.
+// Whether amounts count activations: the resource has no unit, and tasks acquire at most one.
 [[nodiscard]] bool counts_activations(const Program& program, int resource);
 
-// `MiB`, or `activations of a stage`; empty if the name of the resource says enough.
+// `MiB`, or `activations of a stage`; empty if the resource's name suffices.
 [[nodiscard]] std::string_view unit_of_amounts(const Program& program, int resource);
 
 // Whether some rank has several pools of the resource.

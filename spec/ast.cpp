@@ -52,7 +52,7 @@ auto fields(const Item& x) { return std::tie(x.value); }
 auto fields(const Comment& x) { return std::tie(x.text); }
 auto fields(const Pipeline& x) { return std::tie(x.name, x.items, x.comments); }
 
-// Members of one class, so that each overload sees all the others.
+// The overloads are members of one class, so that each sees all the others.
 struct Same {
   bool operator()(bool a, bool b) const { return a == b; }
   bool operator()(At a, At b) const { return a == b; }

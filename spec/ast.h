@@ -1,8 +1,8 @@
 // The tree of a `.ripe` file as it is written, before its meaning is known.
 //
 // Every construct of docs/language.md has a node here, supported or not; spans point into the
-// source. same() compares without spans, so that the tree of print()'s text is the same as the tree
-// that was printed. Comments keep their positions, for `ripeline format`. Plain values.
+// source. same() ignores spans: to it, the tree of a text that print() wrote is the same as the
+// tree that was printed. Comments have their positions, for `ripeline format`. Plain values.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct Inputs {  // inputs natural; | pyramid;
   Name order;
 };
 
-struct StageGroup {  // [NAME] COUNT; the single group of `stages N;` has an empty name
+struct StageGroup {  // [NAME] COUNT; the name is empty in `stages N;`
   Name name;
   Expr count;
 };
@@ -151,7 +151,7 @@ struct StreamLoop {
 };
 struct Repeat {  // F * E;   (F B) * E;   F;
   std::vector<OrderStep> steps;
-  bool grouped = false;  // written with parentheses
+  bool grouped = false;  // true if written with parentheses
   std::optional<Expr> count;
 };
 struct StreamPart {  // for g in 0 ..< E { F * E;  (F B) * E; }   or one repeat, without loops
@@ -162,7 +162,7 @@ struct Stream {  // stream f = for g in 0 ..< E, c in 0 ..< E : F@c * E;   strea
                  // }
   Name name;
   std::vector<StreamPart> parts;
-  bool braced = false;  // else it has one part with loops and one repeat
+  bool braced = false;  // if false, the stream has one part with loops and one repeat
 };
 struct RankBlock {  // rank E { F * E;  (F B) * E; }
   Expr rank;
@@ -218,16 +218,16 @@ struct Item {
   std::variant<Param, Microbatches, Stages, Edges, Place, TensorParallel, Op, Resource, Channel,
                Order, Hint, Dispatch, Assert, Pair, Inputs, DataParallel>
       value;
-  bool blank_before = false;  // an empty line stands before it; a matter of layout, not of the tree
+  bool blank_before = false;  // an empty line precedes it; this is layout, not part of the tree
   Span span;
 };
 
-// A comment, without its #. It stands before the item that begins at or after its span, or behind
+// A comment, without its #. It belongs before the item that begins at or after its span, or behind
 // the item that ends on its line.
 struct Comment {
   std::string text;
-  bool own_line = false;      // nothing but blanks before it on its line
-  bool blank_before = false;  // an empty line stands before it
+  bool own_line = false;      // only blanks precede the comment on its line
+  bool blank_before = false;  // an empty line precedes it
   Span span;
 };
 

@@ -36,7 +36,7 @@ CodePoint decode(std::string_view text, std::size_t at) {
   return {value, length};
 }
 
-// The columns that a character takes in a terminal: the broad ranges of wide and combining ones.
+// The columns that a character takes in a terminal, by the main ranges of wide and combining ones.
 std::size_t width(std::uint32_t c) {
   if (c >= 0x300 && c <= 0x36F) return 0;
   const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
@@ -46,7 +46,7 @@ std::size_t width(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// Shows '?' for characters unfit for a terminal. `padding` gets as many columns, with tabs kept.
+// Appends the text, with '?' for unfit characters, and to `padding` blanks as wide, with its tabs.
 void show(std::string_view text, std::string& shown, std::string& padding) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode(text, i);
@@ -64,7 +64,7 @@ void show(std::string_view text, std::string& shown, std::string& padding) {
   }
 }
 
-// The line at `offset` without its indentation, and a caret under the position; nothing if the line
+// The line at `offset` without its indentation, and a caret under the position; empty if the line
 // is empty.
 std::string excerpt(std::string_view text, std::size_t offset) {
   std::size_t begin = offset;
@@ -159,14 +159,14 @@ std::string render(const Source& source, const Diagnostics& diagnostics, Severit
 
 std::optional<std::string> nearest(std::string_view name,
                                    const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongestName = 64;  // keeps the table small, whatever the input
+  constexpr std::size_t kLongestName = 64;  // keeps the table small for every input
   if (name.empty() || name.size() > kLongestName) return std::nullopt;
   std::optional<std::string> best;
   std::size_t best_edits = name.size() <= 1 ? 1 : name.size() <= 5 ? 2 : name.size() / 3 + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) continue;
     const std::size_t n = edits(name, candidate);
-    // A candidate that shares nothing with the name was not meant.
+    // A candidate that has nothing in common with the name was not meant.
     if (n < best_edits && n < std::max(name.size(), candidate.size())) {
       best = candidate;
       best_edits = n;

@@ -1,5 +1,5 @@
-// Diagnostics: what is wrong with a program, where, and what to do. And Result, a value or
-// diagnostics, by which functions of the compile side report failure.
+// Diagnostics: what is wrong with a program, where, and what to do. Also Result, a value or
+// diagnostics, which functions that compile a program return.
 //
 // Rendered as
 //   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
@@ -31,21 +31,21 @@ struct Diagnostic {
   std::string message;  // one sentence without a full stop: what is wrong
   std::string hint;     // the expectation or the remedy; may be empty
   Span span;
-  // The command-line option at fault, if the text is not: -D ranks=9.
+  // The command-line option that is wrong, if the text is not, such as -D ranks=9.
   std::string option = {};
   bool operator==(const Diagnostic&) const = default;
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// An error that says all by itself, as of a file that cannot be read or of an option: it names
-// these and has no place in a text. Its id is `input`.
+// An error without a place in a text, such as one in an option or for a file that cannot be read,
+// which its sentence names. Its id is `input`.
 [[nodiscard]] Diagnostic failure(std::string sentence);
 [[nodiscard]] bool is_failure(const Diagnostic& error);
 
 // A text and the name that messages give it.
 struct Source {
-  std::string name;  // as the user gave it: a path, a library name, or <stdin>
+  std::string name;  // as the user wrote it: a path, a library name, or <stdin>
   std::string text;
 };
 
@@ -58,7 +58,7 @@ struct Position {
 // All diagnostics, sorted by position, each with its source line and a caret.
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics);
 
-// The candidate nearest to `name`, if it is near enough to have been meant.
+// The candidate nearest to `name`, if it is so near that it may have been meant.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view name,
                                                  const std::vector<std::string>& candidates);
 
@@ -78,7 +78,7 @@ class [[nodiscard]] Result {
   std::variant<T, Diagnostics> state_;
 };
 
-// Success, with nothing to return, or at least one diagnostic that says why not.
+// Success without a value, or at least one diagnostic that gives the reason of the failure.
 template <>
 class [[nodiscard]] Result<void> {
  public:

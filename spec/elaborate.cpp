@@ -1,4 +1,4 @@
-// Tree to Program: the steps, in order.
+// The steps from a tree to a Program, in order.
 #include "spec/elaborate.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
   collect(work);
   evaluate_params(work);
   check_names(work);
-  // Each of these would fail on what an earlier step left undone.
+  // Each of these steps requires that all earlier steps have succeeded.
   for (const auto step :
        {place_stages, make_lanes, make_pools, make_orders, make_hints, read_orders}) {
     if (work.failed()) return work.errors;

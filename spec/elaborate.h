@@ -15,8 +15,8 @@
 
 namespace ripeline::spec {
 
-// The bytes of a file that a program names, by the path as written. On failure one error, which
-// says why but does not name the path.
+// The bytes of a file that a program names, by the path as written. On failure it returns one
+// error, with the reason but without the path.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 // The microbatch counts of -m, from the first to the last.
@@ -28,20 +28,20 @@ struct AskedCounts {
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
       defines;  // -D name=value; `microbatches` narrows the range to one count
-  // -m: narrows the range to these counts; what is checked for each count is checked for these.
+  // -m: narrows the range to these counts; checks of single counts are made for these only.
   std::optional<AskedCounts> microbatches = {};
-  // The hash is that of the program with the range before -m, since the run is one of that program.
+  // If set, the hash is computed before -m narrows the range, as the run is one of that program.
   bool keeps_hash = false;
-  std::string dispatch;      // --dispatch "ready by NAME"; empty: as written
-  int most_lanes = 200'000;  // also for stages; bounds time and sums
-  ReadFile read_file = {};   // if empty, no order can come from a file
+  std::string dispatch;      // --dispatch "ready by NAME"; empty if as written
+  int most_lanes = 200'000;  // also limits stages; bounds time and sums
+  ReadFile read_file = {};   // if empty, no order can be read from a file
 };
 
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
                                         const ElaborateOptions& options = {});
 
-// The tree with the counts of -m in place of its own, unless a hash is kept: what is made of it is
-// for these counts alone, without the option.
+// The tree with the counts of -m in place of its own, unless a hash is kept. Elaborated without the
+// option, it gives a program for these counts alone.
 [[nodiscard]] ast::Pipeline narrowed(ast::Pipeline pipeline, const ElaborateOptions& options);
 
 // parse, then elaborate.

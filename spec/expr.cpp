@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;  // products of two 64-bit numbers
 
-using Exact = std::optional<Rational>;  // nothing: it overflows
+using Exact = std::optional<Rational>;  // nullopt if it overflows
 
 Exact reduced(Wide numerator, Wide denominator) {
   if (denominator < 0) {
@@ -273,7 +273,7 @@ Expr fold(const Expr& expr, const Lookup& lookup) {
     const Result<Rational> value = evaluate(folded, lookup);
     if (value.ok()) return number_of(value.value(), expr.span);
   }
-  // If the condition is known, one branch is left, even when that is not constant.
+  // If the condition is known, only one branch remains, even if that branch is not constant.
   if (folded.kind == Expr::Kind::conditional && folded.args[0].kind == Expr::Kind::number) {
     return std::move(folded.args[is_true(folded.args[0].value) ? 1 : 2]);
   }

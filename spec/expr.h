@@ -22,7 +22,7 @@ struct Rational {
   std::int64_t denominator = 1;
   bool operator==(const Rational&) const = default;
   [[nodiscard]] bool is_integer() const { return denominator == 1; }
-  // As a double, rounded: for times and settings, never for a verdict.
+  // The value as a rounded double, for times and settings, never for a verdict.
   [[nodiscard]] double value() const {
     return static_cast<double>(numerator) / static_cast<double>(denominator);
   }
@@ -53,7 +53,7 @@ struct Expr {
 // Whether the trees are the same, ignoring spans.
 [[nodiscard]] bool same(const Expr& a, const Expr& b);
 
-// The value of a name, or nothing if the name is not known.
+// The value of a name, or nullopt if the name is not known.
 using Lookup = std::function<std::optional<Rational>(std::string_view)>;
 
 // Truth values are 1 and 0. Errors: expr-unknown-name, expr-division-by-zero, expr-overflow.

@@ -1,7 +1,7 @@
-// Footprint: the memory that a step of so many microbatches would take, as an estimate.
+// Footprint: an estimate of the memory that a step with some number of microbatches takes.
 //
-// A function that keeps data for each task estimates its memory here first; it refuses a step that
-// is too large, and names the most microbatches that fit. Pure.
+// A function that stores data for each task first estimates its memory here. It refuses a step that
+// is too large, and names the greatest number of microbatches that fit. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct KeptBytes {
   std::int64_t microbatch = 0;
 };
 
-// The reason why `microbatches` are too many, with the most that fit; nothing if they fit.
+// The reason why `microbatches` are too many, and how many fit; nullopt if `microbatches` fit.
 [[nodiscard]] std::optional<std::string> too_large(const Program& program, int microbatches,
                                                    const KeptBytes& kept);
 

@@ -42,7 +42,7 @@ GroupMachine::Team GroupMachine::team(int rank, Engine engine, int member) const
   return replicas ? replicas_of(member) : members_of(member);
 }
 
-// The index of the log of a team: by replica if its members agree, by member if replicas do.
+// The index of the log of a team: by replica if members agree, by member if replicas agree.
 std::size_t GroupMachine::log_index(int rank, Engine engine, int member) const {
   const std::size_t index = engine_index(rank, engine);
   const bool replicas = governed_[index] == Governed::by_replicas;
@@ -61,7 +61,7 @@ std::vector<Task> GroupMachine::ready(const Machine::State& state, int rank, Eng
   return found;
 }
 
-// Whether the task may start at every member of the team, or, without `may_start`, has started.
+// Whether the task may start (if `may_start`) or has started (if not) at every member of the team.
 bool GroupMachine::all_have(const State& state, const Team& team, const Task& task,
                             bool may_start) const {
   return all_of(team, [&](int member) {
@@ -71,7 +71,7 @@ bool GroupMachine::all_have(const State& state, const Team& team, const Task& ta
   });
 }
 
-// Whether those that decide have started all entries of the log.
+// Whether all processes that decide on the next entry have started all entries of the log.
 bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                                  const Team& team) const {
   const std::size_t index = engine_index(rank, engine);
@@ -83,7 +83,7 @@ bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                 [&](int member) { return at(state.members, member).position[index] == entries; });
 }
 
-// The choice of the member's hint: from its own ready set, or with `intersection` the common one.
+// The choice of the member's hint from its own ready set or, with `intersection`, the common one.
 Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {

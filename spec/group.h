@@ -12,21 +12,21 @@
 //    needs an agreement. On an engine with lanes that have collectives, the members agree, as the
 //    program says; on an engine with reductions, and with nothing else, the replicas agree, by
 //    intersection. On other engines each member starts what its own dispatch chooses.
-//  * Those that agree share a log: the tasks agreed on, one per round. Each starts the tasks in the
-//    order of the log, each task when it may. The next entry is, with
+//  * The members or replicas that agree share a log of the agreed tasks, one per round. Each starts
+//    the tasks in the order of the log, each once it may start. The next entry is, with
 //      - intersection: once all have started all entries, a task that may start at all of them; the
-//        hint chooses it, or among replicas it is the first by op, as declared, then from the last
-//        stage to the first, then by microbatch;
+//        hint chooses it, but replicas take the first by op, as declared, then by stage from the
+//        last to the first, then by microbatch;
 //      - vote: once every member has started all entries, the task that each hint chooses from what
 //        may start at its member, if all choose the same one;
-//      - leader: the task that the hint chooses from what may start at member 0, once that has
+//      - leader: the task that the hint chooses from what may start at member 0, once member 0 has
 //        started all entries;
 //      - none: there is no log, and members govern no engine.
 //  * The group sticks when no event is possible at any member and not every task has ended.
 //
-// A protocol of numbered rounds decides on snapshots, which may be old by then. The meaning stays
-// the same: tasks that may start on an engine remain so while it starts nothing, so an old snapshot
-// is what the member would see if all that came since had come later (docs/meaning.md says when).
+// A protocol of numbered rounds decides on snapshots, which may be old by then. The meaning is the
+// same: tasks that may start on an engine may still start while it starts nothing, so an old
+// snapshot is what the member sees if all later arrivals are delayed (docs/meaning.md says when).
 // With `intersection` the hint is asked with member 0's turn; all members have the same turn,
 // unless a hint by `rounds`, or one that follows an order and fills, lists ops of several engines
 // of a rank. Turns of replicas do differ, so replicas agree without the hint.
@@ -53,7 +53,7 @@ class GroupMachine {
     std::vector<std::vector<Task>> agreed;  // the logs, by log_index()
     bool operator==(const State&) const = default;
   };
-  // The processes that agree on an engine of a rank, or end a task together: first, first + step, …
+  // The `size` processes that agree on an engine, or end a task together: first, first + step, …
   struct Team {
     int first = 0;
     int step = 1;
@@ -76,10 +76,10 @@ class GroupMachine {
   // The processes with which `member` agrees on starts on the engine, which must be governed.
   [[nodiscard]] Team team(int rank, Engine engine, int member) const;
   [[nodiscard]] std::size_t log_index(int rank, Engine engine, int member) const;
-  // The tasks that may start on the engine at a member, even if the log does not have them next.
+  // The tasks that may start on the engine at a member, even if they are not next in the log.
   [[nodiscard]] std::vector<Task> ready(const Machine::State& state, int rank, Engine engine) const;
 
-  // Everything that may happen next. An `agree` event names the first process of its team.
+  // All events that may happen next. An `agree` event names the first process of its team.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
   // Carries the event out; the caller has checked that it is enabled.
@@ -88,8 +88,8 @@ class GroupMachine {
   [[nodiscard]] std::vector<Event> by_all_replicas(const std::vector<Event>& of_one) const;
 
   [[nodiscard]] bool done(const State& state) const;
-  // Nothing is enabled under the program's own dispatch, and not all is done. With `vote` a group
-  // may be stuck although choices are left: members may choose differently for ever.
+  // True if nothing is enabled under the program's own dispatch, and not all is done. With `vote` a
+  // group may be stuck although tasks may start, since members may choose differently for ever.
   [[nodiscard]] bool stuck(const State& state) const;
 
   [[nodiscard]] std::string describe(const Event& event) const;  // member 1: start 2F0

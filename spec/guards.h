@@ -1,8 +1,8 @@
 // Guards: the conditions for a task of a lane to start, as data.
 //
-// The only statement, as data, of what spec/program.h states in words. The machine executes it; the
+// The only statement, as data, of the rules in spec/program.h. The machine executes it; the
 // encoders of the judge, the generator's admission text and its comparison with the program read
-// it. Code on lowered facts has these rules from core/vocabulary/: need.h and room.h.
+// it. Code that reads lowered facts takes these rules from need.h and room.h in core/vocabulary/.
 //
 // A task may start when its engine hands no message over, is idle or runs one task of a lane in
 // `beside`, and all other guards hold. Plain values; the program must not change afterwards.
@@ -23,7 +23,7 @@ struct RoomGuard {
 };
 
 struct Guards {
-  // Edges: what the task needs of each producer has ended, and the messages have arrived.
+  // Edges over which the needed tasks must have ended and their messages must have arrived.
   std::vector<int> needs;
   bool in_sequence = false;      // the lane's previous task has ended
   std::vector<RoomGuard> rooms;  // in the order in which its lane acquires them
@@ -36,7 +36,7 @@ struct Guards {
 // The guards of every lane.
 [[nodiscard]] std::vector<Guards> guards_of(const Program& program);
 
-// The room that the lane must find in this pool; nothing if the pool has no capacity, or the lane
+// The room that the lane must find in this pool; nullopt if the pool has no capacity, or the lane
 // acquires none of it.
 [[nodiscard]] std::optional<core::Room> room_in(const Guards& guards, int pool);
 

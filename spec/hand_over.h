@@ -1,4 +1,4 @@
-// HandOver: the message that an engine hands over by rendezvous; until then it starts no task.
+// HandOver: the rendezvous message that an engine hands over; meanwhile the engine starts no task.
 //
 // Pure; derived from the machine's state alone.
 #pragma once
@@ -11,10 +11,10 @@ namespace ripeline::spec {
 
 struct HandOver {
   Task sender;  // the task that has ended
-  Task taker;   // must be the next of its engine before the message arrives
+  Task taker;   // must be next on its engine before the message arrives
 };
 
-// The first such message by edge; nothing if the engine hands none over.
+// The first such message by edge; nullopt if the engine hands no message over.
 [[nodiscard]] std::optional<HandOver> handed_over(const Machine& machine,
                                                   const Machine::State& state, int rank,
                                                   Engine engine);

@@ -1,7 +1,7 @@
-// The binding strength of operators, and the tree that a row of operands and operators stands for.
+// The binding strength of operators, and the tree for a row of operands and operators.
 //
-// The parser reads an expression as a flat row and joins it here, so that its own stack grows only
-// with nested parentheses. Values.
+// The parser reads an expression as a flat row and joins it here, so that the parser's stack grows
+// only with nested parentheses. Values.
 #pragma once
 
 #include <cstdint>

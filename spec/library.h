@@ -20,7 +20,7 @@ struct LibraryEntry {
 // The entries, sorted by name.
 [[nodiscard]] const std::vector<LibraryEntry>& library();
 
-// The text of a schedule; nothing if no schedule has this name.
+// The text of a schedule; nullopt if no schedule has this name.
 [[nodiscard]] std::optional<std::string> library_text(std::string_view name);
 
 }  // namespace ripeline::spec

@@ -1,5 +1,5 @@
 // Warnings are derived from the Program, since `when` and the placement decide which lanes a stage
-// has; their positions are looked up in the tree.
+// has; the tree gives their positions.
 #include "spec/lint.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Balance {
   int lane = -1;  // the last lane that acquires
 };
 
-// An amount that stages acquire by one clause and do not release in full; the stages are sorted.
+// An amount that the (sorted) stages acquire by one clause and do not release in full.
 struct Unreleased {
   Span span;
   std::string what;  // the message's predicate
@@ -81,10 +81,10 @@ class Linter {
  private:
   // A warning that applies to several stages is given once, for the first.
   void warn(const char* id, std::string message, std::string hint, Span span) {
-    const bool said = std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
+    const bool is_known = std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
       return d.id == id && d.span == span;
     });
-    if (!said) found_.push_back({id, std::move(message), std::move(hint), span});
+    if (!is_known) found_.push_back({id, std::move(message), std::move(hint), span});
   }
 
   [[nodiscard]] const ast::Op* written_op(const std::string& name) const {
@@ -191,8 +191,8 @@ class Linter {
 
   // ---- resource-not-released
 
-  // Releasing more than was acquired is an error already. An amount that a `once` op acquires does
-  // not add up, and may stay held until the step ends.
+  // A release of more than was acquired is already an error. An amount that a `once` op acquires
+  // does not add up, and may stay held until the step ends.
   void check_releases(int stage) {
     int period = 1;
     for (const int lane : lanes_at(stage)) {
@@ -274,8 +274,8 @@ class Linter {
 
   // ---- op-without-effect
 
-  // No task has to wait for a weight gradient, a reduction, a user's op, an op of no kind or the
-  // backward of a first stage. A forward without a backward is the last op of its stage.
+  // No task has to wait for a weight gradient, a reduction, a user's op, an op without a kind or
+  // the backward of a first stage. A forward without a backward is the last op of its stage.
   void check_results(int stage) {
     const bool trains = !gradients_at(stage).empty();
     for (const int id : lanes_at(stage)) {
@@ -317,7 +317,7 @@ class Linter {
     }
   }
 
-  // Choices do not matter for an op that is alone on its engine, or runs once in a step.
+  // An op that is alone on its engine, or runs once in a step, needs no place in a hint.
   void check_hint(const Hint& hint, const ast::Hint& written) {
     if (hint.places.empty()) return;
     std::set<int> listed;

@@ -1,9 +1,9 @@
-// lint: finds text of a program that has a meaning, but hardly the intended one.
+// lint: finds text of a program that has a meaning which was hardly intended.
 //
 // A warning changes no verdict and, by itself, no exit code. Like an error it has a stable
-// id, a place in the text and a remedy. It never repeats an error or an obligation. A correct
-// text gets no warning: each is about something that no program needs to say. Pure; never
-// throws.
+// id, a place in the text and a remedy. It never repeats an error or an obligation. A
+// correct text gets no warning: each warning is about text that no program needs. Pure;
+// never throws.
 #pragma once
 
 #include "spec/ast.h"

@@ -1,12 +1,12 @@
-// Tells whether the shares of a program's lanes only repeat together after many microbatches.
+// Tells whether the shares of a program's lanes repeat together only after many microbatches.
 #pragma once
 
 #include "spec/program.h"
 
 namespace ripeline::spec {
 
-// True if they repeat together only after more than Share::kLongestPeriod microbatches, as they
-// may in a program for one count: a share has a long period, or the least common period is long.
+// True if the shares repeat together only after more than Share::kLongestPeriod microbatches,
+// which is possible for one count only: a share's period, or the least common period, is long.
 // Pure.
 [[nodiscard]] bool has_long_period(const Program& program);
 

@@ -9,6 +9,13 @@
 
 namespace ripeline::spec {
 
+Event arrival_of(const Program& program, int edge, int microbatch) {
+  return {.what = Event::Do::arrive,
+          .lane = at(program.edges, edge).consumer,
+          .microbatch = microbatch,
+          .edge = edge};
+}
+
 Machine::Machine(const Program& program, int microbatches)
     : program_(&program), microbatches_(microbatches), guards_(guards_of(program)) {
   for (int rank = 0; rank < program.ranks; ++rank) {
@@ -37,7 +44,7 @@ Machine::Machine(const Program& program, int microbatches)
   }
 }
 
-// An order without meaning for this count is a bad hint: then only the ties decide.
+// If the order has no meaning for this count, the hint is ignored and only the ties decide.
 void Machine::follow(const Order& order) {
   places_.resize(program_->lanes.size());
   bound_.resize(static_cast<std::size_t>(program_->ranks));
@@ -257,9 +264,7 @@ std::vector<Event> Machine::enabled(const State& state, Chooser chooser) const {
   for (int edge = 0; edge < static_cast<int>(program_->edges.size()); ++edge) {
     for (int m = 0; m < microbatches_; ++m) {
       if (!may_arrive(state, edge, m)) continue;
-      const int consumer = at(program_->edges, edge).consumer;
-      events.push_back(
-          {.what = Event::Do::arrive, .lane = consumer, .microbatch = m, .edge = edge});
+      events.push_back(arrival_of(*program_, edge, m));
     }
   }
   if (chooser == Chooser::dispatch) {
@@ -296,7 +301,7 @@ bool Machine::is_enabled(const State& state, const Event& event, Chooser chooser
              at(program_->edges, event.edge).consumer == event.lane &&
              may_arrive(state, event.edge, event.microbatch);
     case Event::Do::agree:
-      break;  // one member has nothing to agree on
+      break;  // a single member agrees on nothing
   }
   return false;
 }

@@ -1,8 +1,8 @@
-// Machine: executes a Program's meaning, for one microbatch count.
+// Machine: executes a Program for one microbatch count, according to its meaning.
 //
-// The rules are those of spec/program.h. A state is a value; events are what timing decides. Used
-// to replay refutations, to search for refutations and as the interpreted arbiter. Being plainly
-// right matters more than speed. The program must outlive it; one thread.
+// The rules are those of spec/program.h. A state is a value; timing decides which events happen.
+// Used to replay and to find refutations and as the interpreted arbiter; its code is simple rather
+// than fast. The program must outlive it; one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,14 @@ namespace ripeline::spec {
 struct Event {
   enum class Do : std::uint8_t { start, end, arrive, agree };
   Do what = Do::start;
-  int lane = -1;        // start, end, agree: the task's; arrive: the consumer's
+  int lane = -1;        // start, end, agree: the task's lane; arrive: the consumer's lane
   int microbatch = -1;  // start, end, agree: the task's; arrive: the producer's
-  int edge = -1;        // arrive
+  int edge = -1;        // arrive: the edge of the message
   int member = 0;       // start, end, arrive: which member of a group; for `agree` see spec/group.h
   bool operator==(const Event&) const = default;
 };
+// The arrival of a message of the edge at its consumer.
+[[nodiscard]] Event arrival_of(const Program& program, int edge, int microbatch);
 
 // One reason why a task may not start.
 struct Block {
@@ -37,7 +39,7 @@ struct Block {
     engine,    // the engine runs a task that excludes it, or hands a message over
     room,      // `pool` has too little room
     order,     // the task is not the next of its engine in its rank's order
-    kept,      // after it, an earlier task of the kept order would find no room in `pool`
+    kept,      // after the task, an earlier one of the kept order finds no room in `pool`
   };
   Why why = Why::need;
   int edge = -1;
@@ -50,7 +52,7 @@ struct Block {
 struct Delay {
   enum class Why : std::uint8_t {
     rendezvous,  // the task that needs it is not the next of its engine in its rank's order
-    overtaken,   // a message sent before it over the same fifo edge has not arrived
+    overtaken,   // an earlier message of the same fifo edge has not arrived
     slot,        // its inbox is full
   };
   Why why = Why::slot;
@@ -67,7 +69,7 @@ class Machine {
   enum class TaskState : std::uint8_t { waiting, running, ended };
   enum class MessageState : std::uint8_t { none, sent, arrived };
 
-  // The lanes that an engine runs; -1: none. If two, they are a pair, the higher lane first.
+  // The lanes that an engine runs, or -1. If there are two, they are a pair, the higher lane first.
   struct RunningLanes {
     int lane = -1;
     int other = -1;
@@ -90,7 +92,7 @@ class Machine {
     bool operator==(const State&) const = default;
   };
 
-  // Every rank's expansion of a binding order must succeed for this count (check with expand()).
+  // The caller checks that expand() of a binding order succeeds for each rank with this count.
   Machine(const Program& program, int microbatches);
 
   [[nodiscard]] const Program& program() const { return *program_; }
@@ -108,7 +110,7 @@ class Machine {
   }
   // Narrows the choice beyond may_start(); an empty function leaves no task out.
   using Allowed = std::function<bool(int lane, int microbatch)>;
-  // The lowest microbatch of the lane that may start and is allowed, or -1.
+  // The lowest microbatch of the lane that may start and is allowed; -1 if there is none.
   [[nodiscard]] int lowest_startable(const State& state, int lane,
                                      const Allowed& allowed = {}) const;
   // The task that the dispatch would start on this engine now, if allowed: lane -1 if none.
@@ -119,31 +121,31 @@ class Machine {
   // for a readiness-first dispatch that follows an order.
   [[nodiscard]] int awaited(const State& state, int rank, Engine engine) const;
 
-  // The lane's engine hands no message over, and is idle or runs a task that may run beside it.
+  // Whether the lane's engine hands nothing over, and is idle or runs a task that allows it beside.
   [[nodiscard]] bool engine_takes(const State& state, int lane) const;
-  // Each pool that the lane acquires has room for one more of its tasks.
+  // Whether each pool that the lane acquires has room for one more of its tasks.
   [[nodiscard]] bool has_room(const State& state, int lane) const;
   // The next task of the engine in its rank's committed order; lane -1 at the end of the order.
   [[nodiscard]] Task next_in_order(const State& state, int rank, Engine engine) const;
-  // The first of the producer's microbatches that the task needs and that has not come, or -1.
+  // The first of the producer's microbatches that the task needs and that has not arrived, or -1.
   [[nodiscard]] int first_missing(const State& state, int edge, int microbatch) const;
 
-  // Everything that may happen next.
+  // All events that may happen next.
   [[nodiscard]] std::vector<Event> enabled(const State& state, Chooser chooser) const;
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
-  // The reason why a sent message does not arrive; nothing if it may arrive, or was not sent.
+  // The reason why a sent message does not arrive; nullopt if it may arrive, or was not sent.
   [[nodiscard]] std::optional<Delay> delay(const State& state, int edge, int microbatch) const;
-  // Carries the event out; the caller has checked that it is enabled. An arrival is accepted
-  // without its sending, since a rank sees arrivals only.
+  // Carries the event out; the caller has checked that it is enabled. An arrival is accepted even
+  // if the message was not sent, since a rank sees only arrivals.
   void step(State& state, const Event& event) const;
 
   [[nodiscard]] bool done(const State& state) const;
-  // Nothing is enabled, and not all tasks have ended.
+  // True if no event is enabled, and not all tasks have ended.
   [[nodiscard]] bool stuck(const State& state) const;
 
   [[nodiscard]] std::string describe(
       const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
-  // The reason as text, for a task that waits and for a message that waits.
+  // The reason for which a task waits, or a message, as text.
   [[nodiscard]] std::string describe(const State& state, int lane, int microbatch,
                                      const Block& block) const;
   [[nodiscard]] std::string describe(int edge, int microbatch, const Delay& why) const;
@@ -158,7 +160,7 @@ class Machine {
   // The place of the lane's next occurrence in the order that its rank's hint follows.
   [[nodiscard]] int next_place(const State& state, int lane) const;
   // The first task of the kept order that would find no room once a task of `lane` has run, and the
-  // pool that lacks room; lane -1 if all find room.
+  // pool that lacks the room; lane -1 if all find room.
   struct CrowdedPool {
     int lane = -1;
     int pool = -1;

@@ -22,7 +22,7 @@ std::vector<std::string> quoted_words(const std::string& wanted) {
   return words;
 }
 
-// "a or b or c" reads better as "a, b or c".
+// Rewrites "a or b or c" as "a, b or c", which reads better.
 std::string enumerated(std::string wanted) {
   constexpr std::string_view kOr = " or ";
   const std::size_t last = wanted.rfind(kOr);
@@ -33,7 +33,7 @@ std::string enumerated(std::string wanted) {
   return wanted;
 }
 
-// Cuts a lexeme that is too long to be repeated: the source line below shows all of it.
+// Shortens a lexeme that is too long for a message; the source line below shows all of it.
 std::string quoted(const std::string& lexeme) {
   constexpr std::size_t kMostBytes = 40;
   constexpr std::size_t kShown = 20;
@@ -61,7 +61,7 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
 
 constexpr const char* kComment = "a comment begins with # and ends with its line";
 
-// Whether `at` is in the // or /* that begins a comment in other languages.
+// Whether `at` is within // or /*, with which comments begin in other languages.
 bool opens_foreign_comment(std::string_view text, std::size_t at) {
   const auto opens = [text](std::size_t i) {
     return text.substr(i, 2) == "//" || text.substr(i, 2) == "/*";
@@ -69,7 +69,7 @@ bool opens_foreign_comment(std::string_view text, std::size_t at) {
   return opens(at) || (at > 0 && opens(at - 1));
 }
 
-// The remedy where a name or a value is missing, which has no fixed word.
+// The remedy where a name or a value, for which there is no fixed word, is missing.
 std::string help(std::string_view message, const std::string& found) {
   if (word_length(found) > 0 && name_length(found) == 0) {
     return "'" + found + "' is an operator and names nothing";

@@ -10,15 +10,15 @@
 
 namespace ripeline::spec {
 
-// The text at `where` is not what `wanted` describes, as in "'a' or 'b' or a name". `block` is the
-// beginning of the item or pipeline that is therefore incomplete.
+// The report that the text at `where` is not as `wanted` describes, such as "'a' or 'b' or a name".
+// `block` is the beginning of the item or pipeline that is therefore incomplete.
 [[nodiscard]] Diagnostic expected(const Source& source, std::string wanted, std::size_t where,
                                   std::size_t block);
 [[nodiscard]] Diagnostic unknown_item(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic no_pipeline(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic text_after_end(const Source& source, std::size_t at);
-// The report of a statement of another language, which an order has not, where a step of an order
-// may begin; it shows the form to use. An op may have such a word for a name.
+// If a statement of another language stands where a step of an order may begin, the report of it,
+// which shows the form to use. An op may have such a word as its name.
 [[nodiscard]] std::optional<Diagnostic> foreign_statement(std::string_view text, std::size_t at);
 
 // The value of a number's text. Errors: parse-bad-number, parse-number-too-large.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 
 // The position in a stream: the turn of its loops, and the items left in that turn.
-struct StreamPlace {
+struct StreamPosition {
   struct Loop {
     std::int64_t value = 0;
     std::int64_t last = 0;  // included
@@ -44,7 +44,7 @@ class Expansion {
         work_(work),
         first_lane_(program.first_lane(rank)),
         listed_(static_cast<std::size_t>(program.first_lane(rank + 1) - first_lane_), 0),
-        places_(order.streams.size()) {
+        positions_(order.streams.size()) {
     names_ = {{"r", {rank, 1}},
               {"chunks", {static_cast<std::int64_t>(stages.size()), 1}},
               {"microbatches", {microbatches, 1}}};
@@ -60,8 +60,8 @@ class Expansion {
       if (!repeat.is_of(rank_)) continue;
       if (const Diagnostics errors = expand_repeat(repeat); !errors.empty()) return errors;
     }
-    for (std::size_t s = 0; s < places_.size(); ++s) {
-      if (const Diagnostics errors = finish(order_.streams[s], places_[s]); !errors.empty()) {
+    for (std::size_t s = 0; s < positions_.size(); ++s) {
+      if (const Diagnostics errors = finish(order_.streams[s], positions_[s]); !errors.empty()) {
         return errors;
       }
     }
@@ -70,10 +70,10 @@ class Expansion {
 
  private:
   Diagnostics expand_repeat(const OrderRepeat& repeat) {
-    const Span place = place_of(repeat.count, repeat.span);
-    const Result<std::int64_t> count = counted(repeat.count, place);
+    const Span span = span_of(repeat.count, repeat.span);
+    const Result<std::int64_t> count = counted(repeat.count, span);
     if (!count.ok()) return count.errors();
-    if (count.value() == 0) return {};  // the steps need not exist then
+    if (count.value() == 0) return {};  // then the lanes of the steps need not exist
     const bool streams = std::any_of(repeat.steps.begin(), repeat.steps.end(),
                                      [](const OrderStep& step) { return step.stream >= 0; });
     OrderRun run{{}, count.value()};
@@ -98,8 +98,8 @@ class Expansion {
     return {};
   }
 
-  // Takes the turns of a repeat that uses streams: one turn at a time, together with the turns
-  // after it that are the same. `plain` has the lanes of the steps that are not streams.
+  // Adds the turns of a repeat that uses streams, one turn at a time, together with the equal turns
+  // that follow it. `plain` has the lanes of the steps that are not streams.
   Diagnostics take_turns(const OrderRepeat& repeat, const OrderRun& plain) {
     for (std::int64_t left = plain.count; left > 0;) {
       OrderRun run{{}, 1};
@@ -109,15 +109,15 @@ class Expansion {
           run.lanes.push_back(*next_plain++);
         } else {
           if (const Diagnostics errors = advance(step.stream); !errors.empty()) return errors;
-          StreamPlace& place = place_of(step.stream);
-          const int lane = place.lane();
-          --place.left;
-          ++place.taken;
+          StreamPosition& position = position_of(step.stream);
+          const int lane = position.lane();
+          --position.left;
+          ++position.taken;
           run.lanes.push_back(lane);
         }
         ++listed(run.lanes.back());
       }
-      for (const int lane : run.lanes) --listed(lane);  // add() counts them
+      for (const int lane : run.lanes) --listed(lane);  // add() counts these lanes
       run.count += same_turns(repeat, run.lanes, left - 1);
       left -= run.count;
       if (const Diagnostics errors = add(std::move(run)); !errors.empty()) return errors;
@@ -125,15 +125,15 @@ class Expansion {
     return {};
   }
 
-  // How many of the next `most` turns have the same lanes as this one; takes their items, too.
+  // How many of the next `most` turns have the same lanes as this one; also uses up their items.
   std::int64_t same_turns(const OrderRepeat& repeat, std::vector<int> lanes, std::int64_t most) {
     std::int64_t same = most;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const OrderStep& step = repeat.steps[i];
       if (step.stream < 0) continue;
-      if (place_of(step.stream).lanes.size() > 1) return 0;
-      same =
-          std::min({same, place_of(step.stream).left, tasks_of(lanes[i]) - listed(lanes[i]) - 1});
+      if (position_of(step.stream).lanes.size() > 1) return 0;
+      same = std::min(
+          {same, position_of(step.stream).left, tasks_of(lanes[i]) - listed(lanes[i]) - 1});
     }
     std::vector<int> streams;
     for (const OrderStep& step : repeat.steps) {
@@ -141,8 +141,8 @@ class Expansion {
     }
     if (same <= 0 || repeats_any(lanes) || repeats_any(streams)) return 0;
     for (const int stream : streams) {
-      place_of(stream).left -= same;
-      place_of(stream).taken += same;
+      position_of(stream).left -= same;
+      position_of(stream).taken += same;
     }
     return same;
   }
@@ -152,90 +152,90 @@ class Expansion {
     return std::adjacent_find(values.begin(), values.end()) != values.end();
   }
 
-  // Moves on to the stream's next item whose lane has a microbatch left.
+  // Advances to the stream's next item whose lane has a microbatch left.
   Diagnostics advance(int stream) {
     const OrderStream& text = at(order_.streams, stream);
-    StreamPlace& place = place_of(stream);
-    while (place.left == 0 || listed(place.lane()) >= tasks_of(place.lane())) {
-      if (place.left > 0 && place.lanes.size() > 1) {
+    StreamPosition& position = position_of(stream);
+    while (position.left == 0 || listed(position.lane()) >= tasks_of(position.lane())) {
+      if (position.left > 0 && position.lanes.size() > 1) {
         if (--work_.left < 0) return too_much_work();
-        --place.left;
+        --position.left;
         continue;
       }
-      const Result<bool> more = read_repeat(text, place);
+      const Result<bool> more = read_repeat(text, position);
       if (!more.ok()) return more.errors();
-      if (!more.value()) return ended(text, place);
+      if (!more.value()) return ended(text, position);
     }
     return {};
   }
 
-  // Checks the items that are not taken, too: an executor may read ahead in a stream.
-  Diagnostics finish(const OrderStream& text, StreamPlace& place) {
+  // Checks also the items that are not used, since an executor may read ahead in a stream.
+  Diagnostics finish(const OrderStream& text, StreamPosition& position) {
     while (true) {
-      const Result<bool> more = read_repeat(text, place);
+      const Result<bool> more = read_repeat(text, position);
       if (!more.ok()) return more.errors();
       if (!more.value()) return {};
     }
   }
 
-  // Moves on to the next repeat, of this turn, the next turn or the next part; false at the end.
-  Result<bool> read_repeat(const OrderStream& text, StreamPlace& place) {
-    place.left = 0;
-    while (place.part < text.parts.size()) {
-      const OrderPart& part = text.parts[place.part];
-      if (place.begun && place.repeat < part.repeats.size()) {
-        return read_items(part, place);
+  // Advances to the next repeat, of this turn, the next turn or the next part; false at the end.
+  Result<bool> read_repeat(const OrderStream& text, StreamPosition& position) {
+    position.left = 0;
+    while (position.part < text.parts.size()) {
+      const OrderPart& part = text.parts[position.part];
+      if (position.begun && position.repeat < part.repeats.size()) {
+        return read_items(part, position);
       }
-      const Result<bool> more = next_turn(text, part, place);
+      const Result<bool> more = next_turn(text, part, position);
       if (!more.ok()) return more.errors();
-      place.repeat = 0;
+      position.repeat = 0;
       if (more.value()) continue;
-      ++place.part;
-      place.begun = false;
+      ++position.part;
+      position.begun = false;
     }
     return false;
   }
 
-  Result<bool> read_items(const OrderPart& part, StreamPlace& place) {
-    const OrderRepeat& repeat = part.repeats[place.repeat++];
+  Result<bool> read_items(const OrderPart& part, StreamPosition& position) {
+    const OrderRepeat& repeat = part.repeats[position.repeat++];
     names_of_ = &part;
-    loops_of_ = &place;
-    const Result<std::int64_t> count = counted(repeat.count, place_of(repeat.count, repeat.span));
+    loops_of_ = &position;
+    const Result<std::int64_t> count = counted(repeat.count, span_of(repeat.count, repeat.span));
     Diagnostics errors = count.ok() ? Diagnostics{} : count.errors();
-    place.lanes.clear();
+    position.lanes.clear();
     for (const OrderStep& step : repeat.steps) {
-      if (!errors.empty() || count.value() == 0) break;  // then the steps need not exist
+      if (!errors.empty() || count.value() == 0) break;  // then the lanes need not exist
       const Result<int> lane = lane_of(step);
       if (!lane.ok()) errors = lane.errors();
-      if (lane.ok()) place.lanes.push_back(lane.value());
+      if (lane.ok()) position.lanes.push_back(lane.value());
     }
     names_of_ = nullptr;
     if (!errors.empty()) return errors;
     const auto length = static_cast<std::int64_t>(repeat.steps.size());
     if (count.value() > kMostCount / length) return Diagnostics{too_long("items of a stream")};
-    place.left = count.value() * length;
+    position.left = count.value() * length;
     return true;
   }
 
   // Advances the innermost loop; a loop that has ended restarts after the loop around it advances.
   // Without loops there is one turn.
-  Result<bool> next_turn(const OrderStream& text, const OrderPart& part, StreamPlace& place) {
-    bool begins = !place.begun;
-    place.begun = true;
+  Result<bool> next_turn(const OrderStream& text, const OrderPart& part, StreamPosition& position) {
+    bool begins = !position.begun;
+    position.begun = true;
     if (part.loops.empty()) return begins;
-    place.loops.resize(part.loops.size());
+    position.loops.resize(part.loops.size());
     names_of_ = &part;
-    loops_of_ = &place;
+    loops_of_ = &position;
     std::size_t i = begins ? 0 : part.loops.size() - 1;
     while (true) {
       if (--work_.left < 0) return too_much_work();
-      StreamPlace::Loop& loop = place.loops[i];
+      StreamPosition::Loop& loop = position.loops[i];
       bool runs = begins || loop.value < loop.last;
       if (begins) {
         const OrderLoop& range = part.loops[i];
-        const Result<std::int64_t> first = whole(range.first, place_of(range.first, text.span));
+        const Result<std::int64_t> first = whole(range.first, span_of(range.first, text.span));
         if (!first.ok()) return first.errors();
-        const Result<std::int64_t> last = whole(range.last, place_of(range.last, text.span));
+        const Result<std::int64_t> last = whole(range.last, span_of(range.last, text.span));
         if (!last.ok()) return last.errors();
         loop = {first.value(), last.value()};
         runs = range.exclusive ? loop.value < loop.last : loop.value <= loop.last;
@@ -255,10 +255,10 @@ class Expansion {
     return true;
   }
 
-  Diagnostics ended(const OrderStream& stream, const StreamPlace& place) const {
+  Diagnostics ended(const OrderStream& stream, const StreamPosition& position) const {
     return {{"order-stream-ended",
              fmt::format("stream '{}' has ended after {} item{}, and one more is taken {}",
-                         stream.name, place.taken, place.taken == 1 ? "" : "s", where()),
+                         stream.name, position.taken, position.taken == 1 ? "" : "s", where()),
              "a stream leaves a lane out once all its microbatches are listed; let the counts add "
              "up to what is left",
              stream.span}};
@@ -289,27 +289,27 @@ class Expansion {
     return lane;
   }
 
-  static Span place_of(const Expr& expr, Span otherwise) {
+  static Span span_of(const Expr& expr, Span otherwise) {
     return expr.span.end > 0 ? expr.span : otherwise;
   }
 
   // A count, which must not be negative.
-  Result<std::int64_t> counted(const Expr& expr, Span place) {
-    const Result<std::int64_t> count = whole(expr, place);
+  Result<std::int64_t> counted(const Expr& expr, Span span) {
+    const Result<std::int64_t> count = whole(expr, span);
     if (!count.ok() || count.value() >= 0) return count;
     return Diagnostic{
         "order-negative-count", fmt::format("this count is {} {}", count.value(), where()),
-        "a count must be 0 or more for every rank and every microbatch count in range", place};
+        "a count must be 0 or more for every rank and every microbatch count in range", span};
   }
 
-  Result<std::int64_t> whole(const Expr& expr, Span place) {
+  Result<std::int64_t> whole(const Expr& expr, Span span) {
     const Result<Rational> value = evaluate(expr, lookup());
     if (!value.ok()) return placed(value.errors());
     if (value.value().is_integer()) return value.value().numerator;
     return Diagnostic{"expr-not-integer",
                       fmt::format("{}/{} is no integer, {}", value.value().numerator,
                                   value.value().denominator, where()),
-                      "use div, floor or ceil to round", place};
+                      "use div, floor or ceil to round", span};
   }
 
   Diagnostics placed(Diagnostics errors) const {
@@ -348,7 +348,7 @@ class Expansion {
 
   std::int64_t tasks_of(int lane) const { return program_.tasks_of(lane, microbatches_); }
   std::int64_t& listed(int lane) { return listed_[static_cast<std::size_t>(lane - first_lane_)]; }
-  StreamPlace& place_of(int stream) { return places_[static_cast<std::size_t>(stream)]; }
+  StreamPosition& position_of(int stream) { return positions_[static_cast<std::size_t>(stream)]; }
 
   const Program& program_;
   const Order& order_;
@@ -357,11 +357,11 @@ class Expansion {
   const std::vector<int>& stages_;  // the rank's stages, by chunk
   ExpansionWork& work_;
   int first_lane_;
-  std::vector<std::int64_t> listed_;  // per own lane: how often it is listed so far
-  std::vector<StreamPlace> places_;   // per stream
+  std::vector<std::int64_t> listed_;       // per own lane: how often it is listed so far
+  std::vector<StreamPosition> positions_;  // per stream
   std::vector<std::pair<std::string, Rational>> names_;
   const OrderPart* names_of_ = nullptr;  // the part whose loop variables are known
-  const StreamPlace* loops_of_ = nullptr;
+  const StreamPosition* loops_of_ = nullptr;
   std::vector<OrderRun> runs_;
   std::int64_t total_ = 0;
 };

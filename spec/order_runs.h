@@ -2,7 +2,7 @@
 // spec/.
 //
 // A run is a group of lanes and the number of its repeats. Without streams the number of runs does
-// not grow with the microbatches; with streams it grows with the turns of their loops.
+// not depend on the number of microbatches; with streams it grows with the turns of their loops.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct OrderRun {
 // For each rank, its stages by chunk.
 [[nodiscard]] std::vector<std::vector<int>> stages_by_rank(const Program& program);
 
-// The budget of an expansion. These cost one each: a turn of a stream's loops, an item of a
+// The budget of an expansion. Each of these costs one: a turn of a stream's loops, an item of a
 // stream's group that is skipped, and a run.
 struct ExpansionWork {
   std::int64_t left = 0;
-  bool ran_out = false;  // then the result is order-too-long, which does not judge the order
+  bool ran_out = false;  // if true, the result is order-too-long, which judges nothing
 };
 
-// Like expand(), but as runs; `stages` are the rank's, by chunk. Not for an order from a file.
+// Like expand(), but as runs; `stages` has the rank's by chunk. Not for an order from a file.
 [[nodiscard]] Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& order,
                                                         int rank, int microbatches,
                                                         const std::vector<int>& stages,

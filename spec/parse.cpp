@@ -1,12 +1,12 @@
 // The grammar (Boost.Spirit X3), and the reports of its failures. The external interface is
 // parse().
 //
-// One rule per construct of the tree, each filling its node by actions. Every construct is known by
-// its first word and from there on everything is expected (`>`), so nothing is tried twice and the
-// place of a failure is exact. Items are parsed one by one: a failure is recorded and the next item
-// follows.
+// One rule per construct of the tree, each filling its node by actions. The first word tells which
+// construct it is, and after that word everything is expected (`>`), so nothing is tried twice and
+// the place of a failure is exact. Items are parsed one by one: after a failure is recorded, the
+// next item is parsed.
 //
-// Longer than other files, since it has the whole grammar and alone includes Boost.
+// This file is long, since it has the whole grammar and no other file includes Boost.
 //
 // Names are those of the language, and those of X3 where X3 requires them.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -27,7 +27,7 @@ namespace ripeline::spec {
 namespace {
 
 namespace x3 = boost::spirit::x3;
-using Place = const char*;
+using Cursor = const char*;
 
 // A mistake that the actions of the grammar find.
 struct Failure {
@@ -38,7 +38,7 @@ struct Failure {
 struct State {
   std::string_view text;
   int depth = 0;  // nesting of parentheses, calls and conditionals
-  [[nodiscard]] std::size_t offset(Place p) const {
+  [[nodiscard]] std::size_t offset(Cursor p) const {
     return static_cast<std::size_t>(p - text.data());
   }
 };
@@ -57,7 +57,7 @@ struct Blanks : x3::parser<Blanks> {
   [[maybe_unused]] static constexpr bool has_attribute = false;
 
   template <class Context, class RuleContext, class Attribute>
-  bool parse(Place& first, const Place& last, const Context&, RuleContext&, Attribute&) const {
+  bool parse(Cursor& first, const Cursor& last, const Context&, RuleContext&, Attribute&) const {
     const std::string_view rest(first, static_cast<std::size_t>(last - first));
     // The byte order mark is the only blank that depends on where the text begins.
     const std::size_t n = skip_blanks(rest, 0);
@@ -72,9 +72,9 @@ struct LexemeParser : x3::parser<Derived> {
   [[maybe_unused]] static constexpr bool has_attribute = true;
 
   template <class Context, class RuleContext, class Attribute>
-  bool parse(Place& first, const Place& last, const Context& context, RuleContext&,
+  bool parse(Cursor& first, const Cursor& last, const Context& context, RuleContext&,
              Attribute& attribute) const {
-    Place at = first;
+    Cursor at = first;
     x3::skip_over(at, last, context);
     const std::size_t n = this->derived().length({at, static_cast<std::size_t>(last - at)});
     if (n == 0) return false;
@@ -87,7 +87,7 @@ struct LexemeParser : x3::parser<Derived> {
   }
 };
 
-// A keyword or a symbol. For errors, `what` describes all that may stand there, if that is more.
+// A keyword or a symbol. For errors, `what` describes all that may be there, if more.
 struct Token : LexemeParser<Token> {
   constexpr explicit Token(std::string_view its_text, const char* instead = nullptr)
       : text(its_text), what(instead) {}
@@ -100,7 +100,7 @@ struct Token : LexemeParser<Token> {
   const char* what;
 };
 
-// One of several tokens; of two symbols that begin alike, the longer must be listed first.
+// One of several tokens; if one symbol begins another, the longer must be listed first.
 template <std::size_t n>
 struct OneOf : LexemeParser<OneOf<n>> {
   template <class... Text>
@@ -126,28 +126,28 @@ struct Lexeme : LexemeParser<Lexeme> {
   const char* what;
 };
 
-// Always fails: ends a list of alternatives outside which nothing may stand.
+// Always fails; ends a list of alternatives if nothing else is allowed.
 struct Nothing : x3::parser<Nothing> {
   using attribute_type = x3::unused_type;
   [[maybe_unused]] static constexpr bool has_attribute = false;
   constexpr explicit Nothing(const char* alternatives) : what(alternatives) {}
 
   template <class Context, class RuleContext, class Attribute>
-  bool parse(Place& first, const Place&, const Context&, RuleContext&, Attribute&) const {
-    throw x3::expectation_failure<Place>(first, what);
+  bool parse(Cursor& first, const Cursor&, const Context&, RuleContext&, Attribute&) const {
+    throw x3::expectation_failure<Cursor>(first, what);
   }
   const char* what;
 };
 
-// Reads nothing. Fails without alternative at a statement that orders do not have.
+// Reads nothing. Throws a Failure at a statement that orders do not have.
 struct NoStatement : x3::parser<NoStatement> {
   using attribute_type = x3::unused_type;
   [[maybe_unused]] static constexpr bool has_attribute = false;
 
   template <class Context, class RuleContext, class Attribute>
-  bool parse(Place& first, const Place& last, const Context& context, RuleContext&,
+  bool parse(Cursor& first, const Cursor& last, const Context& context, RuleContext&,
              Attribute&) const {
-    Place at = first;
+    Cursor at = first;
     x3::skip_over(at, last, context);
     const State& state = state_of(context);
     if (auto error = foreign_statement(state.text, state.offset(at))) throw Failure{*error};
@@ -163,9 +163,9 @@ struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
       : x3::unary_parser<Subject, Located>(inner), field(target) {}
 
   template <class Context, class RuleContext, class Attribute>
-  bool parse(Place& first, const Place& last, const Context& context, RuleContext& node,
+  bool parse(Cursor& first, const Cursor& last, const Context& context, RuleContext& node,
              Attribute& attribute) const {
-    Place begin = first;
+    Cursor begin = first;
     x3::skip_over(begin, last, context);
     if (!this->subject.parse(first, last, context, node, attribute)) return false;
     const State& state = state_of(context);
@@ -361,7 +361,7 @@ constexpr auto kCallEnd = [](const auto& context) {
   expr.span.end = x3::_attr(context).span.end;
   if (x3::_val(context).depth > kMaxDepth) throw Failure{too_deep(expr.span)};
 };
-// Makes the expression read so far the condition of a conditional.
+// Turns the expression that was read so far into the condition of a conditional.
 constexpr auto kConditionalTree = [](const auto& context) {
   Tree& tree = x3::_val(context);
   Expr condition = std::move(tree.expr);
@@ -457,7 +457,7 @@ const auto microbatches_def = "microbatches"_t >
                                Nothing("'any', a number or a range")) >
                               Token(";", "'..', '..<' or ';'");
 
-// A group has a name if a word stands before a value: `vision 2`, but not `n - 1` or `max(a,
+// A group has a name if a word precedes a value: `vision 2`, but not `n - 1` or `max(a,
 // b)`.
 std::size_t group_name_length(std::string_view text) {
   const std::size_t length = name_length(text);
@@ -712,13 +712,13 @@ BOOST_SPIRIT_DEFINE(hint_place, priority, hint_clause, hint, dispatch, assertion
 
 // ---- The whole.
 
-// Parses from `at` on and moves `at` behind the parsed text. Returns the error, if there is one.
+// Parses from `at` on and moves `at` behind the parsed text. Returns an error if parsing fails.
 template <class Rule, class Node>
 std::optional<Diagnostic> parse_one(const Source& source, const Rule& rule, std::size_t& at,
                                     Node& node) {
   State state{source.text};
-  Place first = source.text.data() + at;
-  const Place last = source.text.data() + source.text.size();
+  Cursor first = source.text.data() + at;
+  const Cursor last = source.text.data() + source.text.size();
   try {
     const auto parser = x3::with<StateTag>(std::ref(state))[rule];
     if (x3::phrase_parse(first, last, parser, Blanks{}, node, x3::skip_flag::dont_post_skip)) {
@@ -726,14 +726,14 @@ std::optional<Diagnostic> parse_one(const Source& source, const Rule& rule, std:
       return std::nullopt;
     }
     return unknown_item(source, at);
-  } catch (const x3::expectation_failure<Place>& failure) {
+  } catch (const x3::expectation_failure<Cursor>& failure) {
     return expected(source, failure.which(), state.offset(failure.where()), at);
   } catch (const Failure& failure) {
     return failure.error;
   }
 }
 
-// Parses the items up to the closing brace. Leaves `at` behind the last of them.
+// Parses the items up to the closing brace. Leaves `at` behind the last item.
 void parse_items(const Source& source, std::size_t& at, Pipeline& pipeline, Diagnostics& errors) {
   constexpr std::size_t kMostErrors = 20;
   const std::string_view text = source.text;

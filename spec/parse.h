@@ -1,7 +1,7 @@
 // parse: makes a tree from text.
 //
-// Accepts the whole language, supported or not; never throws, for any bytes. Errors: ids parse-*,
-// with what was expected at the position.
+// Accepts the whole language, also constructs that no reader supports; never throws, for any bytes.
+// Errors: parse-*, which tell what was expected at the position.
 #pragma once
 
 #include "spec/ast.h"

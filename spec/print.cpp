@@ -1,7 +1,7 @@
 // The canonical layout. The external interface is print().
 //
 // The tree becomes lines, each knowing where in the source its text began; then the comments are
-// put between and behind the lines by their places; then the lines become text.
+// put between and behind the lines by their positions; then the lines become text.
 #include "spec/print.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ constexpr int kIndent = 2;
 struct Line {
   int indent = 0;
   std::string text;
-  std::size_t begin = 0;  // its first byte in the source; 0 if the tree was not parsed
+  std::size_t begin = 0;  // the text's first byte in the source; 0 if not parsed
   bool blank_before = false;
   bool opens = false;  // the line opens a block
   bool closes = false;
-  std::string comment = {};       // behind the text
+  std::string comment = {};       // a comment behind the text
   std::vector<Line> before = {};  // comments on lines of their own
 };
 
@@ -226,7 +226,7 @@ class Printer {
  private:
   static std::size_t closing(Span span) { return span.end == 0 ? 0 : span.end - 1; }
 
-  // Keeps `begin` ascending: a clause that the layout moves gets the position of the line before.
+  // Keeps `begin` ascending: a clause that the layout moves gets the preceding line's position.
   void add(Line line) {
     if (!lines_.empty()) line.begin = std::max(line.begin, lines_.back().begin);
     lines_.push_back(std::move(line));
@@ -338,7 +338,7 @@ class Printer {
     return all;
   }
 
-  // On one line if it fits, has no comment and need not be tall; else with a line per clause.
+  // Prints a block on one line if it fits, has no comment and need not be tall; else line by line.
   void block(const std::string& header, const std::vector<Part>& clauses, bool tall = false) {
     const std::size_t begin = item_->span.begin;
     std::string one_line = header + " {";
@@ -363,8 +363,8 @@ class Printer {
   }
 
   // A comment that has a line to itself goes before the first line that begins behind it; any other
-  // comment goes behind the last line that begins before it. Where that would change the order of
-  // the comments, the comment gets a line to itself.
+  // comment goes behind the last line that begins before it. If that would change the order of the
+  // comments, the comment gets a line to itself.
   void place_comments() {
     std::size_t next = 0;  // the first line that begins behind the comment
     for (const Comment& comment : pipeline_.comments) {
@@ -385,7 +385,7 @@ class Printer {
 
   std::string text() const {
     std::string out;
-    bool fresh = true;  // at the top of the file or of a block no empty line is written
+    bool fresh = true;  // at the top of a file or a block, where no empty line is written
     const auto write = [&](const Line& line) {
       if (line.blank_before && !fresh) out += '\n';
       out.append(static_cast<std::size_t>(line.indent), ' ');

@@ -7,7 +7,7 @@
 namespace ripeline::spec {
 namespace {
 
-// The expression with the names replaced whose values are fixed for a lane before the run.
+// The expression with those names replaced whose values are fixed for the lane before the run.
 Expr folded(const Program& program, const Lane& lane, const Expr& expr) {
   return fold(expr, [&](std::string_view name) -> std::optional<Rational> {
     if (name == "s") return Rational{lane.stage, 1};
@@ -63,7 +63,7 @@ std::int64_t Priorities::value(const Task& task, int microbatches,
         if (pool == of.pools.end()) return std::nullopt;
         return Rational{held(pool->second), 1};
       });
-  // The hint of a program that was not elaborated may be bad.
+  // Only the hint of a program that was not elaborated may have no value.
   return value.ok() ? value.value().numerator : 0;
 }
 

@@ -1,12 +1,12 @@
 // The values that a hint's priorities give to tasks on one rank.
 //
-// `priority F = E` gives each task of F a value, an integer, by the names in E:
+// `priority F = E` gives each task of F an integer value, which depends on the names in E:
 //  * s, r, chunk and chunks are those of the task's stage and rank, m is the task's microbatch,
 //    microbatches the number of microbatches in the step;
 //  * the name of a resource stands for the amount that the task's pool (its stage's or its rank's)
-//    holds when the rank chooses, before the task starts.
+//    holds when the rank makes its choice, before the task starts.
 // The greatest value goes first. Elaboration has checked that each part of E has a value and fits
-// in 64 bits in every state (spec/ranges.h). The program must outlive this. Immutable.
+// in 64 bits in every state (spec/ranges.h). The program must outlive this object. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Priorities {
   std::vector<OfLane> lanes_;  // the rank's lanes
 };
 
-// The pool of the resource that belongs to a lane, on its stage or its rank.
+// The pool of the resource at the lane's stage or rank.
 [[nodiscard]] int pool_of(const Program& program, int resource, const Lane& lane);
 
 }  // namespace ripeline::spec

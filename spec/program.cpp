@@ -110,7 +110,7 @@ std::string canonical(const Order& order) {
   return text;
 }
 
-// The structure of a program: what it consists of, before what each part does.
+// The structure of a program as text; other texts describe what each part does.
 std::string canonical_shape(const Program& program) {
   std::string text =
       fmt::format("program {}\nmicrobatches {} {}\nranks {}\n", program.name,
@@ -295,7 +295,7 @@ std::vector<int> ancestors(const Program& program, int lane) {
       const Edge& e = at(program.edges, edge);
       const int producer = e.producer;
       if (e.of == Of::before || seen[static_cast<std::size_t>(producer)]) continue;
-      // Across different shares a task may need nothing, and numbers differ.
+      // If shares differ, a task may need nothing, and equal numbers are different microbatches.
       const Share& share = at(program.lanes, consumer).share;
       if (at(program.lanes, producer).share != share) continue;
       seen[static_cast<std::size_t>(producer)] = true;

@@ -169,7 +169,7 @@ class Ranges {
     return known(op == "==" ? equal(a, b) : opposite(equal(a, b)));
   }
 
-  // The truth of an `and` or an `or` whose sides are not known to be equal: one side may decide it.
+  // The truth of an `and` or an `or`, if one side alone decides it; else nullopt.
   static std::optional<bool> joined(const std::string& op, const Range& a, const Range& b) {
     const bool decides = op == "or";
     if (truth(a) == decides || truth(b) == decides) return decides;

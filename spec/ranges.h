@@ -1,8 +1,8 @@
 // The range of an expression's values, for given ranges of its names.
 //
 // An expression that a running rank computes must have a value and fit in 64 bits for all values of
-// its names. This is checked here beforehand: for each part, which values it may take at most
-// (names that depend on each other are taken as independent). Pure functions.
+// its names. This is checked here beforehand, by bounding the values of each part of the expression
+// (names that depend on each other are treated as independent). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The range of an integer expression: divisions are `div` or `%`, or stand in floor() or ceil().
+// The range of an integer expression: divisions are `div` or `%`, or are inside floor() or ceil().
 // `lookup` knows every name. A branch that cannot be taken is not checked. Errors: range-overflow,
 // range-division-by-zero, range-not-integer.
 [[nodiscard]] Result<Range> range_of(

@@ -13,10 +13,10 @@ namespace ripeline::spec {
 
 enum class Severity : std::uint8_t {
   error,    // the program has no meaning
-  warning,  // it has a meaning, hardly the intended one
+  warning,  // the program has a meaning, hardly the intended one
 };
 
-// Like render(source, diagnostics), with `warning[id]` instead of `error[id]` for warnings.
+// Does the same as render(source, diagnostics), with `warning[id]` for warnings.
 [[nodiscard]] std::string render(const Source& source, const Diagnostics& diagnostics,
                                  Severity severity);
 

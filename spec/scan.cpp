@@ -30,8 +30,8 @@ std::size_t end_of_line(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
 }
 
-// Steps back over blanks to the start of the line, or to the first other character: the cost
-// depends on the blanks, not on the line's length.
+// Steps back over blanks to the start of the line, or to the first other character. So the cost
+// depends on the number of blanks, not on the line's length.
 std::size_t back_over_blanks(std::string_view text, std::size_t at) {
   while (at > 0 && text[at - 1] != '\n' && is_blank(text[at - 1])) --at;
   return at;
@@ -169,7 +169,7 @@ std::size_t resume_after(std::string_view text, std::size_t begin, std::size_t e
     const std::string_view lexeme = lexeme_at(text, at);
     const std::size_t end = at + lexeme.size();
     const auto& words = item_words();
-    // A word that begins items begins one here, at the start of a line, even if a brace is missing.
+    // A word that can begin an item does so at the start of a line, even if a brace is missing.
     const bool item = at >= error && at > begin &&
                       std::find(words.begin(), words.end(), lexeme) != words.end() &&
                       first_on_line(text, at);

@@ -18,7 +18,7 @@ namespace ripeline::spec {
 
 // The length of the lexeme with which the text begins; 0 if it begins with something else.
 [[nodiscard]] std::size_t word_length(std::string_view text);  // letters, digits, _; no digit first
-[[nodiscard]] std::size_t name_length(std::string_view text);  // a word, but not an operator
+[[nodiscard]] std::size_t name_length(std::string_view text);  // a word that is not an operator
 [[nodiscard]] std::size_t number_length(
     std::string_view text);  // all that looks like a number: 1.5, also 0x1F
 [[nodiscard]] std::size_t string_length(std::string_view text);  // with its quotes; within one line
@@ -31,7 +31,7 @@ namespace ripeline::spec {
 
 [[nodiscard]] std::vector<ast::Comment> comments_of(std::string_view text);
 
-// Whether an empty line stands directly before the line of `at`.
+// Whether an empty line directly precedes the line of `at`.
 [[nodiscard]] bool blank_line_before(std::string_view text, std::size_t at);
 
 // Errors for text that no grammar can read: bytes that are not text (parse-not-text), strings
@@ -39,7 +39,7 @@ namespace ripeline::spec {
 [[nodiscard]] Diagnostics unreadable(std::string_view text);
 
 // The offset at which the next item may begin, after the item that begins at `begin` has failed at
-// `error`. Always after `begin`, unless at the end.
+// `error`. It is after `begin`, except at the end.
 [[nodiscard]] std::size_t resume_after(std::string_view text, std::size_t begin, std::size_t error);
 
 }  // namespace ripeline::spec

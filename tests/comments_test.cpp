@@ -1,4 +1,4 @@
-// Every comment names its subject: none begins with Of, What, Who or That.
+// Tests that every comment names its subject: none begins with Of, What, Who or That.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Where a comment begins that code stands before, outside of strings and characters.
+// The position where a comment after code begins, outside strings and characters; npos if none.
 std::size_t comment_after_code(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i + 1 < line.size(); ++i) {
@@ -52,8 +52,8 @@ bool has_no_subject(std::string_view comment) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-// The lines, from 1, on which a comment begins without a subject. Lines of `//` in a row are one
-// comment; what is between R"( and )" is no comment.
+// The lines, from 1, on which a comment without a subject begins. Consecutive lines of `//` form
+// one comment; text between R"( and )" is not a comment.
 std::vector<int> without_subject(const std::string& text) {
   std::vector<int> found;
   std::istringstream lines(text);

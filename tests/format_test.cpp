@@ -1,4 +1,4 @@
-// setup/format.sh lays out every source of the tree: no folder is left out.
+// Tests that setup/format.sh formats every source of the tree, so no folder can be forgotten.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files that the tree's format.sh gives to the formatter.
+// The files that the tree's format.sh passes to the formatter.
 std::vector<std::string> formatted(const std::string& root) {
   const std::string command = "bash '" + root + "/setup/format.sh' printf '%s\\n'";
   std::FILE* pipe = popen(command.c_str(), "r");

@@ -11,18 +11,18 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// A row: what the files under `path` may include. Of several rows that fit, the longest path
-// decides, alone.
+// A row of the table: the includes that files under `path` may have. If several rows apply to a
+// file, only the row with the longest path counts.
 struct Row {
-  // A folder with its slash, a file without the dot and suffix, or a whole file.
+  // A folder with a slash at its end, a file without its suffix, or a file with its suffix.
   std::string_view path;
-  Names project;  // prefixes of the tree's own headers; "" is a header without a folder: generated,
-                  // or beside the file
+  Names project;  // prefixes of the tree's own headers; "" is a header without a folder, generated
+                  // or in the file's own folder
   Names libraries;
-  Names never = {};  // beginnings of names that stay forbidden all the same
+  Names never = {};  // prefixes of names that are forbidden nevertheless
 };
 
-// The core is a state machine: what would give it a thread, a lock or a file.
+// The core is a state machine, so it must not have threads, locks or files.
 const Names kOfTheWorld = {"thread",   "mutex",   "condition_variable", "future", "stop_token",
                            "iostream", "fstream", "filesystem"};
 const Names kTorchSide = {"runtime/torch/"};
@@ -37,11 +37,11 @@ const Names kRuntimeVocabulary = {"runtime/blob_io.h",
                                   "runtime/transport.h",
                                   "runtime/work.h",
                                   "core/"};
-const Names kAllFolders = {"core/",    "spec/",     "verify/",  "certificates/", "wire/",
-                           "pytorch/", "lower/",    "codegen/", "simulate/",     "validate/",
-                           "view/",    "trace/",    "files/",   "optimise/",     "load/",
-                           "runtime/", "emulate/",  "cli/",     "tests/",        "proptests/",
-                           "bench/",   "examples/", ""};
+const Names kAllFolders = {
+    "core/",  "spec/",    "verify/",    "certificates/", "wire/",     "pytorch/",
+    "lower/", "codegen/", "simulate/",  "validate/",     "view/",     "trace/",
+    "files/", "process/", "optimise/",  "load/",         "runtime/",  "emulate/",
+    "cli/",   "tests/",   "proptests/", "bench/",        "examples/", ""};
 // The headers that callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",
                              "verify/verdict.h",
@@ -51,7 +51,7 @@ const Names kRootOfVerify = {"verify/verify.h",
                              "verify/report.h",
                              "spec/",
                              "core/vocabulary/"};
-// Folders of which the files choose their namespaces: tests stand in that of what they test.
+// Folders whose files choose their namespaces: a test is in the namespace of the tested code.
 const Names kFreeNamespaces = {"tests/", "proptests/", "bench/", "fuzz/",
                                "demo/",  "examples/",  "docs/",  "cmake/"};
 const Names kTestLibraries = {"std", "posix", "fmt", "json", "gtest", "rapidcheck", "benchmark"};
@@ -62,18 +62,22 @@ const std::vector<Row>& rows() {
       {"core/", {"core/"}, {"std"}, kOfTheWorld},
       {"core/vocabulary/", {"core/vocabulary/"}, {"std"}, kOfTheWorld},
       {"files/", {"files/", "core/"}, {"std", "posix"}},
+      {"process/", {"process/"}, {"std", "posix", "fmt"}},
       {"trace/", {"trace/", "files/", "core/"}, {"std"}},
       {"trace/about", {"trace/", "core/"}, {"std", "json"}},
       {"trace/read", {"trace/", "files/", "core/"}, {"std", "json"}},
       {"trace/torch_events", {"trace/", "core/"}, {"std", "json"}},
       {"pytorch/csv/", {"pytorch/csv/"}, {"std", "fmt"}},
-      // Executors know a program by the same nouns as the program itself.
+      // Programs and executors use the same vocabulary.
       {"spec/", {"spec/", "pytorch/csv/", "core/vocabulary/"}, {"std", "fmt"}},
       {"spec/parse", {"spec/"}, {"std", "fmt", "boost"}},
       {"spec/library", {"spec/", "library_texts.inc"}, {"std"}},
-      // The headers that callers of the judge see include none of its folders.
+      // The headers for callers of the judge include nothing from its folders.
       {"verify/", kRootOfVerify, {"std"}},
       {"verify/report", kRootOfVerify, {"std", "fmt", "json"}},
+      {"verify/findings",
+       {"verify/findings.h", "verify/report.h", "verify/verify.h", "spec/"},
+       {"std", "fmt", "json"}},
       {"verify/verdict.cpp", {"verify/verdict.h", "verify/solver/solver.h"}, {"std"}},
       {"verify/verify.cpp", {"verify/", "spec/"}, {"std"}},
       {"verify/every_depth.cpp", {"verify/every_depth.h", "verify/depth/depth.h"}, {"std"}},
@@ -88,9 +92,16 @@ const std::vector<Row>& rows() {
       {"verify/group/", {"verify/", "spec/"}, {"std", "fmt"}},
       {"verify/depth/", {"verify/", "spec/"}, {"std", "fmt"}},
       {"certificates/", {"certificates/", "verify/", "spec/"}, {"std", "fmt"}},
+      {"certificates/folder", {"certificates/", "spec/", "files/"}, {"std", "fmt"}},
+      {"certificates/solver_program",
+       {"certificates/", "files/", "process/"},
+       {"std", "posix", "fmt"}},
       {"certificates/certificate", {"certificates/", "verify/", "spec/"}, {"std", "fmt", "json"}},
       {"certificates/recheck",
        {"certificates/", "verify/", "spec/", "core/vocabulary/"},
+       {"std", "fmt", "json"}},
+      {"certificates/recheck_report",
+       {"certificates/recheck_report.h", "certificates/recheck.h"},
        {"std", "fmt", "json"}},
       // The re-checker shares nothing with what it checks.
       {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
@@ -100,7 +111,7 @@ const std::vector<Row>& rows() {
        {"std", "fmt"}},
       {"certificates/sha256", {"certificates/sha256.h"}, {"std", "openssl"}},
       {"wire/", {"wire/", "verify/", "spec/", "core/vocabulary/"}, {"std", "fmt"}},
-      {"wire/report", {"wire/", "verify/", "spec/"}, {"std", "fmt", "json"}},
+      {"wire/report", {"wire/", "verify/", "spec/", "core/vocabulary/"}, {"std", "fmt", "json"}},
       {"pytorch/", {"pytorch/", "wire/", "verify/", "spec/", "core/vocabulary/"}, {"std", "fmt"}},
       {"pytorch/check_report",
        {"pytorch/", "wire/", "verify/", "spec/", "core/vocabulary/"},
@@ -110,12 +121,16 @@ const std::vector<Row>& rows() {
        {"codegen/", "lower/", "spec/", "verify/proved_program.h", "core/facts.h",
         "core/vocabulary/"},
        {"std", "fmt"}},
+      {"codegen/generate",
+       {"codegen/", "lower/", "spec/", "verify/proved_program.h", "runtime/training/train_rules.h",
+        "core/facts.h", "core/vocabulary/"},
+       {"std", "fmt"}},
       {"simulate/",
        {"simulate/", "lower/", "spec/", "verify/", "core/", "trace/"},
        {"std", "fmt", "json"}},
       {"validate/probe/", {"validate/probe/", "core/"}, {"std"}},
       {"validate/",
-       {"validate/", "simulate/", "lower/", "verify/", "spec/", "core/", "trace/"},
+       {"validate/", "simulate/", "lower/", "spec/", "core/", "trace/"},
        {"std", "fmt"}},
       {"validate/run_report",
        {"validate/run_check.h", "validate/run_report.h", "spec/", "trace/"},
@@ -123,14 +138,17 @@ const std::vector<Row>& rows() {
       {"optimise/",
        {"optimise/", "simulate/", "lower/", "pytorch/", "verify/", "spec/", "core/", "trace/"},
        {"std", "fmt"}},
-      {"optimise/least_capacity_report",
-       {"optimise/least_capacity_report.h", "optimise/least_capacity.h"},
+      {"optimise/least",
+       {"optimise/least.h", "optimise/least_capacity.h", "wire/", "verify/verify.h", "spec/"},
        {"std", "fmt", "json"}},
       {"optimise/memory_curve_report",
-       {"optimise/memory_curve.h", "optimise/memory_curve_report.h"},
+       {"optimise/memory_curve.h", "optimise/memory_curve_report.h", "view/trade.h"},
        {"std", "fmt", "json"}},
       {"optimise/search_report",
        {"optimise/", "simulate/report.h", "spec/", "core/vocabulary/"},
+       {"std", "fmt", "json"}},
+      {"optimise/best_order",
+       {"optimise/", "simulate/report.h", "pytorch/export.h", "spec/"},
        {"std", "fmt", "json"}},
       {"optimise/racing/race_report",
        {"optimise/racing/", "verify/verify.h", "spec/"},
@@ -138,25 +156,29 @@ const std::vector<Row>& rows() {
       {"optimise/racing/gain",
        {"optimise/racing/gain.h", "optimise/search/random.h"},
        {"std", "fmt", "boost"}},
-      // Solvers know a model, and nothing else of the tree.
+      // Solvers use a model, and nothing else in the tree.
       {"optimise/solver/",
        {"optimise/solver/", "optimise/model.h", "optimise/uniform.h", "spec/indexing.h"},
        {"std", "fmt"}},
-      {"optimise/solver/child", {"optimise/solver/child.h"}, {"std", "posix"}},
+      {"optimise/solver/solver",
+       {"optimise/solver/", "optimise/model.h", "optimise/uniform.h", "process/"},
+       {"std", "posix", "fmt"}},
       {"optimise/solver/cp_message",
        {"optimise/solver/cp_message.h", "optimise/solver/cp_model.h"},
        {"std", "protozero"}},
       {"optimise/solver/solver_main", {"optimise/solver/frames.h"}, {"std", "posix"}},
       {"load/",
-       {"load/", "optimise/", "simulate/", "pytorch/", "spec/", "files/", "trace/", "core/"},
+       {"load/", "optimise/racing/gain.h", "view/", "simulate/", "pytorch/", "verify/", "lower/",
+        "spec/", "files/", "trace/", "core/"},
        {"std", "fmt"}},
+      {"load/folder", {"load/", "spec/"}, {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt"}},
       {"runtime/",
        {"runtime/", "core/", "files/", "trace/"},
        {"std", "posix"},
        {"runtime/launcher/", "runtime/torch/", "runtime/cuda/"}},
-      // The vocabulary of the runtime knows none of its folders.
+      // The runtime's vocabulary includes nothing from the runtime's folders.
       {"runtime/blob_io", kRuntimeVocabulary, {"std"}},
       {"runtime/clock", kRuntimeVocabulary, {"std"}},
       {"runtime/configuration", kRuntimeVocabulary, {"std"}},
@@ -167,9 +189,9 @@ const std::vector<Row>& rows() {
       {"runtime/termination", kRuntimeVocabulary, {"std", "posix"}},
       {"runtime/transport", kRuntimeVocabulary, {"std"}},
       {"runtime/work", kRuntimeVocabulary, {"std"}},
-      {"runtime/process/",
-       {"runtime/process/", "runtime/blob_io.h", "runtime/duration.h", "runtime/engine.h",
-        "runtime/payload.h", "runtime/transport.h", "core/", "trace/record.h"},
+      {"runtime/protocol/",
+       {"runtime/protocol/", "runtime/blob_io.h", "runtime/duration.h", "runtime/engine.h",
+        "runtime/payload.h", "runtime/transport.h", "runtime/work.h", "core/", "trace/record.h"},
        {"std"},
        kOfTheWorld},
       {"runtime/watchdog/",
@@ -178,7 +200,7 @@ const std::vector<Row>& rows() {
       {"runtime/training/", {"runtime/training/", "core/"}, {"std"}},
       {"runtime/training/heap", {"runtime/training/heap.h"}, {"std", "posix"}},
       {"runtime/network/",
-       {"runtime/network/", "runtime/process/neighbours.h", "runtime/process/tree.h",
+       {"runtime/network/", "runtime/protocol/neighbours.h", "runtime/protocol/tree.h",
         "runtime/blob_io.h", "runtime/configuration.h", "runtime/duration.h", "runtime/payload.h",
         "runtime/termination.h", "runtime/transport.h", "core/"},
        {"std", "posix", "asio"}},
@@ -200,8 +222,8 @@ const std::vector<Row>& rows() {
       {"runtime/cuda/nccl/load_nccl", {"runtime/cuda/nccl/"}, {"std", "posix"}},
       {"runtime/cuda/nccl/plugin", {"runtime/cuda/nccl/", "core/"}, {"std", "nccl"}},
       {"runtime/cuda/carriers/",
-       {"runtime/cuda/", "runtime/network/peers.h", "runtime/network/place.h",
-        "runtime/network/system_name.h", "runtime/process/carrier_words.h", "runtime/watchdog/",
+       {"runtime/cuda/", "runtime/network/peers.h", "runtime/network/buffer_pool.h",
+        "runtime/network/system_name.h", "runtime/protocol/carrier_messages.h", "runtime/watchdog/",
         "runtime/clock.h", "runtime/payload.h", "runtime/termination.h", "runtime/transport.h",
         "core/"},
        {"std", "cuda"}},
@@ -209,18 +231,21 @@ const std::vector<Row>& rows() {
        {"runtime/", "core/", "trace/"},
        {"std", "posix", "torch"},
        {"runtime/launcher/"}},
-      // A fuzz target reads it without LibTorch.
+      // A fuzz target reads such heads without LibTorch.
       {"runtime/torch/value_head",
        {"runtime/torch/value_head.h", "runtime/blob_io.h", "runtime/payload.h", "core/"},
        {"std"}},
       {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
+      {"emulate/report",
+       {"emulate/", "simulate/report.h", "core/vocabulary/"},
+       {"std", "fmt", "json"}},
       {"cli/",
        {"cli/", "core/", "spec/", "verify/", "certificates/", "wire/", "pytorch/", "lower/",
         "codegen/", "simulate/", "validate/", "optimise/", "load/", "view/", "runtime/", "emulate/",
-        "files/", "trace/"},
+        "files/", "process/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
-      // Sources that are linked beside the programs for the sake of other machines.
+      // These sources are linked into the programs so that they run on other machines.
       {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",
        {"cli/launch_options.h", "core/", "runtime/"},
@@ -250,19 +275,19 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-// A namespace that a file opens though it is not its folder's.
+// A namespace that a file may open although it belongs to another folder.
 struct Opened {
   std::string_view file;
   std::string_view name;
 };
 constexpr std::array kOpened = {
-    // Every folder uses their functions without a qualification.
+    // Every folder uses the functions of these files without qualifying their names.
     Opened{"core/vocabulary/index.h", "ripeline"},
     Opened{"core/vocabulary/plural.h", "ripeline"},
     Opened{"spec/indexing.h", "ripeline"},
-    // Nested in the folder's namespace, which one block opens for both.
+    // The namespace is nested in the folder's namespace, and one block opens both.
     Opened{"runtime/transport.h", "signals"},
-    // A specialisation of a template of the library.
+    // This file specialises a template of the library.
     Opened{"spec/parse.cpp", "boost::spirit::x3"},
 };
 
@@ -271,7 +296,7 @@ struct Prefixed {
   std::string_view library;
 };
 
-// Headers with a folder or a `.h`; a bare name such as <vector> is the standard library's.
+// Headers in a folder or with `.h`; a name such as <vector> is of the standard library.
 constexpr std::array kLibraries = {
     Prefixed{"boost/", "boost"},
     Prefixed{"z3", "z3"},
@@ -315,8 +340,8 @@ bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A row of a file ends in a name without suffix: it fits `spec/parse.cpp` and `spec/parse.h`, not
-// `spec/parse_test.cpp`.
+// Whether the row applies to the file. A path without suffix such as `spec/parse` applies to
+// `spec/parse.cpp` and `spec/parse.h`, but not to `spec/parse_test.cpp`.
 bool fits(const Row& row, std::string_view file) {
   if (!file.starts_with(row.path)) return false;
   return row.path.ends_with('/') || file == row.path ||
@@ -331,7 +356,7 @@ const Row* row_of(std::string_view file) {
   return best;
 }
 
-// The included name and whether it was written in quotes; an empty name if `line` is no include.
+// The included name, and whether it is in quotes. The name is empty if the line is no include.
 std::pair<std::string_view, bool> parse_include(std::string_view line) {
   const auto skip_blanks = [&line] {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -360,7 +385,7 @@ std::string join(const Names& names) {
   return text;
 }
 
-// The rule that the include breaks, if any.
+// The rule that the include breaks; nullopt if it breaks none.
 std::optional<std::string> broken_rule(std::string_view file, std::string_view name, bool quoted) {
   const Row* row = row_of(file);
   if (row == nullptr) return "the table of tests/include_scan.cpp has no row for this file";
@@ -376,7 +401,7 @@ std::optional<std::string> broken_rule(std::string_view file, std::string_view n
   return std::nullopt;
 }
 
-// The namespace of a folder, given with its slash.
+// The namespace of a folder, whose name ends with a slash.
 std::string namespace_of(std::string_view folder) {
   std::string name = "ripeline";
   while (!folder.empty()) {
@@ -387,13 +412,13 @@ std::string namespace_of(std::string_view folder) {
   return name;
 }
 
-// Whether the namespace is `outer` or inside it.
+// Whether the namespace is `outer` or a namespace inside it.
 bool is_within(std::string_view name, std::string_view outer) {
   return name.starts_with(outer) &&
          (name.size() == outer.size() || name.substr(outer.size()).starts_with("::"));
 }
 
-// Whether the namespace is that of a folder of the table, or inside it, and the file is not.
+// Whether the namespace belongs to a folder of the table that does not contain the file.
 bool belongs_elsewhere(std::string_view file, std::string_view name) {
   return std::any_of(rows().begin(), rows().end(), [&](const Row& row) {
     return row.path.ends_with('/') && !file.starts_with(row.path) &&
@@ -411,7 +436,7 @@ bool may_open(std::string_view file, std::string_view name) {
          !belongs_elsewhere(file, name);
 }
 
-// Whether a namespace, from its name on, only declares classes.
+// Whether a namespace block only declares classes; the text begins with the namespace's name.
 bool only_declares(std::string_view block) {
   static const std::regex kForwards(R"([\w:]+ \{\n((class|struct) \w+;\n)+\}[^\n]*\n)");
   return std::regex_search(block.begin(), block.end(), kForwards,
@@ -455,7 +480,7 @@ std::vector<std::string> scan_namespaces(std::string_view file, std::string_view
     const std::string_view block = text.substr(at + kOpens.size());
     const std::string_view name =
         block.substr(0, block.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_:"));
-    // No name: it is anonymous, or `$name$` in a template of generated text. No brace: an alias.
+    // It is anonymous if it has no name, or `$name$` in a template; an alias if it has no brace.
     if (name.empty() || !block.substr(name.size()).starts_with(" {")) continue;
     if (may_open(file, name) || only_declares(block)) continue;
     said.push_back(std::string(file) + ": is in " + std::string(name) +

@@ -1,8 +1,8 @@
-// include_scan: the direction of includes between folders, as a table and a scan of `#include`
-// lines; and that a file's namespace says in which folder it is.
+// include_scan: checks by a table, and a scan of `#include` lines, which folders a file includes;
+// and checks that a file's namespace is that of its folder.
 //
-// The build cannot keep it: Boost, Z3 and the tree's own folders are all on the include path. Pure
-// functions over text; the caller reads the files.
+// The build cannot check this, since Boost, Z3 and the tree's own folders are all on the include
+// path. Pure functions of text; the caller reads the files.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace ripeline::include_scan {
 
-// One forbidden line. Prints as `file:line: "x.h" breaks the rule of FOLDER: …`.
+// An include that breaks a rule. Prints as `file:line: "x.h" breaks the rule of FOLDER: …`.
 struct Violation {
   std::string file;
   int line;
@@ -26,14 +26,14 @@ struct Violation {
 // "cli11", "gtest", "rapidcheck", "benchmark", "ucx", or else "unknown", which no rule allows.
 [[nodiscard]] std::string_view library_of(std::string_view name);
 
-// Every include of `text` that the row of the table for `file` (a path from the tree's root) does
-// not allow. A file without a row breaks the rule at its first include.
+// All includes in `text` that the table's row for `file` does not allow; `file` is a path from the
+// tree's root. A file without a row breaks the rule at its first include.
 [[nodiscard]] std::vector<Violation> scan(std::string_view file, std::string_view text);
 
-// The mistakes in the namespaces that `text` opens, as `FILE: …`. A file's namespace is the path
-// of its folder under `ripeline::`, or that of a folder above it, or one inside these that is no
-// other folder's; it is written in full. A block that only declares classes may be in any, and
-// tests and programs beside the tool choose theirs.
+// The mistakes in the namespaces that `text` opens, as `FILE: …`. A file's namespace is the path of
+// its folder under `ripeline::`, or the path of a parent folder, or a namespace inside these that
+// belongs to no other folder. The full name must be written. A block that only declares classes may
+// be in any namespace, and so may tests and programs beside the tool.
 [[nodiscard]] std::vector<std::string> scan_namespaces(std::string_view file,
                                                        std::string_view text);
 

@@ -51,10 +51,10 @@ json share_of(const core::Share& share) {
   return row;
 }
 
-// Owns the words that were read, which shares with long periods view.
+// Owns the words that were read, to which shares with long periods refer.
 using ShareWords = std::deque<std::vector<core::ShareWord>>;
 
-// `count`, the only count of microbatches that the program admits, bounds long periods; 0: several.
+// `count`, the program's only count of microbatches, bounds long periods; 0 if it has several.
 core::Share share_of(const json& row, int count, ShareWords& owned) {
   const int period = row.at(0);
   const int most = std::clamp(count, core::Share::kLongestPeriod, core::Share::kMostPeriod);
@@ -76,7 +76,7 @@ void require_index(std::int64_t i, const Container& of, const char* what) {
   require(i >= 0 && static_cast<std::size_t>(i) < of.size(), what);
 }
 
-// Checks the ids with which users of the facts index.
+// Checks the ids that users of the facts use as indices.
 void check(const core::ProgramFacts& f) {
   require(f.ranks >= 1 && f.stages >= 0, "there are no ranks");
   int rank = 0;
@@ -214,8 +214,8 @@ void read_tables(const json& about, core::ProgramFacts& f, std::vector<core::OpF
   f.uses = uses;
 }
 
-Run run_of(const json& about) {
-  Run run;
+RunInfo run_of(const json& about) {
+  RunInfo run;
   run.microbatches = about.at("microbatches");
   run.source = value_of<Source>(kSourceWords, about.at("source"));
   if (!about.at("seed").is_null()) run.seed = about.at("seed").get<std::uint64_t>();
@@ -236,13 +236,13 @@ Part part_of(const json& row, int ranks) {
 
 }  // namespace
 
-core::Status About::from_json(const std::string& text, About& about) {
+core::StatusOr<About> About::from_json(const std::string& text) {
   try {
     const json j = json::parse(text);
     const std::string schema = j.at("schema");
     if (schema != kSchema) {
-      return {core::StatusCode::invalid,
-              "its schema is '" + schema + "', and '" + kSchema + "' is what this reads"};
+      return core::Status{core::StatusCode::invalid, "its schema is '" + schema + "', and '" +
+                                                         kSchema + "' is what this reads"};
     }
     core::ProgramFacts f{};
     f.core_version = core::kCoreVersion;
@@ -289,13 +289,13 @@ core::Status About::from_json(const std::string& text, About& about) {
       e.crosses_shares = core::cross_shares(lanes[static_cast<std::size_t>(e.producer)],
                                             lanes[static_cast<std::size_t>(e.consumer)], e.of);
     }
-    about = About(f, run_of(j));  // copies the data to which the views in `f` point
+    About about(f, run_of(j));  // copies the data to which the views in `f` point
     if (j.contains("part")) about.part = part_of(j["part"], f.ranks);
-    return {};
+    return about;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
-    return {core::StatusCode::invalid, std::string("otherData: ") + e.what()};
+    return core::Status{core::StatusCode::invalid, std::string("otherData: ") + e.what()};
   }
 }
 

@@ -1,6 +1,6 @@
-// About: the data of its run that a trace has, so that a reader needs nothing but the file.
+// About: the data about its run that a trace has, so that a reader needs only the file.
 //
-// It owns a copy of the program's facts. Movable; immutable but for `run` and `part`. to_json and
+// It owns a copy of the program's facts. Movable; immutable except `run` and `part`. to_json and
 // from_json are `otherData` of the file (docs/formats.md).
 #pragma once
 
@@ -19,28 +19,28 @@ namespace ripeline::trace {
 enum class Source : std::uint8_t { simulated, emulated, trained };
 [[nodiscard]] const char* name_of(Source source);
 
-// The name of a duration of 1 where costs have a unit, and its length on the trace's clock.
+// The unit of costs: the name of a duration of 1, and its length on the trace's clock.
 struct Unit {
   std::string name = "ms";
   std::int64_t nanoseconds = 1'000'000;
   bool operator==(const Unit&) const = default;
 };
 
-struct Run {
-  int microbatches = 0;  // the most of any step
+struct RunInfo {
+  int microbatches = 0;  // the largest count of any step
   Source source = Source::trained;
-  std::optional<std::uint64_t> seed = std::nullopt;  // the random draws' seed
+  std::optional<std::uint64_t> seed = std::nullopt;  // the seed of random draws
   Unit unit = {};
-  std::string costs = {};  // for people: where costs and jitter come from
+  std::string costs = {};  // for people: the sources of costs and jitter
   // The program's parameters (`ranks` 4) and its dispatch, as --dispatch takes it (`in order
-  // one_f_one_b`), if the run had the program's text. Empty: not known.
+  // one_f_one_b`), if the run had the program's text. Empty if not known.
   std::map<std::string, std::int64_t> params = {};
   std::string dispatch = {};
-  bool operator==(const Run&) const = default;
+  bool operator==(const RunInfo&) const = default;
 };
 
-// The identity of one rank's file (trace/parts.h): its rank, and a number that all ranks of its run
-// have agreed on.
+// The identity of one rank's file (trace/parts.h): its rank, and a number on which all ranks of its
+// run have agreed.
 struct Part {
   int rank = 0;
   std::uint64_t run = 0;
@@ -50,18 +50,18 @@ struct Part {
 class About {
  public:
   About() = default;
-  About(const core::ProgramFacts& facts, Run what) : run(std::move(what)), owned_(facts) {}
+  About(const core::ProgramFacts& facts, RunInfo what) : run(std::move(what)), owned_(facts) {}
 
   [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
 
   // For people: `run 00000000000004d2 of program bf, hash 0123456789abcdef`.
   [[nodiscard]] std::string identity() const;
   [[nodiscard]] std::string to_json() const;
-  // Replaces `about`; fails by status with what is missing or does not fit together.
-  static core::Status from_json(const std::string& text, About& about);
+  // A failure tells what is missing or inconsistent.
+  static core::StatusOr<About> from_json(const std::string& text);
 
-  Run run;
-  std::optional<Part> part = std::nullopt;  // nothing: the file of all ranks
+  RunInfo run;
+  std::optional<Part> part = std::nullopt;  // nullopt in the file of all ranks
 
  private:
   core::OwnedFacts owned_;

@@ -24,7 +24,7 @@ std::vector<bool> started_beside(const core::ProgramFacts& facts,
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return key(tasks[a]) < key(tasks[b]); });
   std::vector<bool> beside(tasks.size(), false);
-  std::size_t other = tasks.size();  // the last task that is not beside another
+  std::size_t other = tasks.size();  // the last task that did not start beside another
   for (const std::size_t i : order) {
     if (other < tasks.size() && engine(tasks[i]) == engine(tasks[other]) &&
         tasks[i].start < tasks[other].end) {

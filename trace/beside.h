@@ -1,7 +1,7 @@
 // Beside: tells which tasks of a record ran while another task ran on their engine.
 //
-// An engine runs two tasks at once if they are a pair (core/facts.h). Files and pictures set one of
-// the two apart, so that the other tasks of the engine do not overlap. Pure function.
+// An engine runs two tasks at once if they are a pair (core/facts.h). Files and pictures show one
+// of the two separately, so that the other tasks of the engine do not overlap. Pure function.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace ripeline::trace {
 
-// Per task: true if it started while a task ran for which this is false. Neither the true nor the
-// false ones of an engine overlap, unless three ran at once. Empty: the program has no pairs.
+// For each task, true if it started while a task with the value false ran. Tasks of one engine with
+// equal values do not overlap, unless three ran at once. Empty if the program has no pairs.
 [[nodiscard]] std::vector<bool> started_beside(const core::ProgramFacts& facts,
                                                const std::vector<TaskEvent>& tasks);
 

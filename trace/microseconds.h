@@ -11,8 +11,8 @@ namespace ripeline::trace {
 // The largest number of microseconds that counts as a time in a trace.
 inline constexpr std::int64_t kMostMicroseconds = 9'000'000'000'000'000;
 
-// `value` is the number in `text`, and is used if the text has an exponent. Fractions of a
-// nanosecond are cut off.
+// `value` is the number in `text`; it is used only if the text has an exponent. Fractions of a
+// nanosecond are dropped.
 [[nodiscard]] std::int64_t nanoseconds_of(const std::string& text, double value);
 
 }  // namespace ripeline::trace

@@ -16,11 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 using core::Status;
 using core::StatusCode;
+using core::StatusOr;
 
 constexpr std::string_view kBefore = "rank-";
 constexpr std::string_view kAfter = ".json";
 
-// The rank in the file's name, as 3 in `rank-3.json`; nothing for any other name.
+// The rank in the file's name, as 3 in `rank-3.json`; nullopt for any other name.
 std::optional<int> rank_of(std::string_view name) {
   if (!name.starts_with(kBefore) || !name.ends_with(kAfter)) return std::nullopt;
   name.remove_prefix(kBefore.size());
@@ -31,15 +32,16 @@ std::optional<int> rank_of(std::string_view name) {
   return rank;
 }
 
-Status find_parts(const std::string& folder, std::map<int, std::string>& paths) {
+StatusOr<std::map<int, std::string>> find_parts(const std::string& folder) {
+  std::map<int, std::string> paths;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const auto rank = rank_of(entry->path().filename().string());
     if (rank) paths[*rank] = entry->path().string();
   }
-  if (error) return {StatusCode::failed, folder + ": cannot be read: " + error.message()};
-  return {};
+  if (error) return Status(StatusCode::failed, folder + ": cannot be read: " + error.message());
+  return paths;
 }
 
 // Reads the parts one after another, and checks that they are of one run and of different ranks.
@@ -47,21 +49,26 @@ class Reader {
  public:
   Status open(const std::string& folder) {
     folder_ = folder;
-    if (Status s = find_parts(folder, paths_); !s.ok()) return s;
+    auto paths = find_parts(folder);
+    if (!paths.ok()) return paths.status();
+    paths_ = std::move(paths).value();
     if (!paths_.empty()) return {};
     return {StatusCode::invalid,
             folder + ": there is no part of a trace in this folder, as rank-0.json"};
   }
 
-  // Reads the next part; returns false if there are no more, and then notes() is complete.
-  bool next(File& part, Status& status) {
-    if (paths_.empty()) return false;
+  // Reads the next part; nullopt if there are no more, after which notes() is complete.
+  std::optional<StatusOr<File>> next() {
+    if (paths_.empty()) return std::nullopt;
     const std::string path = paths_.extract(paths_.begin()).mapped();
-    status = read(path, part);
-    if (status.ok()) status = check(path, part.about);
-    notes_.insert(notes_.end(), part.notes.begin(), part.notes.end());
-    if (status.ok() && paths_.empty()) note_missing(part.about.facts().ranks);
-    return true;
+    StatusOr<File> part = read(path);
+    if (!part.ok()) return part;
+    const About& about = part.value().about;
+    if (Status s = check(path, about); !s.ok()) return s;
+    const std::vector<std::string>& notes = part.value().notes;
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
+    if (paths_.empty()) note_missing(about.facts().ranks);
+    return part;
   }
 
   [[nodiscard]] std::vector<std::string>& notes() { return notes_; }
@@ -136,30 +143,29 @@ Status PartWriter::put(const std::string& events) {
   Status failure(StatusCode::failed, path_ + ": cannot be written: " + std::strerror(errno));
   out_.clear();
   out_.close();
-  // Restores the file's former length with the brackets, which needs no more space on the disk.
+  // Restores the file's previous length, with the brackets, which needs no additional disk space.
   std::error_code ignored;
   fs::resize_file(path_, end_, ignored);
   std::ofstream(path_, std::ios::binary | std::ios::app) << kClosing;
   return failure;
 }
 
-Status read_parts(const std::string& folder, File& file) {
+StatusOr<File> read_parts(const std::string& folder) {
   Reader reader;
   if (Status s = reader.open(folder); !s.ok()) return s;
   File all;
-  File part;
   bool is_first = true;
-  for (Status s; reader.next(part, s); is_first = false) {
-    if (!s.ok()) return s;
-    if (is_first) all.about = std::move(part.about);
-    append(all.record.tasks, part.record.tasks);
-    append(all.record.messages, part.record.messages);
-    append(all.record.idle, part.record.idle);
+  for (; auto part = reader.next(); is_first = false) {
+    if (!part->ok()) return part->status();
+    File& file = part->value();
+    if (is_first) all.about = std::move(file.about);
+    append(all.record.tasks, file.record.tasks);
+    append(all.record.messages, file.record.messages);
+    append(all.record.idle, file.record.idle);
   }
   all.about.part.reset();
   all.notes = std::move(reader.notes());
-  file = std::move(all);
-  return {};
+  return all;
 }
 
 Status merge_parts(const std::string& folder, const std::string& path,
@@ -168,15 +174,14 @@ Status merge_parts(const std::string& folder, const std::string& path,
   if (Status s = reader.open(folder); !s.ok()) return s;
   About about;
   std::optional<Writer> writer;
-  File part;
-  for (Status s; reader.next(part, s);) {
-    if (!s.ok()) return s;
+  while (auto part = reader.next()) {
+    if (!part->ok()) return part->status();
     if (!writer) {
-      about = std::move(part.about);
+      about = std::move(part->value().about);
       about.part.reset();
       writer.emplace(path, about);
     }
-    writer->add(part.record);
+    writer->add(part->value().record);
   }
   if (notes != nullptr) {
     *notes = std::move(reader.notes());
@@ -198,10 +203,10 @@ Status finish_parts(const std::string& trace) {
 }
 
 void remove_parts(const std::string& folder) {
-  std::map<int, std::string> paths;
   std::error_code ignored;
-  if (!find_parts(folder, paths).ok()) return;
-  for (const auto& [rank, path] : paths) fs::remove(path, ignored);
+  const auto paths = find_parts(folder);
+  if (!paths.ok()) return;
+  for (const auto& [rank, path] : paths.value()) fs::remove(path, ignored);
   fs::remove(folder, ignored);
 }
 

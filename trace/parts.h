@@ -1,4 +1,4 @@
-// The parts of a trace: a file for each rank, kept on disk while the run goes on.
+// The parts of a trace: a file for each rank, kept on disk during the run.
 //
 // A run whose trace will be `run.json` has its parts in the folder `run.json.parts`: `rank-0.json`
 // and so on. Each part is a trace in itself, for any reader of traces, and trace/read.h reads the
@@ -34,7 +34,7 @@ class PartWriter {
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
 
-  // After a failure nothing more is written, and the file stays as it was before the failed append.
+  // After a failure nothing more is written, and the file is as before the failed append.
   core::Status append(const Record& record);
   [[nodiscard]] const core::Status& failure() const { return failure_; }
 
@@ -48,15 +48,15 @@ class PartWriter {
   core::Status failure_;
 };
 
-// Merges the parts in `folder`, rank by rank, to one trace at `path`, whole or not at all. `notes`
-// gets what is missing, for people; if null, nothing may be missing. Only one part is in memory at
-// a time. Fails by status; if the parts are of several runs, it names two.
+// Merges the parts in `folder`, rank by rank, into one trace at `path`, complete or not at all.
+// `notes` receives sentences about missing parts; if null, none may be missing. Only one part is in
+// memory at a time. Fails by status; if the parts are from several runs, the status names two.
 core::Status merge_parts(const std::string& folder, const std::string& path,
                          std::vector<std::string>* notes);
-// Makes the one trace of the parts of a run that has ended well, and then removes them.
+// Merges the parts of a run that has ended well into one trace, and then removes them.
 core::Status finish_parts(const std::string& trace);
 // Reads all parts in the folder as one trace; read() of trace/read.h calls this.
-core::Status read_parts(const std::string& folder, File& file);
+core::StatusOr<File> read_parts(const std::string& folder);
 // Removes the parts of all ranks, and the folder if nothing else is in it.
 void remove_parts(const std::string& folder);
 

@@ -22,12 +22,13 @@ namespace {
 
 using core::Status;
 using core::StatusCode;
+using core::StatusOr;
 
 constexpr std::array<Cause, 10> kCauses = {
     Cause::unknown, Cause::input, Cause::slot,      Cause::room, Cause::engine,
     Cause::order,   Cause::hold,  Cause::agreement, Cause::done, Cause::host};
 
-// The fields of an event; -1: the event does not have the field.
+// The fields of an event; -1 if the event does not have the field.
 struct Fields {
   std::string phase;
   std::string cause;
@@ -49,7 +50,7 @@ struct Fields {
 // The longest wait of a task for its engine that is accepted, in nanoseconds: 104 days.
 constexpr std::int64_t kMostQueued = 9'000'000'000'000'000;
 
-// Adds the event to the record; events that are not Ripeline's are left out.
+// Adds the event to the record; events that Ripeline did not write are left out.
 void keep(const Fields& f, Record& record) {
   const core::Task task{static_cast<core::LaneId>(f.lane), static_cast<std::int32_t>(f.microbatch)};
   const core::Time start{f.start};
@@ -113,7 +114,7 @@ Status check(File& file) {
   return {};
 }
 
-// Reads events as they come without building a tree, since there may be millions of them.
+// Reads events one by one without building a tree, since there may be millions of them.
 class Events final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Events(Record& record) : record_(record) {}
@@ -222,26 +223,28 @@ nlohmann::json head_of(const std::string& text) {
 
 namespace {
 
-Status read_whole(const std::string& text, File& file) {
-  File found;
-  Events events(found.record);
+StatusOr<File> read_whole(const std::string& text) {
+  File file;
+  Events events(file.record);
   if (!nlohmann::json::sax_parse(text, &events)) {
-    return {StatusCode::invalid, "no JSON of a trace at byte " + std::to_string(events.error_at())};
+    return Status(StatusCode::invalid,
+                  "no JSON of a trace at byte " + std::to_string(events.error_at()));
   }
   const nlohmann::json head = head_of(text);
   const bool has_about = head.is_object() && head.contains("otherData");
   if (!has_about || !events.has_events()) {
-    return {StatusCode::invalid, std::string("it has no ") +
-                                     (has_about ? "traceEvents" : "otherData") +
-                                     ": no trace of Ripeline"};
+    return Status(StatusCode::invalid, std::string("it has no ") +
+                                           (has_about ? "traceEvents" : "otherData") +
+                                           ": no trace of Ripeline");
   }
-  if (Status s = About::from_json(head["otherData"].dump(), found.about); !s.ok()) return s;
-  if (Status s = check(found); !s.ok()) return s;
-  file = std::move(found);
-  return {};
+  auto about = About::from_json(head["otherData"].dump());
+  if (!about.ok()) return about.status();
+  file.about = std::move(about).value();
+  if (Status s = check(file); !s.ok()) return s;
+  return file;
 }
 
-// Whether the text, which may be cut off, begins as that of a part.
+// Whether the text, which may be cut off, begins like the text of a part.
 bool is_part(std::string_view text) {
   constexpr std::string_view kEvents = ",\n\"traceEvents\":[\n";  // as opening_text() has it
   const std::size_t end = text.find(kEvents);
@@ -250,44 +253,44 @@ bool is_part(std::string_view text) {
   return head.is_object() && head.contains("otherData") && head["otherData"].contains("part");
 }
 
-// Reads the complete lines of the text, each an event. If that fails, it leaves out the last line:
-// the comma after it may have been written over the brackets that closed the file before.
-Status read_torn(std::string_view text, File& file) {
-  Status status;
+// Reads the complete lines of the text, each an event. If that fails, it leaves out the last line,
+// since the comma after this line may have overwritten the brackets that closed the file before.
+StatusOr<File> read_torn(std::string_view text) {
+  StatusOr<File> file = Status(StatusCode::invalid, "it has no whole line");
   std::size_t end = text.size();
   for (int lines = 0; lines < 2 && end > 1; ++lines) {
     end = text.rfind('\n', lines == 0 ? text.npos : end - 1);
     if (end == text.npos || end == 0) break;
     const std::string_view whole = text.substr(0, end - (text[end - 1] == ',' ? 1 : 0));
-    status = read_whole(std::string(whole) + kClosing, file);
-    if (!status.ok()) continue;
-    file.notes.push_back("its end is cut off, and " + std::to_string(text.size() - whole.size()) +
-                         " bytes of half an event are left out");
+    file = read_whole(std::string(whole) + kClosing);
+    if (!file.ok()) continue;
+    file.value().notes.push_back("its end is cut off, and " +
+                                 std::to_string(text.size() - whole.size()) +
+                                 " bytes of half an event are left out");
     break;
   }
-  return status;
+  return file;
 }
 
 }  // namespace
 
-Status read_text(const std::string& text, File& file) {
-  const Status status = read_whole(text, file);
-  if (status.ok() || text.ends_with(kClosing) || !is_part(text)) return status;
-  return read_torn(text, file);
+StatusOr<File> read_text(const std::string& text) {
+  StatusOr<File> file = read_whole(text);
+  if (file.ok() || text.ends_with(kClosing) || !is_part(text)) return file;
+  return read_torn(text);
 }
 
-Status read(const std::string& path, File& file) {
+StatusOr<File> read(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return read_parts(path, file);
+  if (std::filesystem::is_directory(path, ignored)) return read_parts(path);
   std::string text;
   if (const Status found = files::read_file(path, text); !found.ok()) {
-    return {found.code(), path + ": cannot be read: " + found.message()};
+    return Status(found.code(), path + ": cannot be read: " + found.message());
   }
-  const Status status = read_text(text, file);
-  if (status.ok()) {
-    for (std::string& note : file.notes) note = path + ": " + note;
-  }
-  return status.ok() ? Status{} : Status{status.code(), path + ": " + status.message()};
+  StatusOr<File> file = read_text(text);
+  if (!file.ok()) return Status(file.status().code(), path + ": " + file.message());
+  for (std::string& note : file.value().notes) note = path + ": " + note;
+  return file;
 }
 
 namespace {
@@ -308,8 +311,16 @@ Status read_any(const std::string& path, AnyTrace& trace) {
     trace = TorchTrace{};
     return {StatusCode::invalid, path + ": it is compressed: unpack it with gunzip first"};
   }
-  if (!folder && is_torch_trace(path)) return read_torch_trace(path, trace.emplace<TorchTrace>());
-  return read(path, trace.emplace<File>());
+  if (!folder && is_torch_trace(path)) {
+    trace = TorchTrace{};
+    auto read_trace = read_torch_trace(path);
+    if (read_trace.ok()) trace = std::move(read_trace).value();
+    return read_trace.status();
+  }
+  trace = File{};
+  auto file = read(path);
+  if (file.ok()) trace = std::move(file).value();
+  return file.status();
 }
 
 }  // namespace ripeline::trace

@@ -1,8 +1,8 @@
 // The events of a trace: what happened in a run, as values.
 //
-// A Record holds the events of one rank or of many. Recording takes no lock and no I/O, and memory
-// only as vectors grow, unless reserve() was called before. Times are nanoseconds on one
-// clock. One thread.
+// A Record holds the events of one rank or of many. Recording needs no lock and no I/O, and
+// allocates only when vectors grow, unless reserve() was called before. Times are nanoseconds on
+// one clock. One thread.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace ripeline::trace {
 
-// The gradients that the input half of a backward left for the weight half, as the work reported.
+// The gradients that the input half of a backward left for the weight half, as reported by it.
 struct Deferral {
-  std::int32_t parameters = 0;  // how many the stage has; 0: not known
+  std::int32_t parameters = 0;  // the number of the stage's parameters; 0 if not known
   std::int32_t deferred = 0;    // how many of them have gradients left for the weight half
-  std::int64_t bytes = 0;       // size of the gradients that were kept for it
+  std::int64_t bytes = 0;       // size of the gradients kept for the weight half
   bool operator==(const Deferral&) const = default;
 };
 
@@ -28,13 +28,13 @@ struct TaskEvent {
   core::Time end{0};
   std::int64_t step = 0;
   Deferral deferral = {};
-  core::Time queued{0};  // how long before its start the rank had chosen it for its engine
-  // When the rank chose the task by what it knew; from then its room is held, its slots are free.
+  core::Time queued{0};  // the time from the rank's choice of the task to its start
+  // When the rank chose the task; from then on its room is held and its slots are free.
   [[nodiscard]] core::Time chosen() const { return start - queued; }
   bool operator==(const TaskEvent&) const = default;
 };
 
-// A message left its sender and was handed to the rank of its consumer.
+// The way of a message from its sender to the rank of its consumer.
 struct MessageEvent {
   core::Message message;  // microbatch: the producer's
   core::Time sent{0};     // later than its producer's end if it waited for a slot or a grant
@@ -46,23 +46,23 @@ struct MessageEvent {
 // Why an engine was idle.
 enum class Cause : std::uint8_t {
   unknown,    // not recorded
-  input,      // no task had its needs met: a message is on its way, or its producer has not ended
+  input,      // no task had its needs met, as a message was under way or its producer had not ended
   slot,       // the needed message waited at its sender for a slot or a grant
-  room,       // a task had its needs met, and a pool too little room
-  engine,     // the needed task runs on another engine, or this one hands a message over
+  room,       // a task had its needs met, but a pool had too little room
+  engine,     // the needed task ran on another engine, or this engine handed a message over
   order,      // a task could have started, but the rank's order put another first
   hold,       // the hint held the engine idle
   agreement,  // the group had not agreed
-  done,       // the rank had no task left for it
-  host,       // the rank's own thread had not got round to it
+  done,       // the rank had no task left for the engine
+  host,       // the rank's own thread had not yet started a task
 };
 
-// A piece of an idle interval, which is cut where its cause changes.
+// A part of an idle interval; intervals are cut where their cause changes.
 struct IdleEvent {
   std::int32_t rank = 0;
   core::Engine engine = core::Engine::compute;
   Cause cause = Cause::unknown;
-  core::Task next = {};  // the task that ended the interval; lane -1: none did
+  core::Task next = {};  // the task that ended the interval; lane -1 if none did
   core::Time start{0};
   core::Time end{0};
   std::int64_t step = 0;
@@ -85,13 +85,13 @@ struct Record {
   void message(std::int64_t step, core::Message message, core::Time sent, core::Time arrived) {
     messages.push_back({message, sent, arrived, step});
   }
-  // Adds `by` to all times, for a clock that is ahead by that.
+  // Adds `by` to all times, for a clock that is ahead by this time.
   void move(core::Time by) {
     for (TaskEvent& e : tasks) e.start += by, e.end += by;
     for (MessageEvent& e : messages) e.sent += by, e.arrived += by;
     for (IdleEvent& e : idle) e.start += by, e.end += by;
   }
-  // Removes all events, but keeps the memory.
+  // Removes all events, but does not free memory.
   void clear() {
     tasks.clear();
     messages.clear();

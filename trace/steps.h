@@ -1,4 +1,4 @@
-// The steps of a trace: lists them, and keeps a range of them.
+// The steps of a trace: lists them, and selects a range of them.
 //
 // A training run has many steps, numbered from 0 in the order in which they ran; a simulated or
 // emulated run has one. Pure functions.
@@ -21,7 +21,7 @@ struct StepRange {
 
 struct Step {
   std::int64_t number = 0;
-  bool is_whole = false;  // every task of the program ran, for as many microbatches as it had
+  bool is_whole = false;  // every task of the program ran, for the step's number of microbatches
   bool operator==(const Step&) const = default;
 };
 

@@ -20,7 +20,7 @@ using core::StatusCode;
 // The largest accepted time, in microseconds, so that ends and durations do not overflow.
 constexpr std::int64_t kMostTime = kMostMicroseconds / 3;
 
-// An event as it is read.
+// An event that is being read.
 struct Event {
   std::string phase;
   std::string category;
@@ -92,7 +92,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
   bool in_event() const { return depth_ == 3 && root_key_ == "traceEvents"; }
   bool in_args() const { return depth_ == 4 && in_args_ && root_key_ == "traceEvents"; }
 
-  // Takes a number; `time` is the same in nanoseconds, if the number is in microseconds.
+  // Handles a number; `time` is the same in nanoseconds, if the number is in microseconds.
   void number(std::int64_t value, std::int64_t time) {
     if (in_event()) {
       if (key_ == "tid") event_.thread = value;
@@ -107,7 +107,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  // Keeps the event that has been read, if it may matter; returns false if it is malformed.
+  // Stores the event that has been read, if it may be needed; returns false if it is malformed.
   bool keep() {
     const Event& e = event_;
     if (e.phase != "X") return true;
@@ -201,21 +201,22 @@ bool is_torch_trace(const std::string& path) {
   return whose.is_torch();
 }
 
-Status read_events(const std::string& path, TorchEvents& events) {
+core::StatusOr<TorchEvents> read_events(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   if (!in || error) {
-    return {StatusCode::failed, std::string("cannot be read: ") + std::strerror(errno)};
+    return Status(StatusCode::failed, std::string("cannot be read: ") + std::strerror(errno));
   }
+  TorchEvents events;
   Scan scan(events);
-  if (nlohmann::json::sax_parse(in, &scan)) return {};
-  if (!scan.wrong().empty()) return {StatusCode::invalid, scan.wrong()};
+  if (nlohmann::json::sax_parse(in, &scan)) return events;
+  if (!scan.wrong().empty()) return Status(StatusCode::invalid, scan.wrong());
   const std::string at = " at byte " + std::to_string(scan.error_at());
-  return {StatusCode::invalid,
-          scan.error_at() >= bytes
-              ? "its JSON breaks off" + at + ": export_chrome_trace() had not written all of it"
-              : "it is no JSON" + at};
+  return Status(StatusCode::invalid, scan.error_at() >= bytes
+                                         ? "its JSON breaks off" + at +
+                                               ": export_chrome_trace() had not written all of it"
+                                         : "it is no JSON" + at);
 }
 
 }  // namespace ripeline::trace

@@ -1,7 +1,7 @@
-// TorchEvents: the events of a trace of PyTorch's profiler that tell the times of tasks.
+// TorchEvents: the events of a trace of PyTorch's profiler from which the times of tasks follow.
 //
 // The file may be large, but these events take only a few words of memory each. trace/torch_trace.h
-// says what they mean. Values; times are nanoseconds.
+// explains them. Values; times are nanoseconds.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace ripeline::trace {
 
-// The value of a number that an event does not have.
+// The value of a number that an event lacks.
 inline constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
 // An annotation of the host.
@@ -45,7 +45,7 @@ struct GpuWork {
   std::int64_t end = 0;
 };
 
-// The events of a file that may matter.
+// The events of a file that may be needed.
 struct TorchEvents {
   int rank = -1;
   int ranks = 0;
@@ -54,13 +54,13 @@ struct TorchEvents {
   std::vector<Operator> operators;
   std::vector<Launch> launches;
   std::vector<GpuWork> work;
-  bool has_simple_marks = false;  // as ScheduleGPipe makes them
+  bool has_simple_marks = false;  // as made by ScheduleGPipe
   bool has_nccl = false;          // the host called NCCL
 };
 
-// Reads the file, one event after the other. Fails by status if the file is not complete JSON, or
-// an event that counts has no times; the message says what is wrong.
-core::Status read_events(const std::string& path, TorchEvents& events);
+// Reads the file, one event after the other. A failure tells what is wrong: the file is not
+// complete JSON, or a needed event has no times.
+core::StatusOr<TorchEvents> read_events(const std::string& path);
 
 // Whether the keys of the file's root are those of PyTorch's profiler, as far as they can be read.
 // Reads only up to the first key that tells, which is near the file's beginning.

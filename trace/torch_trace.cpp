@@ -17,7 +17,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// Takes a number off the beginning of the text.
+// Removes a number from the beginning of the text and returns it.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -26,7 +26,7 @@ std::optional<int> take_number(std::string_view& text) {
   return number;
 }
 
-// Reads the name of a mark, `PP:2F0`; nothing unless it is of exactly one action that computes.
+// Reads the name of a mark, `PP:2F0`; nullopt unless it is of exactly one action that computes.
 std::optional<TorchTask> task_of(std::string_view name) {
   name.remove_prefix(3);
   const auto stage = take_number(name);
@@ -129,7 +129,7 @@ class Tasks {
     return {};
   }
 
-  // The start of the first operator within the mark; nothing if there is none.
+  // The start of the first operator within the mark; nullopt if there is none.
   std::optional<std::int64_t> first_operator(const Mark& mark) const {
     const auto first = std::lower_bound(found_.operators.begin(), found_.operators.end(),
                                         Operator{mark.thread, mark.start});
@@ -206,7 +206,7 @@ class Tasks {
     }
   }
 
-  // Notes if stages are sharded: without FSDP, nothing runs within the marks UNSHARD.
+  // Adds a note if stages are sharded; without FSDP, no operator runs within the marks UNSHARD.
   void note_sharding() {
     const bool sharded = std::any_of(unshards_.begin(), unshards_.end(), [this](const Mark& mark) {
       return first_operator(mark).has_value();
@@ -224,15 +224,13 @@ class Tasks {
 
 }  // namespace
 
-Status read_torch_trace(const std::string& path, TorchTrace& trace) {
-  TorchEvents events;
+core::StatusOr<TorchTrace> read_torch_trace(const std::string& path) {
   TorchTrace made;
-  Status status = read_events(path, events);
-  if (status.ok()) status = Tasks(events, made).make();
-  if (!status.ok()) return {status.code(), path + ": " + status.message()};
+  auto events = read_events(path);
+  const Status status = events.ok() ? Tasks(events.value(), made).make() : events.status();
+  if (!status.ok()) return Status(status.code(), path + ": " + status.message());
   for (std::string& note : made.notes) note = path + ": " + note;
-  trace = std::move(made);
-  return {};
+  return made;
 }
 
 }  // namespace ripeline::trace

@@ -1,10 +1,10 @@
 // TorchTrace: the times of tasks on one rank, from PyTorch's profiler.
 //
 // The file is the one that export_chrome_trace() of torch.profiler ("Kineto") writes for a run of
-// torch.distributed.pipelining. Its schedules that run a list of actions, such as
-// ScheduleInterleaved1F1B, mark each action on the host, as `PP:2F0`. The length of a mark is no
-// cost: it begins with the wait for the task's message and, if a GPU works, ends when the work is
-// launched. So marks only tell which work belongs to which task:
+// torch.distributed.pipelining. Schedules that run a list of actions, such as
+// ScheduleInterleaved1F1B, mark each action on the host, as `PP:2F0`. The length of a mark is not a
+// cost: a mark begins with the wait for the task's message and, if a GPU works, ends when the work
+// is launched. So marks only tell which work belongs to which task:
 //
 //   on the host  a task lasts from the first operator within its mark, on the mark's thread, to the
 //                end of the mark;
@@ -13,12 +13,12 @@
 //                repeats marks for the GPU, which are not used: they lack what the threads of
 //                autograd launch, which is all of a backward.
 //
-// A task takes no time if nothing ran within its mark, as for I of the first stage.
+// A task takes no time if nothing ran within its mark, as is the case for I of the first stage.
 //
 // Steps are the marks `ProfilerStep#3` of a profiler with a schedule. Without such marks, a new
-// step begins with each task that has already run in the present one.
+// step begins with each task that has already run in the present step.
 //
-// A file may be large: a few words of each event are kept, and only while it is read. Values.
+// A file may be large, so only a few words of each event are stored, while it is read. Values.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +42,14 @@ struct TorchTask {
 
 struct TorchTrace {
   int rank = 0;
-  int ranks = 0;                        // in the run; 0: the file does not say
-  bool on_gpu = false;                  // whether the times are those of kernels
-  bool marks_steps = false;             // whether steps have numbers that other ranks' files share
+  int ranks = 0;                        // in the run; 0 if not in the file
+  bool on_gpu = false;                  // whether the times are times of kernels
+  bool marks_steps = false;             // whether steps have the same numbers in other ranks' files
   std::vector<TorchTask> tasks = {};    // in the order of their marks
-  std::vector<std::string> notes = {};  // for people: marks that give no costs, and why
+  std::vector<std::string> notes = {};  // for people: marks without costs, and the reasons
 };
 
-// A failure names the file, and says what is wrong with it and what to record instead.
-core::Status read_torch_trace(const std::string& path, TorchTrace& trace);
+// A failure names the file, and tells what is wrong with it and what to record instead.
+core::StatusOr<TorchTrace> read_torch_trace(const std::string& path);
 
 }  // namespace ripeline::trace

@@ -13,9 +13,9 @@ namespace ripeline::trace {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 20;
-// The threads of a rank: that of an engine has the engine's number.
+// The threads of a rank; the thread of an engine has the engine's number.
 constexpr int kMessages = core::kEngines;
-constexpr int kBeside = core::kEngines + 1;  // plus the engine: tasks that started beside another
+constexpr int kBeside = core::kEngines + 1;  // plus the engine: for tasks that started beside one
 
 std::string name_of_thread(int thread) {
   if (thread == kMessages) return "messages";
@@ -57,7 +57,7 @@ class Text {
     }
     return *this;
   }
-  // Writes the comma between objects, except before the first.
+  // Writes the comma between objects; call before each object.
   void next() {
     if (!out_.empty()) out_ += ",\n";
   }
@@ -142,8 +142,8 @@ void EventText::append(std::string& out, const TaskEvent& e, bool beside) const 
   append_arrows(out, e, thread);
 }
 
-// Viewers attach an arrow's end to the event of its thread at its time. So an arrow leaves a task
-// in the task's last nanosecond, since the next task of the thread may start at the task's end.
+// Viewers attach each end of an arrow to the event on its thread at its time. So an arrow begins in
+// its task's last nanosecond, since the thread's next task may start when the task ends.
 void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t thread) const {
   const core::ProgramFacts& facts = about_.facts();
   const int count = about_.run.microbatches;
@@ -164,7 +164,7 @@ void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t
     if (!facts.is_needed(*edge, e.task.microbatch, count)) continue;
     append_end(R"("s")", *edge, e.task.microbatch, std::max(e.start, e.end - core::Time{1}));
   }
-  // Edges are numbered in the order of their consumers, so those into the task are adjacent.
+  // Edges are numbered in the order of their consumers, so the edges into the task are adjacent.
   const auto into = std::partition_point(
       facts.edges.begin(), facts.edges.end(),
       [&](const core::EdgeFacts& edge) { return edge.consumer < e.task.lane; });

@@ -17,9 +17,9 @@ namespace {
 
 using spec::Program;
 
-constexpr std::int64_t kMostHeld = 256;  // combinations of what pools hold that are all asked
+constexpr std::int64_t kMostHeld = 256;  // combinations of held amounts that are all asked
 
-// The pools that the value of a task of the lane reads, and that may hold anything.
+// The pools whose amounts the value of the lane's tasks reads and an arbiter counts.
 std::vector<int> pools_read(const Program& program, const std::vector<int>& counted,
                             const spec::Lane& lane, const spec::Expr& value) {
   const auto found = names_in(value);
@@ -33,8 +33,8 @@ std::vector<int> pools_read(const Program& program, const std::vector<int>& coun
   return pools;
 }
 
-// Every combination of what the pools hold; of large ones the ends and the middle; of more than a
-// few pools the later ones all they can.
+// All combinations of amounts in the pools. If these are too many, only the ends and the middle of
+// each pool; if these are still too many, the later pools are only full.
 std::vector<std::vector<std::int64_t>> holdings(const Program& program,
                                                 const std::vector<int>& pools) {
   std::int64_t all = 1;
@@ -119,7 +119,7 @@ class Writer {
             }
             ask_value(values, {l, task}, microbatches, held, text);
           }
-          // A value must not read another pool.
+          // Asks with amounts in all other pools, too, which the value must not read.
           ask_value(values, {l, task}, microbatches, each_, " each");
         }
       }
@@ -142,8 +142,8 @@ class Writer {
   const Program& program_;
   const core::ProgramFacts& facts_;
   QuestionLimits limits_;
-  std::vector<int> counted_;        // pools that may hold something
-  std::vector<std::int64_t> each_;  // by pool, each differently
+  std::vector<int> counted_;        // pools whose amounts an arbiter counts
+  std::vector<std::int64_t> each_;  // by pool, the amounts of each_differently()
   Questions out_;
 };
 

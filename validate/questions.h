@@ -1,8 +1,8 @@
-// questions: what a generated header's functions are asked, and what the program answers.
+// questions: the questions to a generated header's functions, and the program's answers.
 //
-// Of the fewest counts of microbatches in its range: every rank's order, and the value of every
-// task that a priority lists, with all that its pools may hold where that is not too much, else
-// with the ends and the middle. Pure.
+// For the smallest microbatch counts in range, the questions ask for every rank's order and for the
+// value of every task that a priority lists. They ask with all amounts that the task's pools may
+// hold or, if these are too many, with the ends and the middle. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 namespace ripeline::validate {
 
 struct QuestionLimits {
-  int counts = 4;                   // this many of the fewest counts in range
-  std::int64_t values = 100'000;    // in all; what does not fit is left out
+  int counts = 4;                   // the number of counts, from the smallest in range
+  std::int64_t values = 100'000;    // the number of values in all; more are left out
   std::int64_t places = 1'000'000;  // likewise
 };
 
 struct Questions {
-  std::string text;      // as validate/probe/probe.h reads it
+  std::string text;      // in the form of validate/probe/probe.h
   std::string expected;  // the answers
-  int first = 0;         // the counts that are asked about, first .. last
+  int first = 0;         // the counts in the questions, first .. last
   int last = 0;
   std::int64_t places = 0;  // in all orders
   std::int64_t values = 0;  // asked of priorities
-  bool complete = true;     // false: a limit left some out
+  bool complete = true;     // false if a limit left some out
 };
 
-// `facts` are the program's.
+// `facts` are the facts of the program.
 [[nodiscard]] Questions questions_of(const spec::Program& program, const core::ProgramFacts& facts,
                                      const QuestionLimits& limits = {});
 

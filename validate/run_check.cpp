@@ -21,7 +21,7 @@ std::string text_of(const std::string& name, int ranks, int stages, std::uint64_
                      spec::hash_text(hash));
 }
 
-// Events name lanes and edges by number.
+// Lanes and edges must have the same numbers, since events refer to them by number.
 bool same_tables(const spec::Program& program, const core::ProgramFacts& facts) {
   const auto same_lane = [](const spec::Lane& a, const core::LaneFacts& b) {
     return a.op == b.op && a.stage == b.stage && a.rank == b.rank && a.engine == b.engine &&
@@ -46,7 +46,7 @@ std::optional<std::string> why_not_expanded(const spec::Program& program, int co
   return std::nullopt;
 }
 
-// A trace, led step by step.
+// Checks a trace step by step.
 class Check {
  public:
   Check(const spec::Program& program, const trace::File& file, bool ended)
@@ -94,7 +94,7 @@ class Check {
     return false;
   }
 
-  // One step after the other, of each rank.
+  // Checks that no step is missing, and that each rank ends a step before it starts the next.
   bool follows(std::int64_t step, const StepEvents& events) {
     if (step != steps_.begin()->first && !steps_.contains(step - 1)) {
       return wrong(step, fmt::format("There is no step {} in the trace.", step - 1));
@@ -113,7 +113,7 @@ class Check {
 
   bool check(std::int64_t step, const StepEvents& events) {
     const std::optional<int> fewer = fewer_in(step, events);
-    // The remains of a step that stuck may look like a step of fewer microbatches.
+    // A step that got stuck may look like a step of fewer microbatches, so a replay decides.
     if (fewer && is_whole(*fewer, events)) {
       ++out_.fewer;
       return true;
@@ -126,7 +126,7 @@ class Check {
     note_peaks(lead);
     has_most_ = true;
     std::vector<Blocked> blocked = lead.blocked();
-    // How many microbatches it has is not known where they vary.
+    // If the number of microbatches varies, that of a step which is cut off is not known.
     if (!blocked.empty() && !(is_cut_off && out_.fewer > 0)) {
       std::size_t all = 0;
       for (const auto& rank : events.ranks) all += rank.size();
@@ -148,7 +148,7 @@ class Check {
     return true;
   }
 
-  // Led from beginning to end with so many microbatches.
+  // Whether the step can be replayed completely with `count` microbatches.
   bool is_whole(int count, const StepEvents& events) {
     const Machine& machine = machine_of(count);
     StepCheck lead(machine, events, std::vector<bool>(events.ranks.size(), false));
@@ -174,7 +174,7 @@ class Check {
   }
 
   // The trace says how many microbatches the largest step has. A step that has ended may have
-  // fewer, which its tasks say.
+  // fewer; its tasks then show how many.
   std::optional<int> fewer_in(std::int64_t step, const StepEvents& events) const {
     if (!ended_ && step == steps_.rbegin()->first) return std::nullopt;
     std::set<std::pair<int, int>> tasks;
@@ -200,7 +200,7 @@ class Check {
     return *machine;
   }
 
-  // Ranks of which the trace has nothing later, and not all of this step.
+  // By rank, whether the trace lacks a part of this step and has nothing later.
   std::vector<bool> cut_off_in(std::int64_t step, const StepEvents& events) const {
     std::vector<bool> cut_off;
     for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -219,7 +219,7 @@ class Check {
     return program_.task_name(event.lane, event.microbatch);
   }
 
-  // `2B7 of rank 2`, the first of them.
+  // The first task that is missing, such as `2B7 of rank 2`.
   std::string missing(const StepCheck& lead) const {
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       for (int m = 0; m < program_.tasks_of(lane, most_); ++m) {
@@ -233,7 +233,7 @@ class Check {
     return {};
   }
 
-  // The machine keeps to capacities, a proof may say less.
+  // The machine checks capacities; the bound that a proof gives may be lower.
   bool within_bounds() {
     for (std::size_t pool = 0; pool < out_.peaks.size(); ++pool) {
       const std::int64_t bound = facts_.pools[pool].bound;
@@ -268,14 +268,14 @@ class Check {
 
   const spec::Program& program_;
   const core::ProgramFacts& facts_;
-  int most_;  // microbatches of a step
+  int most_;  // microbatches of the largest step
   bool ended_;
   std::map<std::int64_t, StepEvents> steps_;
-  std::vector<std::int64_t> last_step_;  // by rank: the last of which something is there
-  std::vector<Time> last_end_;           // by rank
+  std::vector<std::int64_t> last_step_;  // by rank: the last step that has an event
+  std::vector<Time> last_end_;           // by rank: the last end so far
   std::map<int, std::unique_ptr<Machine>> machines_;
-  bool has_most_ = false;                   // some step has as many
-  std::optional<std::int64_t> first_open_;  // the first step that is not all there
+  bool has_most_ = false;                   // some step was replayed with `most_`
+  std::optional<std::int64_t> first_open_;  // the first step that is not complete
   std::optional<std::int64_t> stuck_;
   bool is_assumed_ = false;
   std::string missing_;  // the first task that step first_open_ lacks

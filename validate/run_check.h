@@ -1,8 +1,8 @@
 // check_run: whether a recorded run is a run of the program that was proved.
 //
-// The trace is led through spec::Machine, step by step (validate/step_check.h); nothing here knows
-// a rule of its own, but that a rank does one step after the other and that all of a step is there.
-// Pure functions; one thread.
+// Each step of the trace is replayed on spec::Machine (validate/step_check.h), which has the rules.
+// Two rules are added here: a rank ends a step before it starts the next, and no part of a step is
+// missing. Pure functions; one thread.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 namespace ripeline::validate {
 
 enum class RunOutcome : std::uint8_t {
-  run,        // every step, from its beginning to its end
-  beginning,  // so far, of a run whose end is cut off
-  refuted,    // it is not: `wrong`
-  unknown,    // the trace leaves it open: `reason`
+  run,        // every step is complete
+  beginning,  // the trace is correct, but the run's end is cut off
+  refuted,    // the trace is not of a run; `wrong` says why
+  unknown,    // the trace does not decide; `reason` says why
 };
-// The step that is wrong, and why.
+// The step that is wrong, and the reason.
 struct WrongStep {
   std::int64_t step = 0;
-  std::size_t led = 0;    // events of the step before
+  std::size_t led = 0;    // events of the step that were replayed
   std::size_t all = 0;    // events of the step
-  std::string what = {};  // one sentence; empty: `blocked` says it
+  std::string what = {};  // one sentence; empty if `blocked` has the reason
   std::vector<Blocked> blocked = {};
 };
 
@@ -36,18 +36,18 @@ struct RunCheck {
   RunOutcome outcome = RunOutcome::unknown;
   std::string reason;  // for beginning and unknown: one sentence
   std::optional<WrongStep> wrong;
-  std::int64_t steps = 0;           // led from beginning to end
+  std::int64_t steps = 0;           // replayed from beginning to end
   std::int64_t fewer = 0;           // those among them with fewer microbatches than the trace says
   std::vector<std::int64_t> peaks;  // by pool, over all steps
   std::vector<std::string> assumptions;
 };
 
-// Why the trace is of another program, or has no step of this one.
+// Why the trace is of another program or has no step of this one; nullopt if neither is so.
 [[nodiscard]] std::optional<std::string> why_not_of(const spec::Program& program,
                                                     const trace::About& about);
 
-// `ended`: the run has written one file of all ranks when it ended, of which nothing may be
-// missing; else the end of what each rank did is.
+// `ended` says that the run wrote one file of all ranks at its end, in which nothing may be
+// missing. Otherwise the last events of each rank may be missing.
 [[nodiscard]] RunCheck check_run(const spec::Program& program, const trace::File& file, bool ended);
 
 }  // namespace ripeline::validate

@@ -14,35 +14,25 @@ using core::Time;
 using Do = spec::Event::Do;
 using nlohmann::json;
 
-const char* text_of(RunOutcome outcome) {
+struct OutcomeName {
+  const char* word;
+  const char* text;
+};
+OutcomeName name_of(RunOutcome outcome) {
   switch (outcome) {
     case RunOutcome::run:
-      return "a run";
+      return {"run", "a run"};
     case RunOutcome::beginning:
-      return "the beginning of a run";
+      return {"beginning", "the beginning of a run"};
     case RunOutcome::refuted:
-      return "no run";
+      return {"refuted", "no run"};
     case RunOutcome::unknown:
       break;
   }
-  return "unknown whether a run";
+  return {"unknown", "unknown whether a run"};
 }
 
-const char* word_of(RunOutcome outcome) {
-  switch (outcome) {
-    case RunOutcome::run:
-      return "run";
-    case RunOutcome::beginning:
-      return "beginning";
-    case RunOutcome::refuted:
-      return "refuted";
-    case RunOutcome::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-// When the first event of the trace was.
+// The time of the first event of the trace.
 Time begin_of(const trace::Record& record) {
   Time begin = Time::max();
   for (const trace::TaskEvent& e : record.tasks) begin = std::min(begin, e.chosen());
@@ -50,7 +40,7 @@ Time begin_of(const trace::Record& record) {
   return begin;
 }
 
-// In the run's unit, since its beginning.
+// The time from the first event of the trace to `at`, in the run's unit.
 double in_units(const trace::File& file, Time at) {
   return static_cast<double>((at - begin_of(file.record)).count()) /
          static_cast<double>(file.about.run.unit.nanoseconds);
@@ -79,7 +69,7 @@ std::string wrong_text(const spec::Program& program, const trace::File& file,
   return text;
 }
 
-// Per instance of each resource: what the run held, what is proved, what there is.
+// Per instance of each resource: the peak of the run, the proved bound and the capacity.
 std::string peaks_text(const spec::Program& program, const core::ProgramFacts& facts,
                        const RunCheck& check) {
   std::string text;
@@ -112,7 +102,7 @@ std::string peaks_text(const spec::Program& program, const core::ProgramFacts& f
 std::string report_text(const spec::Program& program, const trace::File& file,
                         const std::string& title, const RunCheck& check) {
   const core::ProgramFacts& facts = file.about.facts();
-  std::string text = fmt::format("{}: {} of {}, {} (hash {})\n", title, text_of(check.outcome),
+  std::string text = fmt::format("{}: {} of {}, {} (hash {})\n", title, name_of(check.outcome).text,
                                  program.name, facts.proved ? "proved" : "not proved where it ran",
                                  spec::hash_text(program.hash));
   const std::string fewer =
@@ -141,7 +131,7 @@ json report_json(const spec::Program& program, const trace::File& file, const Ru
                  {"source", trace::name_of(file.about.run.source)},
                  {"ranks", program.ranks},
                  {"microbatches", file.about.run.microbatches},
-                 {"verdict", word_of(check.outcome)},
+                 {"verdict", name_of(check.outcome).word},
                  {"steps", check.steps},
                  {"fewer", check.fewer},
                  {"tasks", file.record.tasks.size()},

@@ -13,7 +13,7 @@
 
 namespace ripeline::validate {
 
-// `title` is the trace's name. Ends with a newline.
+// `title` is the trace's name. The text ends with a newline.
 [[nodiscard]] std::string report_text(const spec::Program& program, const trace::File& file,
                                       const std::string& title, const RunCheck& check);
 [[nodiscard]] nlohmann::json report_json(const spec::Program& program, const trace::File& file,

@@ -16,7 +16,7 @@ std::map<std::int64_t, StepEvents> steps_of(const spec::Program& program,
                                             const trace::Record& record) {
   struct Entry {
     RankEvent event;
-    Time then;  // the start: it orders tasks that were chosen at once
+    Time then;  // the time of the start; it orders tasks chosen at the same time
   };
   std::map<std::int64_t, std::vector<std::vector<Entry>>> entries;
   const auto add = [&](std::int64_t step, int rank, const Event& event, Time at, Time then) {
@@ -33,12 +33,10 @@ std::map<std::int64_t, StepEvents> steps_of(const spec::Program& program,
   }
   for (const trace::MessageEvent& e : record.messages) {
     const auto [edge, microbatch] = e.message;
-    const int consumer = at(program.edges, edge).consumer;
-    add(e.step, at(program.lanes, consumer).rank,
-        {.what = Do::arrive, .lane = consumer, .microbatch = microbatch, .edge = edge}, e.arrived,
-        e.arrived);
+    const Event arrival = arrival_of(program, edge, microbatch);
+    add(e.step, at(program.lanes, arrival.lane).rank, arrival, e.arrived, e.arrived);
   }
-  // At one time ends and arrivals come first: they give what starts take.
+  // At equal times, ends and arrivals precede starts, which need what they provide.
   const auto place = [](const Entry& entry) {
     const Do what = entry.event.event.what;
     return std::tuple(entry.event.at, what == Do::end ? 0 : what == Do::arrive ? 1 : 2, entry.then);
@@ -111,7 +109,7 @@ bool StepCheck::advance(Rank& rank) {
   return std::any_of(next.begin(), next.end(), [&](std::size_t i) { return take(rank, i); });
 }
 
-// The events that may come next: all ends, the first arrival and the first start of one time.
+// The events that may be next: at the earliest time, all ends, the first arrival and first start.
 std::vector<std::size_t> StepCheck::next_of(const Rank& rank) const {
   const std::vector<RankEvent>& events = *rank.events;
   std::vector<std::size_t> next;
@@ -122,7 +120,7 @@ std::vector<std::size_t> StepCheck::next_of(const Rank& rank) const {
     if (rank.past[i] || (what == Do::arrive && has_arrival)) continue;
     next.push_back(i);
     has_arrival = has_arrival || what == Do::arrive;
-    if (what == Do::start) break;  // those after it are starts
+    if (what == Do::start) break;  // all later ones are starts
   }
   return next;
 }
@@ -169,7 +167,7 @@ bool StepCheck::grant_early() {
   return false;
 }
 
-// A message has arrived, and its sender's record ends before it was sent.
+// Assumes that a message was sent if it arrived and its sender's record ends before that.
 bool StepCheck::assume_sent() {
   for (Rank& rank : ranks_) {
     if (rank.is_over()) continue;
@@ -190,8 +188,8 @@ bool StepCheck::assume_sent() {
   return false;
 }
 
-// It is not known what the task that is cut off has done at its start: it may have freed a slot, or
-// been the next in the order, beside the one that ended; nor which messages others have taken.
+// Ignores a rank if missing parts may explain its next event: a task that is cut off may have freed
+// a slot at its start, or been next in the order; and messages to other ranks may have arrived.
 bool StepCheck::ignore() {
   const bool any_cut_off =
       std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.cut_off; });
@@ -220,7 +218,7 @@ bool StepCheck::ignore() {
 
 std::vector<Blocked> StepCheck::blocked() const {
   std::vector<Blocked> found;
-  std::vector<bool> too_early;  // by the clocks
+  std::vector<bool> too_early;  // by the clocks, for each of `found`
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const Rank& rank = ranks_[r];
     if (rank.is_over()) continue;
@@ -230,7 +228,7 @@ std::vector<Blocked> StepCheck::blocked() const {
       const RankEvent& event = (*rank.events)[i];
       const Lack lack = this->lack(event);
       if (lack.is_at_hand && told) continue;
-      // The end of a task that starts at the same time says least.
+      // The end of a task that starts at the same time explains least.
       const bool says_more = !told || told->event.event.what == Do::end;
       if (!says_more && (lack.later || told->is_cause)) continue;
       told = {static_cast<int>(r), event, lack.what, !lack.later};
@@ -249,14 +247,7 @@ std::vector<Blocked> StepCheck::blocked() const {
   return found;
 }
 
-Event StepCheck::arrival(int edge, int microbatch) const {
-  return {.what = Do::arrive,
-          .lane = at(program_.edges, edge).consumer,
-          .microbatch = microbatch,
-          .edge = edge};
-}
-
-// When the trace has it, at its own rank; nothing: it does not, or it has been led.
+// The time of the event in its rank's record; nullopt if it is not there or was replayed already.
 std::optional<Time> StepCheck::ahead(const Event& event) const {
   const Rank& rank = at(ranks_, rank_of(event.lane));
   for (std::size_t i = rank.first; i < rank.past.size(); ++i) {
@@ -272,7 +263,8 @@ std::optional<Event> StepCheck::handed_over(int lane) const {
     const spec::Lane& producer = at(program_.lanes, e.producer);
     if (!e.rendezvous || producer.rank != own.rank || producer.engine != own.engine) continue;
     for (int m = 0; m < program_.tasks_of(e.producer, machine_.microbatches()); ++m) {
-      if (machine_.message(state_, edge, m) == Machine::MessageState::sent) return arrival(edge, m);
+      if (machine_.message(state_, edge, m) == Machine::MessageState::sent)
+        return arrival_of(program_, edge, m);
     }
   }
   return std::nullopt;
@@ -308,7 +300,7 @@ StepCheck::Lack StepCheck::lack_of_start(const RankEvent& start) const {
                             : machine_.first_missing(state_, block.edge, event.microbatch);
     lack.is_at_hand = lack.is_at_hand && missing >= 0 &&
                       program_.crosses_ranks(at(program_.edges, block.edge)) &&
-                      ahead(arrival(block.edge, missing)) == start.at;
+                      ahead(arrival_of(program_, block.edge, missing)) == start.at;
     if (block.why == Block::Why::need) {
       lack.what += lack_of_need(block.edge, event.microbatch);
       continue;
@@ -326,7 +318,7 @@ StepCheck::Lack StepCheck::lack_of_start(const RankEvent& start) const {
   return lack;
 }
 
-// The name of the task that is missing, and whether the trace still has it or its message to come.
+// The name of the missing task, and whether that task or its message is later in the trace.
 std::string StepCheck::lack_of_need(int edge, int microbatch) const {
   const spec::Edge& e = at(program_.edges, edge);
   const int missing = machine_.first_missing(state_, edge, microbatch);
@@ -341,8 +333,8 @@ std::string StepCheck::lack_of_need(int edge, int microbatch) const {
       return name + ", whose message waits for " + machine_.describe(edge, missing, *delay);
     }
   }
-  return name + (ahead(arrival(edge, missing)) ? ", whose message arrives later"
-                                               : ", whose message does not arrive");
+  return name + (ahead(arrival_of(program_, edge, missing)) ? ", whose message arrives later"
+                                                            : ", whose message does not arrive");
 }
 
 StepCheck::Lack StepCheck::lack_of_arrival(const Event& event) const {

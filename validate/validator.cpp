@@ -5,62 +5,57 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/vocabulary/plural.h"
 #include "lower/facts.h"
-#include "validate/equivalence.h"
+#include "spec/guards.h"
 #include "validate/probe/probe.h"
 
 namespace ripeline::validate {
 namespace {
 
-// A probe's output, taken apart.
+// The parts of a probe's output.
 struct Answers {
   std::string facts;
-  std::vector<EmittedLane> lanes;
+  std::string rules;
   std::string functions;
 };
 
-// `guard LANE FORMULA`, `acquire LANE POOL FORMULA` or `release LANE POOL FORMULA`; false: it is
-// none of these, or its lane is beyond the program's.
-bool read_formula(const std::string& line, std::vector<EmittedLane>& lanes) {
-  std::istringstream in(line);
-  std::string what;
-  std::size_t lane = 0;
-  int pool = 0;
-  if (!(in >> what >> lane) || lane >= lanes.size()) return false;
-  EmittedLane& emitted = lanes[lane];
-  if (what == "guard") {
-    std::string guard;
-    if (!std::getline(in >> std::ws, guard)) return false;
-    emitted.guard = std::move(guard);
-    return true;
-  }
-  if (what != "acquire" && what != "release") return false;
-  EmittedChange change;
-  if (!(in >> pool) || !std::getline(in >> std::ws, change.after)) return false;
-  change.pool = pool;
-  (what == "acquire" ? emitted.acquired : emitted.released).push_back(std::move(change));
-  return true;
-}
-
-Answers take_apart(const std::string& text, std::size_t lanes) {
+Answers take_apart(const std::string& text) {
   Answers answers;
-  answers.lanes.resize(lanes);
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("order ") || line.starts_with("value ") ||
-        line.starts_with("not understood")) {
-      answers.functions += line + "\n";
-    } else if (!read_formula(line, answers.lanes)) {
-      answers.facts += line + "\n";
-    }
+    const bool is_function = line.starts_with("order ") || line.starts_with("value ") ||
+                             line.starts_with("not understood");
+    const bool is_rule = line.starts_with("rule ");
+    (is_function ? answers.functions : is_rule ? answers.rules : answers.facts) += line + "\n";
   }
   return answers;
 }
 
-// A line of reasonable length, or what it has where it differs from another.
+// The rules of all lanes: when a task has room, and how it changes pools with a capacity.
+std::string specified_rules(const spec::Program& program, const core::ProgramFacts& facts) {
+  std::string text;
+  const std::vector<Formula> held = held_of(facts);
+  for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    Formula has_room = true;
+    for (const spec::RoomGuard& guard : guards_of(program, lane).rooms) {
+      has_room = has_room && at(held, guard.pool) <= guard.room.most_held();
+    }
+    std::vector<Formula> started = held;
+    for (const spec::Acquire& a : at(program.lanes, lane).acquires) {
+      if (at(program.pools, a.pool).capacity) at(started, a.pool) += a.amount;
+    }
+    std::vector<Formula> ended = held;
+    for (const spec::Release& r : at(program.lanes, lane).releases) {
+      if (at(program.pools, r.pool).capacity) at(ended, r.pool) -= r.amount;
+    }
+    text += rules_text(facts, lane, has_room, started, ended);
+  }
+  return text;
+}
+
+// The line or, if it is too long, the part of it around its first difference from `other`.
 std::string shown(const std::string& line, const std::string& other) {
   constexpr std::size_t kMost = 120;
   if (line.size() <= kMost && other.size() <= kMost) return line;
@@ -71,7 +66,7 @@ std::string shown(const std::string& line, const std::string& other) {
          (begin + kMost < line.size() ? "…" : "");
 }
 
-// The first line that differs.
+// The first line in which the texts differ; nullopt if they are equal.
 std::optional<std::string> difference(const char* what, const std::string& specified,
                                       const std::string& emitted) {
   std::istringstream left(specified);
@@ -98,24 +93,21 @@ Validator::Validator(const spec::Program& program, const QuestionLimits& limits)
 Validation Validator::judge(const std::string& text) const {
   Validation result;
   result.questions = questions_;
-  const Answers answers = take_apart(text, program_.lanes.size());
-  const auto facts = difference("facts", facts_text(facts_.facts()), answers.facts);
-  if (facts) result.differences.push_back(*facts);
-  const Equivalence formulas = compare_emitted(program_, answers.lanes);
-  result.formulas = formulas.proved;
-  result.solver = formulas.solver;
-  for (const std::string& difference : formulas.differences) {
-    result.differences.push_back(difference);
+  const Answers answers = take_apart(text);
+  const std::string rules = specified_rules(program_, facts_.facts());
+  result.formulas = static_cast<int>(std::count(rules.begin(), rules.end(), '\n'));
+  for (const auto& found : {difference("facts", facts_text(facts_.facts()), answers.facts),
+                            difference("rules", rules, answers.rules),
+                            difference("functions", questions_.expected, answers.functions)}) {
+    if (found) result.differences.push_back(*found);
   }
-  const auto functions = difference("functions", questions_.expected, answers.functions);
-  if (functions) result.differences.push_back(*functions);
   return result;
 }
 
 std::string summary(const Validation& validation) {
   const Questions& asked = validation.questions;
-  std::string text = fmt::format("tables equal; {} proved equal for all values ({})",
-                                 plural(validation.formulas, "formula"), validation.solver);
+  std::string text = fmt::format("tables equal; {} proved equal for all values",
+                                 plural(validation.formulas, "formula"));
   const std::string counts = asked.first == asked.last
                                  ? plural(asked.first, "microbatch")
                                  : fmt::format("{} .. {} microbatches", asked.first, asked.last);
@@ -126,6 +118,19 @@ std::string summary(const Validation& validation) {
   if (asked.values > 0) {
     text += fmt::format("; priorities the same with {}: {}{}", counts,
                         plural(asked.values, "value"), asked.complete ? "" : " (not all)");
+  }
+  return text;
+}
+
+std::string report_text(const std::string& name, const Validation& validation) {
+  const std::vector<std::string>& differences = validation.differences;
+  if (differences.empty()) return fmt::format("{}: valid: {}\n", name, summary(validation));
+  std::string text =
+      fmt::format("{}: what was generated is not this program: {} found\n", name,
+                  plural(static_cast<std::int64_t>(differences.size()), "difference"));
+  constexpr std::size_t kMostShown = 8;
+  for (std::size_t i = 0; i < differences.size() && i < kMostShown; ++i) {
+    text += "  " + differences[i] + "\n";
   }
   return text;
 }

@@ -1,11 +1,11 @@
-// validate: whether a generated header is its program's.
+// validate: checks whether a generated header matches its program.
 //
-// The header's probe (validate/probe/probe.h) answers questions; these are compared:
-//   facts     every table, but for what a proof added
-//   formulas  what each lane finds, takes and gives back: proved equal for all values
-//   orders    and values of priorities: equal for small counts of microbatches
-// Nothing here trusts the generator. The arbiter itself is core's, which tests compare with the
-// interpreter in every state of small programs. Whether the program is safe is not asked. One
+// The header's probe (validate/probe/probe.h) answers questions. The program must agree on:
+//   facts     every table, except what a proof added
+//   rules     what each lane needs, acquires and releases, as formulas, equal for all values
+//   orders    and values of priorities, for small counts of microbatches
+// The generator is not trusted. The arbiter itself is in core/, and tests compare it with the
+// interpreter in every state of small programs. Whether the program is safe is not checked. One
 // thread.
 #pragma once
 
@@ -19,15 +19,14 @@
 namespace ripeline::validate {
 
 struct Validation {
-  std::vector<std::string> differences;  // empty: it is
-  int formulas = 0;                      // proved equal
+  std::vector<std::string> differences;  // empty if the header matches
+  int formulas = 0;                      // the number of formulas in the program's rules
   Questions questions;                   // those that were asked
-  std::string solver;
 };
 
 class Validator {
  public:
-  // The program must outlive it.
+  // The program must outlive the validator.
   explicit Validator(const spec::Program& program, const QuestionLimits& limits = {});
   [[nodiscard]] const std::string& questions() const { return questions_.text; }
   // Judges the probe's answers.
@@ -39,7 +38,9 @@ class Validator {
   Questions questions_;
 };
 
-// One sentence: what was compared, and how far.
+// A sentence about what was compared, and to what extent.
 [[nodiscard]] std::string summary(const Validation& validation);
+// The summary, or the first differences. `name` is the program's source. Ends with a newline.
+[[nodiscard]] std::string report_text(const std::string& name, const Validation& validation);
 
 }  // namespace ripeline::validate

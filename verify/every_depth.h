@@ -2,8 +2,8 @@
 //
 // For programs whose stages look alike: chains, loops and V placements with a fixed number of
 // stages per rank. The obligations are those of verify/verify.h, each for every number of ranks
-// from `every_rank_from` up. They are proved or unknown, never refuted: verify() answers which
-// number of ranks sticks. If something cannot be read or shown, they are unknown, with the place in
+// from `every_rank_from` up. They are proved or unknown, never refuted: verify() tells if a single
+// number of ranks sticks. If something cannot be read or shown, they are unknown, with its place in
 // the source. docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
 #pragma once
 
@@ -14,11 +14,11 @@
 namespace ripeline::verify {
 
 struct DepthVerdict {
-  Verdict verdict;       // it has no ProvedProgram, since it is about many programs
-  spec::Program sample;  // the program with the fewest ranks, under a hash of several depths
+  Verdict verdict;       // without a ProvedProgram, as many programs are proved
+  spec::Program sample;  // the program with the fewest ranks, with a hash of several depths
 };
 
-// `options` does not define `ranks`. Errors: the tree is no program with any small number of ranks.
+// `options` must not define `ranks`. Fails if the tree is no program for any small number of ranks.
 [[nodiscard]] spec::Result<DepthVerdict> verify_every_depth(
     const spec::ast::Pipeline& pipeline, const spec::Source& source,
     const spec::ElaborateOptions& options, const VerifyOptions& verify_options = {});

@@ -1,5 +1,5 @@
-// ProvedProgram: a program and what was proved of it. Only verify() makes one, so whoever holds one
-// holds a proof made in this process.
+// ProvedProgram: a program and what was proved about it. Only verify() makes such objects, so each
+// one is evidence of a proof made in this process.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class ProvedProgram {
   [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] const std::vector<ProvedObligation>& obligations() const { return obligations_; }
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
-  // The proved peak of each pool, for every microbatch count in range; nothing if the peak grows
+  // The proved peak of each pool, for every microbatch count in range; nullopt if the peak grows
   // with the count.
   [[nodiscard]] const std::vector<std::optional<std::int64_t>>& peaks() const { return peaks_; }
 

@@ -48,7 +48,7 @@ std::vector<std::vector<std::string>> starts_of(const Program& program, const Co
 std::string timeline_of(const Program& program, const Counterexample& run, int member) {
   const std::vector<std::vector<std::string>> rows = starts_of(program, run, member);
   std::vector<std::string> blocked(rows.size());
-  for (const Wait& wait : run.waits) {
+  for (const BlockedTask& wait : run.waits) {
     if (wait.member != member && wait.member != kAllMembers) continue;
     const bool shown = wait.block.why == spec::Block::Why::room ||
                        wait.block.why == spec::Block::Why::kept || program.dispatch.in_order;
@@ -92,7 +92,7 @@ std::string timeline(const Program& program, const Counterexample& run) {
   return text;
 }
 
-std::string at_member(const Counterexample& run, const Wait& wait) {
+std::string at_member(const Counterexample& run, const BlockedTask& wait) {
   const bool one = run.members > 1 && wait.member != kAllMembers;
   return one ? fmt::format("member {}: ", wait.member) : "";
 }
@@ -100,7 +100,7 @@ std::string at_member(const Counterexample& run, const Wait& wait) {
 std::string waits_text(const Program& program, const Counterexample& run) {
   std::string text;
   for (std::size_t i = 0; i < run.waits.size() && i < kMostWaitsShown; ++i) {
-    const Wait& wait = run.waits[i];
+    const BlockedTask& wait = run.waits[i];
     text += fmt::format("  {}{} waits for {}\n", at_member(run, wait),
                         program.task_name(wait.lane, wait.microbatch), wait.text);
   }
@@ -111,11 +111,7 @@ std::string waits_text(const Program& program, const Counterexample& run) {
 }
 
 std::string heading(const Obligation& o, const spec::Source& source) {
-  std::string line = fmt::format("{}: {}", name_of(o.outcome), name_of(o.kind));
-  if (o.counterexample) {
-    line += fmt::format(", with {}", plural(o.counterexample->microbatches, "microbatch"));
-    if (o.counterexample->fewest) line += " (the fewest)";
-  }
+  std::string line = title_of(o);
   const std::string where = place(source, o.span);
   if (!where.empty()) line = fmt::format("{:<70} {}", line, where);
   return line + "\n";
@@ -223,7 +219,7 @@ Json event_json(const Program& program, const Event& event, int microbatches) {
                       {"task", program.task_name(event.lane, needed_by)},
                       {"need", program.task_name(edge.producer, event.microbatch)},
                       {"from", at(program.lanes, edge.producer).rank}};
-      // If a lane needs another twice, the names do not tell the needs apart, so the edge is added.
+      // If a lane needs another twice, names do not tell these needs apart, so the edge is added.
       const std::vector<int>& edges = at(program.lanes, event.lane).edges;
       const auto same = std::count_if(edges.begin(), edges.end(), [&](int other) {
         return at(program.edges, other).producer == edge.producer;
@@ -248,7 +244,7 @@ Json run_json(const Program& program, const Counterexample& run) {
   Json events = Json::array();
   for (const Event& event : run.events) events.push_back(event_json(program, run, event));
   Json waits = Json::array();
-  for (const Wait& wait : run.waits) {
+  for (const BlockedTask& wait : run.waits) {
     waits.push_back({{"task", program.task_name(wait.lane, wait.microbatch)}, {"for", wait.text}});
     if (run.members > 1 && wait.member != kAllMembers) waits.back()["member"] = wait.member;
   }
@@ -294,7 +290,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   return json;
 }
 
-// The obligations not proved. A task left out by an order makes others wait, so `once` comes first.
+// The obligations not proved, `once` first, since a task left out by an order makes others wait.
 std::vector<const Obligation*> to_be_read(const Verdict& verdict) {
   std::vector<const Obligation*> found;
   for (const Obligation& o : verdict.obligations) {
@@ -311,7 +307,7 @@ spec::Diagnostic wrong(const std::string& id, const std::string& message) {
       id, message, "give the JSON that `ripeline verify --format json` wrote for this program", {}};
 }
 
-// Reads the events of a recorded run: names become lanes, needs become edges.
+// Reads the events of a recorded run, and turns names into lanes and needs into edges.
 class RunReader {
  public:
   explicit RunReader(const Program& program) : program_(program) {}
@@ -379,6 +375,15 @@ class RunReader {
 
 }  // namespace
 
+std::string title_of(const Obligation& o) {
+  std::string title = fmt::format("{}: {}", name_of(o.outcome), name_of(o.kind));
+  if (o.counterexample) {
+    title += fmt::format(", with {}", plural(o.counterexample->microbatches, "microbatch"));
+    if (o.counterexample->fewest) title += " (the fewest)";
+  }
+  return title;
+}
+
 std::string report_text(const Program& program, const spec::Source& source,
                         const Verdict& verdict) {
   std::string text = fmt::format(
@@ -426,6 +431,15 @@ Json report_json(const Program& program, const spec::Source& source, const Verdi
                {"solver", verdict.solver}};
   if (verdict.every_rank_from) json["least_ranks"] = *verdict.every_rank_from;
   return json;
+}
+
+std::optional<RecordedRun> recorded_run(const Verdict& verdict) {
+  for (const auto run : {&Obligation::counterexample, &Obligation::other_choices}) {
+    for (const Obligation& o : verdict.obligations) {
+      if (const auto& r = o.*run) return RecordedRun{r->microbatches, r->events, r->members};
+    }
+  }
+  return std::nullopt;
 }
 
 spec::Result<RecordedRun> read_counterexample(const Program& program, const Json& run) {

@@ -1,9 +1,10 @@
-// report: a Verdict as text for a person and as JSON for a program.
+// report: prints a Verdict as text for people and as JSON for programs.
 //
 // The text is what `ripeline verify` prints, the JSON its `--format json` (docs/formats.md). Pure
 // functions; never throw.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,25 +17,30 @@
 
 namespace ripeline::verify {
 
-// The verdict on the first line, each obligation, runs drawn per rank with the blocked tasks marked
-// `>`, the assumptions. Ends with a newline.
+// The verdict on the first line, then each obligation, runs drawn rank by rank with blocked tasks
+// marked `>`, and the assumptions. The text ends with a newline.
 [[nodiscard]] std::string report_text(const spec::Program& program, const spec::Source& source,
                                       const Verdict& verdict);
+
+// refuted: deadlock, with 2 microbatches (the fewest)
+[[nodiscard]] std::string title_of(const Obligation& obligation);
 
 // One object. Its values are the same on every machine but for `seconds`.
 [[nodiscard]] nlohmann::json report_json(const spec::Program& program, const spec::Source& source,
                                          const Verdict& verdict);
 
 // A run that `ripeline step --from` and tests replay: the counterexample of the first obligation
-// that has one, or else the first run of `other_choices`. Errors: replay-*.
+// with one, or, if none has one, the first run in `other_choices`. Errors: replay-*.
 struct RecordedRun {
   int microbatches = 0;
   std::vector<spec::Event> events;
-  int members = 1;  // above 1: the run is for spec::GroupMachine
+  int members = 1;  // if above 1, the run is one of spec::GroupMachine
 };
+// Nothing: the verdict has no run.
+[[nodiscard]] std::optional<RecordedRun> recorded_run(const Verdict& verdict);
 [[nodiscard]] spec::Result<RecordedRun> read_run(const spec::Program& program,
                                                  std::string_view json);
-// Reads one `counterexample` of a report. It may have no events: a program may stick at once.
+// Reads one `counterexample` of a report. It may have no events, as a program may stick at once.
 [[nodiscard]] spec::Result<RecordedRun> read_counterexample(const spec::Program& program,
                                                             const nlohmann::json& run);
 

@@ -1,4 +1,4 @@
-// Verdict: the outcome of judging a program, obligation by obligation.
+// Verdict: the result of judging a program, obligation by obligation.
 //
 // Plain values.
 #pragma once
@@ -19,8 +19,8 @@ namespace ripeline::verify {
 enum class Outcome : std::uint8_t { proved, refuted, unknown };
 [[nodiscard]] std::string name_of(Outcome outcome);
 
-// A task that cannot start at the end of a run, and one reason why.
-struct Wait {
+// A task that cannot start at the end of a run, with one of the reasons.
+struct BlockedTask {
   int lane = -1;
   int microbatch = -1;
   spec::Block block;
@@ -29,28 +29,28 @@ struct Wait {
 };
 constexpr int kAllMembers = -1;
 
-// A run that was replayed; the shortest of those found.
+// A run that was replayed; of several found, the shortest.
 struct Counterexample {
   int microbatches = 0;
   bool fewest = false;  // no smaller count in range has such a run
   std::vector<spec::Event> events;
-  std::vector<Wait> waits;  // for deadlock only
-  int members = 1;          // per rank; above 1, spec::GroupMachine replays the run
+  std::vector<BlockedTask> waits;  // for deadlock only
+  int members = 1;                 // per rank; if above 1, spec::GroupMachine replays the run
 };
 
 // A change that makes the whole program proved; see optimise/repair.h.
 struct ProvedRepair {
   std::string what;     // capacity, leaving, slots, fifo, sequential, assert; two joined by +
   std::string text;     // the code to write, and where: `capacity ranks - s + 1` for activation
-  spec::Span span;      // the code that it replaces or stands beside
+  spec::Span span;      // the code that `text` replaces or is put beside
   std::string program;  // the changed program, in the canonical layout
 };
 
-// The bound that a pool never exceeds, whatever the timing, the choices and the count in range.
+// The bound that a pool never exceeds, for any timing, any choices and any count in range.
 struct Peak {
   std::int64_t bound = 0;
-  bool reached = false;    // some run of some count in range holds as much: no lower bound is true
-  bool by_states = false;  // shown by visiting every state, and not by memory's method
+  bool reached = false;    // some run with a count in range holds this amount
+  bool by_states = false;  // shown by a visit of every state, not by memory's method
   bool operator==(const Peak&) const = default;
 };
 
@@ -58,7 +58,7 @@ struct Obligation {
   ObligationKind kind = ObligationKind::deadlock;
   Outcome outcome = Outcome::unknown;
   Method method = Method::none;
-  double seconds = 0;  // below 0: reports leave it out
+  double seconds = 0;  // if below 0, reports omit it
   std::string reason;  // for refuted and unknown: one or two sentences
   spec::Span span;     // the code that the reason is about, if any
   std::optional<Counterexample> counterexample;
@@ -67,16 +67,16 @@ struct Obligation {
   // For Method::states after counters: the microbatch counts whose states were all visited, while
   // counters prove all other counts in range.
   std::vector<int> counts;
-  // For proved memory: per resource and instance the proved peak, or nothing if the peak grows with
+  // For proved memory: by resource and instance the proved peak, or nullopt if the peak grows with
   // the microbatches.
   std::map<std::string, std::vector<std::optional<Peak>>> peak;
-  // Repairs of a refuted or unknown obligation, nearest first, if any; verify() searches for none.
+  // Repairs of a refuted or unknown obligation, the nearest first; verify() itself finds none.
   std::vector<ProvedRepair> repairs;
-  std::string repairs_note;  // why there are no repairs
+  std::string repairs_note;  // the reason if there are no repairs
 };
 
 struct Verdict {
-  // Refuted if any obligation is, else unknown if any is, else proved.
+  // Refuted if any obligation is refuted, else unknown if any is unknown, else proved.
   Outcome outcome = Outcome::unknown;
   std::vector<Obligation> obligations;  // always the five, as kObligationKinds
   std::vector<std::string> assumptions;

@@ -36,7 +36,7 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   if (missing.empty() && is_group && program.dispatch.keeps >= 0) {
     missing.push_back({"keeping", program.dispatch.span});
   }
-  // The solver has terms for shares as sums over a period.
+  // Solver terms for shares are sums over a period, so that long ones are unsupported.
   if (missing.empty() && spec::has_long_period(program) && !program.dispatch.in_order) {
     missing.push_back(
         {"on m where with a period above 64 and readiness-first dispatch", program.dispatch.span});
@@ -52,8 +52,8 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   return judge;
 }
 
-// Lower limits for a program of few lanes: a question left open within them stays open within far
-// higher ones. So the answer comes soon, unless the caller asks for more than the usual limits.
+// Lower limits for a program of few lanes: a question left open within these stays open within far
+// higher ones. So the answer is quick, unless the caller asks for more than the usual limits.
 VerifyOptions limits_for(const Program& program, VerifyOptions options) {
   constexpr std::size_t kFewLanes = 12;
   constexpr std::uint64_t kSteps = 1'000'000;
@@ -79,7 +79,7 @@ Verdict judged(const Program& program, const VerifyOptions& asked) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    // Nothing is known then: the exception shows a mistake in the verifier.
+    // Nothing is known, since the exception shows a mistake in the verifier.
     NoJudge none(std::string("The verifier failed: ") + error.what() + ".", {});
     return judged_by(none, program);
   }
@@ -97,7 +97,7 @@ Verdict verify(const Program& program, const VerifyOptions& options) {
   }
   proved.assumptions_ = verdict.assumptions;
   const Obligation& memory = obligation(verdict, ObligationKind::memory);
-  std::map<int, std::size_t> next;  // per resource: its instances come in the order of the pools
+  std::map<int, std::size_t> next;  // per resource: its instances are in the order of the pools
   for (const spec::Pool& pool : program.pools) {
     const auto& peaks = memory.peak.at(at(program.resources, pool.resource).name);
     const auto& peak = peaks[next[pool.resource]++];

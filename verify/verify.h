@@ -9,11 +9,11 @@
 //   once         every task runs exactly once
 // A proof holds for any choice among the tasks that may start, hence for every hint and timing. A
 // refutation has a run that the program's own dispatch makes under some timing, replayed by
-// spec/machine.h before it is reported. All else is unknown, with the reason; unknown never counts
-// as passed. Limits are counted in solver steps and explored states, never in seconds, so that a
-// loaded machine gives the same verdict; a program of at most 12 lanes has lower limits, unless the
-// caller asks for more than the usual ones. Throws nothing but std::bad_alloc. Thread-safe: no
-// shared state.
+// spec/machine.h before it is reported. Other obligations are unknown, with a reason; unknown never
+// counts as passed. Limits are counted in solver steps and explored states, never in seconds, so
+// that a loaded machine gives the same verdict; a program of at most 12 lanes has lower limits,
+// unless the caller asks for more than the usual ones. Throws nothing but std::bad_alloc.
+// Thread-safe: no shared state.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct VerifyOptions {
   // Z3's rlimit for each query, halved after each query that gave up; 0 means no limit. For
   // programs of up to 12 lanes, limits up to this default are cut to 1,000,000.
   std::uint64_t solver_steps = 50'000'000;
-  // States that searches for runs may visit in all; likewise cut to 200,000 for up to 12 lanes.
+  // The states that searches may visit in all; likewise cut to 200,000 for up to 12 lanes.
   std::uint64_t search_states = 2'000'000;
-  // If false, no run is looked for where dispatch is ready, counters are exact and more than 8
-  // numbers of microbatches are in range: a refutable program may be unknown. For callers that ask
-  // only whether a program is proved.
+  // If false, no run is looked for if dispatch is ready, counters are exact and more than 8
+  // microbatch counts are in range, so that a refutable program may be unknown. For callers that
+  // ask only whether a program is proved.
   bool find_runs = true;
 };
 

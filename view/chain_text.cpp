@@ -20,7 +20,7 @@ using core::Time;
 constexpr std::size_t kMostEntries = 40;
 constexpr std::size_t kLongest = 12;
 constexpr std::size_t kLast = 8;
-constexpr int kMarks = 2000;  // a wait is short that is below the step of an axis with so many
+constexpr int kMarks = 2000;  // a wait below the step of an axis with this many marks is short
 
 std::string what_of(const Timeline& timeline, const Link& link) {
   const std::string message = fmt::format(
@@ -60,7 +60,7 @@ struct Sums {
   }
 };
 
-// `tasks 7, messages on their way 1.5`
+// The times as text, such as `tasks 7, messages on their way 1.5`.
 std::string text_of(const Timeline& timeline, const Sums& sums) {
   static constexpr std::array<const char*, 6> kNames = {
       "tasks",          "messages on their way", "waiting for slots",
@@ -78,7 +78,7 @@ std::string text_of(const Timeline& timeline, const Sums& sums) {
 struct Entry {
   Time start{0};
   Time end{0};
-  int rank = -1;  // -1: of several
+  int rank = -1;  // -1 if it concerns several ranks
   std::string what;
   std::string why;
   Sums sums;
@@ -109,14 +109,14 @@ Short take_short_waits(const Timeline& timeline, std::vector<Link>& chain) {
   return waits;
 }
 
-// Whether the task of `next` was only waited for by the one before it on its engine.
+// Whether the task of `next` waited for the task of `before`, which ran on the same engine.
 bool follows(const Timeline& timeline, const Link& next, const Link& before) {
   return next.kind == Link::Kind::ran && next.reason.box == before.box &&
          next.reason.why != Reason::Why::turn &&
          is_one_engine(timeline.row_of(next.box), timeline.row_of(before.box));
 }
 
-// Tasks that ran one after the other on an engine are one entry.
+// Makes the entries. Tasks that ran one after the other on an engine are one entry.
 std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>& chain) {
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < chain.size();) {
@@ -144,7 +144,7 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
   return entries;
 }
 
-// Folds a long list: the first, longest and last entries stay, each stretch between is a line.
+// Shortens a long list: the first, longest and last entries stay, others are merged by stretch.
 std::vector<Entry> folded(const Timeline& timeline, std::vector<Entry> entries) {
   if (entries.size() <= kMostEntries) return entries;
   const std::size_t middle = entries.size() - kLast;

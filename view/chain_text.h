@@ -1,9 +1,9 @@
-// The chain of reasons in words (view/reasons.h): what it is made of, then its stretches.
+// The chain of reasons (view/reasons.h) in words: its time by kind of stretch, then its stretches.
 //
-// A long chain stays readable. Tasks that ran one after the other on an engine are one line, waits
-// of under about a thousandth of the chain are summed up in one line at the end, and of more than
-// 40 lines the longest and the last stay, with what is between them summed up by cause. Pure
-// function.
+// A long chain stays readable. Tasks that ran one after the other on an engine share one line;
+// waits of less than about a thousandth of the chain are summed up in one line at the end. If there
+// are more than 40 lines, only the first, the longest and the last stay, and the lines between them
+// are summed up by cause. Pure function.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace ripeline::view {
 
-// To the end of `box`, from the start of what the timeline has. Several lines.
+// The chain from the start of the timeline to the end of `box`, in several lines.
 [[nodiscard]] std::string chain_text(const Timeline& timeline, Reasons& reasons, int box);
 
 }  // namespace ripeline::view

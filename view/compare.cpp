@@ -15,14 +15,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A difference of less than this part of a number is rounding: tasks take whole nanoseconds.
+// Times are whole nanoseconds, so a difference below this part of a number is due to rounding.
 constexpr double kRounding = 1e-6;
 // Measured work differs from run to run.
 constexpr double kNoise = 0.05;
-// A span that much shorter than the wall is seen in the table.
+// A remark names a span that is shorter than its makespan by more than this part of the makespan.
 constexpr double kShorter = 0.01;
 
-// One that is whole is written as such.
+// Writes a number without a fraction as an integer.
 Json number(double units) {
   constexpr double kExact = 1e15;
   const bool is_whole = units == std::floor(units) && std::abs(units) < kExact;
@@ -43,7 +43,7 @@ const Figures::Peak* peak_of(const Figures& figures, const std::string& resource
   return it == figures.peaks.end() ? nullptr : &*it;
 }
 
-// Names of everything that some run measures, as first met.
+// The resources that any run measures, in the order in which they first occur.
 std::vector<std::string> all_resources(const std::vector<Compared>& all) {
   std::vector<std::string> names;
   for (const Compared& one : all) {
@@ -56,7 +56,7 @@ std::vector<std::string> all_resources(const std::vector<Compared>& all) {
   return names;
 }
 
-// Whether some run counts activations of parts of a rank's layers.
+// Whether any run counts activations of parts of a rank's layers.
 bool counts_parts(const std::vector<Compared>& all, const std::string& resource) {
   return std::any_of(all.begin(), all.end(), [&](const Compared& one) {
     const Figures::Peak* const peak = peak_of(one.figures, resource);
@@ -68,7 +68,7 @@ bool counts_parts(const std::vector<Compared>& all, const std::string& resource)
   });
 }
 
-// In microbatches where it counts activations, else in its unit.
+// The peaks in microbatches if the resource counts activations, else in its unit.
 std::vector<double> comparable(const Figures::Peak& peak) {
   if (peak.activations()) return peak.microbatches;
   return {peak.per_rank.begin(), peak.per_rank.end()};
@@ -78,7 +78,7 @@ std::string measure_of(const Figures::Peak& peak) {
   return peak.activations() ? "activations" : peak.unit.empty() ? "no unit" : peak.unit;
 }
 
-// Where the two hold something else, or nothing.
+// Describes how the memory of the two differs; nullopt if it does not.
 std::optional<std::string> other_memory(const Compared& first, const Compared& other,
                                         const std::string& resource, bool parts) {
   const Figures::Peak* const of_first = peak_of(first.figures, resource);
@@ -106,7 +106,7 @@ std::optional<std::string> other_memory(const Compared& first, const Compared& o
   return std::nullopt;
 }
 
-// Where memory differs, or nothing.
+// Describes the first difference in memory; nullopt if there is none.
 std::optional<std::string> other_memory(const std::vector<Compared>& all) {
   for (const std::string& resource : all_resources(all)) {
     const bool parts = counts_parts(all, resource);
@@ -121,7 +121,7 @@ std::optional<std::string> other_memory(const std::vector<Compared>& all) {
 
 double work_of(const Compared& one) { return one.work.value_or(one.figures.work); }
 
-// Where work differs, or nothing. Lines of other sizes say so themselves.
+// Describes the first difference in work between lines of one size; nullopt if there is none.
 std::optional<std::string> other_work(const std::vector<Compared>& all) {
   const Compared& first = all[baseline_of(all).value_or(0)];
   for (const Compared& other : all) {
@@ -132,7 +132,7 @@ std::optional<std::string> other_work(const std::vector<Compared>& all) {
   return std::nullopt;
 }
 
-// The amount that the limit is about; nothing where the resource is of another kind.
+// The largest amount, in the limit's unit; nullopt if the limit does not apply to the resource.
 std::optional<double> limited(const Figures::Peak& peak, const MemoryLimit& limit) {
   if (peak.per_rank.empty()) return std::nullopt;
   if (!limit.bytes) {
@@ -162,7 +162,7 @@ std::string microbatches_text(const Figures::Peak& peak) {
                          : fmt::format("{:.6g}..{:.6g}", *least, *most);
 }
 
-// The cell of a resource that a run holds, and where parts are counted another one.
+// Adds the cell of a resource's peak and, if `parts`, a second cell with the peak in microbatches.
 void add_peak(std::vector<std::string>& line, const Figures::Peak* peak, bool parts,
               const std::optional<MemoryLimit>& limit) {
   if (peak == nullptr || peak->per_rank.empty()) {
@@ -170,7 +170,7 @@ void add_peak(std::vector<std::string>& line, const Figures::Peak* peak, bool pa
     return;
   }
   Figures::Peak plain = *peak;
-  if (plain.activations()) plain.unit.clear();  // the legend has it
+  if (plain.activations()) plain.unit.clear();  // the legend names the unit
   const bool in_microbatches = parts && peak->activations();
   line.push_back(in_microbatches ? range_text(plain) : marked(range_text(plain), *peak, limit));
   if (!parts) return;
@@ -181,7 +181,7 @@ std::string count_text(int one, int baseline, const char* noun) {
   return fmt::format("{} {}, not {}", one, noun, baseline);
 }
 
-// How fast it is, or why that is not to be compared.
+// The speed against the baseline, or why the two cannot be compared.
 std::string speed_text(const Compared& one, const Compared* baseline) {
   if (one.stuck) return "deadlocks";
   if (baseline == nullptr) return "-";
@@ -198,24 +198,6 @@ std::string speed_text(const Compared& one, const Compared* baseline) {
   std::string text = fmt::format("x{:.3f}", speed.ratio);
   if (speed.low && speed.high) text += fmt::format(" ({:.3f} to {:.3f})", *speed.low, *speed.high);
   return same_work(one, *baseline) ? text : text + ", other work";
-}
-
-using Cells = std::vector<std::string>;
-
-std::string aligned(const std::vector<Cells>& lines) {
-  std::vector<std::size_t> widths(lines.front().size(), 0);
-  for (const Cells& line : lines) {
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-  }
-  std::string text;
-  for (const Cells& line : lines) {
-    text += fmt::format("{:<{}}", line[0], widths[0]);
-    for (std::size_t c = 1; c < line.size(); ++c) {
-      text += fmt::format("  {:>{}}", line[c], widths[c]);
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 const Compared* find_baseline(const std::vector<Compared>& all) {
@@ -236,8 +218,8 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
   for (const Compared& one : all) {
     const Figures& of = one.figures;
     Cells line{one.title,
-               fmt::format("{:.6g}", of.wall),
-               bubble_text(of.wall_bubble, of.wall),
+               fmt::format("{:.6g}", of.makespan),
+               bubble_text(of.makespan_bubble, of.makespan),
                fmt::format("{:.6g}", of.span),
                bubble_text(of.span_bubble, of.span),
                speed_text(one, baseline)};
@@ -249,7 +231,7 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
   return aligned(lines);
 }
 
-// An explanation of the table's words, as far as it needs one.
+// Explains the words in the table that need it.
 std::string legend(const std::vector<Compared>& all, const CompareOptions& options) {
   std::string text =
       "wall: from the first start to the last end of all ranks; span: of one rank, the longest; "
@@ -273,7 +255,7 @@ std::string legend(const std::vector<Compared>& all, const CompareOptions& optio
 std::string longer_walls(const std::vector<Compared>& all) {
   std::vector<std::string> titles;
   for (const Compared& one : all) {
-    if (one.figures.wall * (1 - kShorter) > one.figures.span) titles.push_back(one.title);
+    if (one.figures.makespan * (1 - kShorter) > one.figures.span) titles.push_back(one.title);
   }
   if (titles.empty()) return {};
   return fmt::format(
@@ -282,7 +264,7 @@ std::string longer_walls(const std::vector<Compared>& all) {
       fmt::join(titles, ", "));
 }
 
-// Lines of which a limit of memory says nothing.
+// Names the lines to which the limit of memory does not apply.
 std::string not_limited(const std::vector<Compared>& all, const MemoryLimit& limit) {
   std::vector<std::string> titles;
   for (const Compared& one : all) {
@@ -309,13 +291,13 @@ Json json_of(const Compared& one, const std::optional<MemoryLimit>& memory) {
                {"unit", one.unit.name},
                {"ranks", one.ranks},
                {"microbatches", one.microbatches},
-               {"wall", number(of.wall)},
+               {"wall", number(of.makespan)},
                {"span", number(of.span)},
                {"work", number(of.work)},
                {"span_bubble", number(of.span_bubble)},
                {"span_bubble_rate", rate(of.span_bubble, of.span)},
-               {"wall_bubble", number(of.wall_bubble)},
-               {"wall_bubble_rate", rate(of.wall_bubble, of.wall)},
+               {"wall_bubble", number(of.makespan_bubble)},
+               {"wall_bubble_rate", rate(of.makespan_bubble, of.makespan)},
                {"gain", one.speed ? json_of(*one.speed) : Json()},
                {"stuck", one.stuck},
                {"peak", Json::object()},
@@ -361,6 +343,17 @@ std::optional<bool> fits(const Compared& one, const MemoryLimit& limit) {
 
 core::Status compare_text(const std::vector<Compared>& all, const CompareOptions& options,
                           std::string& text) {
+  const auto is_limited = [&](const Compared& one) {
+    return fits(one, *options.memory).has_value();
+  };
+  if (options.memory && std::none_of(all.begin(), all.end(), is_limited)) {
+    return {core::StatusCode::invalid,
+            options.memory->bytes
+                ? "--memory: nothing here is counted in bytes; expected a resource with such a "
+                  "unit, as GB or MiB"
+                : "--memory: nothing here counts activations; expected a resource without a unit, "
+                  "of which a task acquires 1"};
+  }
   const Compared& first = all.front();
   for (const Compared& one : all) {
     if (one.unit.nanoseconds == first.unit.nanoseconds) continue;
@@ -382,7 +375,7 @@ core::Status compare_text(const std::vector<Compared>& all, const CompareOptions
   return {};
 }
 
-std::string compare_json(const std::vector<Compared>& all, const CompareOptions& options) {
+Json compare_json(const std::vector<Compared>& all, const CompareOptions& options) {
   Json json = {{"schema", "ripeline.compare/2"}, {"runs", Json::array()}};
   for (const Compared& one : all) json["runs"].push_back(json_of(one, options.memory));
   json["seed"] = options.seed;
@@ -394,7 +387,7 @@ std::string compare_json(const std::vector<Compared>& all, const CompareOptions&
   json["equal_size"] = equal_size;
   json["equal_memory"] = !other_memory(all);
   json["equal_work"] = equal_size && !other_work(all);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json;
 }
 
 }  // namespace ripeline::view

@@ -74,7 +74,7 @@ void Debugger::list_events() {
     const Box& b = timeline_.box(id);
     if (b.step != step) continue;
     const int rank = facts.lanes[static_cast<std::size_t>(b.task.lane)].rank;
-    // A task that takes no time ends after it starts.
+    // The end of a task that takes no time comes after its start.
     events_.push_back({b.start, 2, What::started, id, rank});
     events_.push_back({b.end, b.start == b.end ? 3 : 0, What::ended, id, rank});
   }
@@ -133,8 +133,8 @@ std::vector<core::SeenEvent> Debugger::seen_by(int rank) const {
   return seen;
 }
 
-// The state that core/blocks.h asks. Whether an engine is busy and whose turn it is is shown
-// elsewhere.
+// The state at one moment, as core/blocks.h needs it. Whether an engine is busy and whose turn is
+// next is shown elsewhere.
 class Debugger::Moment {
  public:
   explicit Moment(const Debugger& debugger) : at(debugger) {}
@@ -155,7 +155,7 @@ class Debugger::Moment {
   [[nodiscard]] bool has_ended(Task task) const { return is_past(at.end_of_, task); }
   static bool takes(LaneId /*lane*/) { return true; }
   static Task next(LaneId /*lane*/) { return {}; }
-  // Counted once: a moment passes no event.
+  // Counted once per pool, since nothing changes during a moment.
   [[nodiscard]] std::int64_t held(int pool) const {
     const auto [known, is_new] = held_.try_emplace(pool, 0);
     if (!is_new) return known->second;
@@ -176,7 +176,7 @@ class Debugger::Moment {
   }
 
   const Debugger& at;
-  mutable std::map<int, std::int64_t> held_;  // by pool, of those that were asked for
+  mutable std::map<int, std::int64_t> held_;  // by pool, for pools that were asked for
 };
 
 namespace {
@@ -330,7 +330,7 @@ std::string Debugger::move_to(std::size_t event) {
   std::string text = fmt::format("event {} of {}", now_, events_.size());
   if (now_ > 0) text += ": " + describe(events_[now_ - 1]);
   text += '\n';
-  // The rank where it happened; before anything, all.
+  // Shows the rank of the last event; before the first event, all ranks.
   return now_ == 0 ? text + show() : text + show_rank(events_[now_ - 1].rank);
 }
 
@@ -363,7 +363,7 @@ std::string Debugger::go_idle(std::string_view rank) {
     }
   }
   if (best == nullptr) return fmt::format("rank {} does not stand idle after this\n", *wanted);
-  // After all that happens at the instant, for the rank to have been able to start something.
+  // Moves past all events of the instant, so that the rank was able to start something.
   const auto after = std::find_if(events_.begin(), events_.end(),
                                   [&](const Event& e) { return e.at > best->start; });
   now_ = static_cast<std::size_t>(after - events_.begin());

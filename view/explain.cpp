@@ -9,6 +9,7 @@
 
 #include "core/print.h"
 #include "view/chain_text.h"
+#include "view/figures.h"
 
 namespace ripeline::view {
 using core::Time;
@@ -70,12 +71,12 @@ namespace {
 constexpr int kMostRows = 40;  // rows in a table
 constexpr std::size_t kCauses = static_cast<std::size_t>(trace::Cause::host) + 1;
 
-// Where the time of an engine goes: all of it, from begin() to end().
+// The time of an engine, from begin() to end(), by what it was spent on.
 struct Spent {
   Time tasks{0};
   std::array<Time, kCauses> idle{};
-  Time before{0};  // its first task
-  Time after{0};   // its last
+  Time before{0};  // before the engine's first task
+  Time after{0};   // after its last task
 
   void add(const Spent& other) {
     tasks += other.tasks;
@@ -100,32 +101,15 @@ Spent spent_on(const Timeline& timeline, const Row& row) {
     if (half.first < half.end) last = std::max(last, timeline.boxes_of(half).back().end);
   }
   spent.after = timeline.end() - last;
-  Time said{0};
+  Time listed{0};
   for (const trace::IdleEvent& idle : timeline.idle_of(row)) {
     spent.idle[static_cast<std::size_t>(idle.cause)] += idle.end - idle.start;
-    said += idle.end - idle.start;
+    listed += idle.end - idle.start;
   }
-  // Between two steps, say.
+  // The remaining time, such as that between two steps.
   spent.idle[static_cast<std::size_t>(trace::Cause::unknown)] +=
-      std::max(Time{0}, whole - spent.tasks - spent.before - spent.after - said);
+      std::max(Time{0}, whole - spent.tasks - spent.before - spent.after - listed);
   return spent;
-}
-
-using Cells = std::vector<std::string>;
-
-std::string table(const std::vector<Cells>& lines) {
-  std::vector<std::size_t> widths(lines.front().size(), 0);
-  for (const Cells& line : lines) {
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-  }
-  std::string text;
-  for (const Cells& line : lines) {
-    text += fmt::format("  {:<{}}", line[0], widths[0]);
-    for (std::size_t c = 1; c < line.size(); ++c)
-      text += fmt::format("  {:>{}}", line[c], widths[c]);
-    text += '\n';
-  }
-  return text;
 }
 
 // A line for each engine; a column for each cause that any of them met.
@@ -156,7 +140,7 @@ std::string spent_text(const Timeline& timeline) {
     add(engines[static_cast<std::size_t>(i)].first, engines[static_cast<std::size_t>(i)].second);
   }
   if (engines.size() > 1) add("together", all);
-  std::string text = table(lines);
+  std::string text = aligned(lines, "  ");
   if (engines.size() > kMostRows) {
     text += fmt::format("  and {} lines more, of the other ranks\n", engines.size() - kMostRows);
   }

@@ -1,8 +1,8 @@
-// Reasons in words: what a run or a task of it waited for, and the chain of that, as `ripeline why`
-// and the debugger say it.
+// Reasons in words: what a run, or one of its tasks, waited for, and the chain of these waits, as
+// `ripeline why` and the debugger print them.
 //
-// The same reasons as view/reasons.h, in the trace's unit and with its names. Pure functions; a
-// Reasons remembers what it has looked up.
+// The reasons are those of view/reasons.h, in the trace's unit and with its names. Pure functions,
+// except that a Reasons remembers what it has computed.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace ripeline::view {
 
-// A sentence without its end: `waited for the message of 1F0, which arrived at 3`.
+// A sentence without its full stop: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// Explains one task: what it waited for and what else came at the same time, then the chain to it
+// Explains one task: what it waited for and what else came at that time, then the chain to it
 // (view/chain_text.h). Several lines.
 [[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
-// Explains the whole run: where the time of each engine went, by cause (trace::Cause), then the
+// Explains the whole run: how the time of each engine was spent, by cause (trace::Cause), then the
 // chain to the task that ended last.
 [[nodiscard]] std::string explain_all(const Timeline& timeline, Reasons& reasons);
 

@@ -33,8 +33,8 @@ std::vector<Figures::Peak> peaks_of(const Timeline& timeline) {
 }
 
 // The figures that are averaged.
-constexpr std::array kTimes = {&Figures::wall, &Figures::span, &Figures::work,
-                               &Figures::span_bubble, &Figures::wall_bubble};
+constexpr std::array kTimes = {&Figures::makespan, &Figures::span, &Figures::work,
+                               &Figures::span_bubble, &Figures::makespan_bubble};
 
 template <class Number>
 void keep_larger(std::vector<Number>& most, const std::vector<Number>& other) {
@@ -68,12 +68,12 @@ Figures figures(const Timeline& timeline) {
     if (rank.first) span = std::max(span, rank.last - *rank.first);
     work = std::max(work, rank.work);
   }
-  const Time wall = timeline.end() - timeline.begin();
-  result.wall = timeline.in_unit(wall);
+  const Time makespan = timeline.end() - timeline.begin();
+  result.makespan = timeline.in_unit(makespan);
   result.span = timeline.in_unit(span);
   result.work = timeline.in_unit(work);
   result.span_bubble = timeline.in_unit(span - work);
-  result.wall_bubble = timeline.in_unit(wall - work);
+  result.makespan_bubble = timeline.in_unit(makespan - work);
   result.peaks = peaks_of(timeline);
   return result;
 }
@@ -105,6 +105,22 @@ Figures average(const std::vector<Figures>& runs) {
     }
   }
   return mean;
+}
+
+std::string aligned(const std::vector<Cells>& lines, const std::string& indent) {
+  std::vector<std::size_t> widths(lines.front().size(), 0);
+  for (const Cells& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  }
+  std::string text;
+  for (const Cells& line : lines) {
+    text += indent + fmt::format("{:<{}}", line[0], widths[0]);
+    for (std::size_t c = 1; c < line.size(); ++c) {
+      text += fmt::format("  {:>{}}", line[c], widths[c]);
+    }
+    text += '\n';
+  }
+  return text;
 }
 
 }  // namespace ripeline::view

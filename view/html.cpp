@@ -20,14 +20,14 @@ constexpr PagePart kParts[] = {
 #include "page.inc"
 };
 
-// The page, then its script in the order in which it runs.
+// The first part is the page; the others are its script, in the order in which they run.
 constexpr const PagePart& kPage = kParts[0];
 constexpr std::string_view kScript = "@SCRIPT@";
 constexpr std::string_view kTitle = "@TITLE@";
 constexpr std::string_view kFacts = "@FACTS@";
 constexpr std::string_view kData = "@DATA@";
 
-// Inside a script element: nothing that ends it.
+// The JSON in a form that is safe inside a script element: nothing in it ends the element.
 std::string script_safe(const std::string& json) {
   std::string safe;
   safe.reserve(json.size());
@@ -49,7 +49,7 @@ std::string value_of(const std::string& name, const Facts& facts) {
   return fact == facts.end() ? "-" : fact->value;
 }
 
-// In the order in which they first occur.
+// The names of the facts, in the order in which they first occur.
 std::vector<std::string> names_of(const std::vector<Facts>& all) {
   std::vector<std::string> names;
   for (const Facts& facts : all) {
@@ -62,7 +62,7 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
   return names;
 }
 
-// The facts that all panels share, once; and with several panels a line for each, with the rest.
+// Writes the facts that all panels share once; with several panels, a line for each with the rest.
 std::string header(const std::vector<Panel>& panels) {
   std::vector<Facts> all;
   for (const Panel& panel : panels) all.push_back(run_facts(panel));
@@ -91,7 +91,7 @@ std::string header(const std::vector<Panel>& panels) {
                      fmt::join(lines, "</tr>\n"));
 }
 
-// Its two ends, from the start; null: all.
+// The two ends of the range, counted from the start; `null` if there is no range.
 std::string range_text(const std::vector<Panel>& panels, const Range& range) {
   if (!range.begin && !range.end) return "null";
   core::Time longest{0};

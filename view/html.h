@@ -1,10 +1,10 @@
-// Panels as a page of HTML: zoom, find a task, and hover for what it waited for.
+// Panels as an HTML page, on which one can zoom, find a task, and see what it waited for.
 //
-// The page needs nothing beside it: its text, style and script are view/page/, built in, with the
-// timelines in it. It begins with what is known of the runs (view/run_facts.h), which is there
-// without JavaScript too. From kCompactRanks ranks on it opens in its compact mode: thin rows,
-// without what is held. Of a range it opens on that; the rest is a key or a drag away. Pure
-// function.
+// The page needs no other file: its text, style and script, which are in view/page/, and the
+// timelines are part of it. It begins with the facts of the runs (view/run_facts.h), which are
+// visible without JavaScript, too. With kCompactRanks ranks or more it opens in its compact mode,
+// with thin rows and without the amounts held. With a range it shows that part at first; a key or a
+// drag shows the rest. Pure function.
 #pragma once
 
 #include <string>

@@ -11,14 +11,14 @@ namespace {
 
 using core::OpKind;
 
-// An op's colour where ranks have one chunk, and those of the first and the last of several.
+// An op's colour if ranks have one chunk, and its colours for the first and the last of several.
 struct Tint {
   Colour only;
   Colour first;
   Colour last;
 };
 
-// From light to dark, in each column: a forward is light, a backward dark, its halves between. The
+// Each column goes from light to dark: a forward is light, a backward dark, its halves between. The
 // first chunks are dark enough for white text, the last ones light enough for black.
 constexpr Tint kSky{{0xa6, 0xd4, 0xf5}, {0x27, 0x7c, 0xb5}, {0xc3, 0xe7, 0xff}};
 constexpr Tint kAmber{{0xe8, 0xa0, 0x1c}, {0x7e, 0x52, 0x03}, {0xee, 0xbf, 0x17}};
@@ -57,7 +57,7 @@ const Tint& of_kind(OpKind kind) {
   return kSand;
 }
 
-// Per op; those of one kind take the unused ones in turn.
+// The tint of each op; further ops of one kind take the unused tints in turn.
 std::vector<const Tint*> tints_of(const core::ProgramFacts& facts) {
   static constexpr std::array kAll = {&kSky,  &kVermilion, &kAmber, &kTeal,  &kPlum,
                                       &kSand, &kNavy,      &kRose,  &kSteel, &kMint};
@@ -75,7 +75,7 @@ std::vector<const Tint*> tints_of(const core::ProgramFacts& facts) {
   return tints;
 }
 
-// `part` of the way from one to the other.
+// The colour at the fraction `part` of the way from one colour to the other.
 Colour between(Colour from, Colour to, double part) {
   const auto channel = [part](std::uint8_t a, std::uint8_t b) {
     return static_cast<std::uint8_t>(std::lround(a + part * (b - a)));

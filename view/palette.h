@@ -1,13 +1,13 @@
 // Palette: the colours of pictures.
 //
-// An op's colour is its kind's; ops of one kind, as two plain ones, take the unused ones in turn.
-// Where ranks have several chunks, an op's colour has a shade for each of them, from the darkest,
-// chunk 0, to the lightest. The kinds of one schedule differ in lightness, and so do, of two
-// chunks, any two of kind and chunk: they stay apart in grey and for eyes that do not tell red from
-// green. Text is black or white, whichever stands out more; of two chunks it is white on the first
-// and black on the second. Of three and more chunks the shades alone are too near to each other,
-// so pictures mark the chunk as well. tests/view/palette_test.cpp computes all of this. Pure
-// functions.
+// An op has the colour of its kind; further ops of the same kind, such as a second plain op, take
+// the unused colours in turn. If ranks have several chunks, an op's colour has a shade for each
+// chunk, from the darkest, chunk 0, to the lightest. The kinds of one schedule differ in lightness
+// and, with two chunks, so do all combinations of kind and chunk: they stay distinct in grey and
+// for people who do not tell red from green. Text is black or white, whichever has more contrast;
+// with two chunks it is white on the first and black on the second. With three and more chunks the
+// shades alone are too similar, so pictures mark the chunk as well. tests/view/palette_test.cpp
+// checks all of this. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -31,19 +31,19 @@ inline constexpr Colour kWhite{0xff, 0xff, 0xff};
 inline constexpr Colour kHeld{0x7d, 0x85, 0x90};  // the amounts that a rank holds
 
 [[nodiscard]] std::string hex(Colour colour);  // #1f77b4
-// Relative luminance, and the ratio of two from 1 to 21, as WCAG 2 defines them.
+// The relative luminance, and the contrast ratio of two colours, from 1 to 21, as in WCAG 2.
 [[nodiscard]] double luminance(Colour colour);
 [[nodiscard]] double contrast(Colour a, Colour b);
 
-// How many stages a rank has at most.
+// The largest number of stages on any rank.
 [[nodiscard]] int chunks_of(const core::ProgramFacts& facts);
 
-// The shades of a program, op by op and within an op chunk by chunk.
+// The shades of a program, sorted by op and then by chunk.
 class Palette {
  public:
   explicit Palette(const core::ProgramFacts& facts);
   [[nodiscard]] int chunks() const { return chunks_; }
-  // Ops times chunks.
+  // The number of ops times the number of chunks.
   [[nodiscard]] std::size_t size() const { return shades_.size(); }
   [[nodiscard]] std::size_t index(int op, int chunk) const {
     return static_cast<std::size_t>(op * chunks_ + chunk);
@@ -58,9 +58,9 @@ class Palette {
   std::vector<Colour> shades_;
 };
 
-// Black or white.
+// The colour of text on `colour`: black or white.
 [[nodiscard]] Colour ink_on(Colour colour);
-// The colour of an idle interval: pale, paler than any op.
+// The colour of an idle interval, which is paler than that of any op.
 [[nodiscard]] Colour colour_of(trace::Cause cause);
 
 }  // namespace ripeline::view

@@ -1,10 +1,10 @@
 // Panels: one or several timelines on one time axis, drawn as a picture (view/svg.h) or as a page
-// (view/html.h); and what both drawings share.
+// (view/html.h), and the parts that these two share.
 //
-// Each panel's time counts from its own first start, all to one scale, which is the longest's. Two
-// tasks that run at once on an engine share the height of its row. Where tasks are narrower than
-// can be seen, both forms draw how busy each engine is, op by op, instead: any number of tasks
-// makes a picture. The same timelines give the same bytes. Pure functions.
+// Each panel's time counts from its own first start; all panels have one scale, that of the
+// longest. Two tasks that run at once on an engine share the height of its row. If tasks are too
+// narrow to be seen, both forms instead draw how busy each engine is, op by op, so that any number
+// of tasks makes a picture. The same timelines always give the same bytes. Pure functions.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace ripeline::view {
 
-// The part of each run that is shown, from its start; nothing: from the start, to the end.
+// The part of each run that is shown, counted from its start; nullopt is its start or its end.
 struct Range {
   std::optional<core::Time> begin = std::nullopt;
   std::optional<core::Time> end = std::nullopt;
@@ -30,9 +30,9 @@ struct Panel {
   Stuck stuck = {};                    // drawn at the end
 };
 
-// Between marks of an axis of `length`, at most `most` of them: 1, 2 or 5 times a power of ten.
+// The distance of marks on an axis of `length` with at most `most` marks: 1, 2 or 5 times 10^n.
 [[nodiscard]] double axis_step(double length, int most);
-// With &, <, > and " as HTML and SVG write them.
+// The text with &, <, > and " escaped for HTML and SVG.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 }  // namespace ripeline::view

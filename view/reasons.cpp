@@ -11,11 +11,11 @@ using core::EdgeId;
 using core::Time;
 using Why = Reason::Why;
 
-// The last that came, with the preference among equals that the header states.
+// Keeps the reason that was met last, with the preference among equals that the header states.
 class Last {
  public:
   void offer(const Reason& reason) {
-    // The task before on the engine that also gives what is needed is one cause, not two.
+    // If the end of the task before on the engine also met a need, this is one cause, not two.
     if (reason.why == Why::engine && reason.box == best_.box && reason.at == best_.at) return;
     if (best_.why == Why::nothing) {
       best_ = reason;
@@ -81,7 +81,7 @@ Reasons::Reasons(const Timeline& timeline)
   }
 }
 
-// The task that the engine ran, and what the last ones there handed over: meanwhile it took none.
+// Offers the task that the engine ran before, and the handovers during which it was busy.
 void Reasons::offer_engine(int box, Last& last) const {
   const int before = timeline_.before(box);
   if (before >= 0) {
@@ -97,7 +97,7 @@ void Reasons::offer_handovers(int box, int ended, Last& last) const {
   const Box& b = timeline_.box(ended);
   for (const EdgeId edge : rendezvous_[static_cast<std::size_t>(b.task.lane)]) {
     const auto* message = timeline_.find(b.step, core::Message{edge, b.task.microbatch});
-    // It leaves when it is taken.
+    // A message that is handed over leaves when its receiver takes it.
     if (message == nullptr || message->sent <= b.end) continue;
     if (message->sent > timeline_.box(box).start) continue;
     last.offer({.why = Why::handover, .box = ended, .edge = edge, .at = message->sent});
@@ -137,7 +137,7 @@ void Reasons::offer_room(int box, const std::vector<std::vector<Change>>& change
     const auto room = timeline_.facts().room(use);
     if (!room) continue;
     const auto& of_pool = changes[static_cast<std::size_t>(use.pool)];
-    // Before the last release that found too little room there was none; after it there was.
+    // There has been room since the last release before which there was too little room.
     auto it = std::lower_bound(of_pool.begin(), of_pool.end(), b.start,
                                [](const Change& c, Time at) { return c.at < at; });
     while (it != of_pool.end() && it->at == b.start && !it->acquires) ++it;
@@ -166,7 +166,7 @@ Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes)
   if (!others.empty()) {
     const Box& other = timeline_.box(others.first);
     const Time rest = last.best().why == Why::nothing ? timeline_.begin() : last.best().at;
-    // If two start at once, the one that something else kept until then was first.
+    // If two start at once, the one that another condition delayed until then counts as first.
     const bool is_first =
         other.start < b.start || (other.start == b.start && rest < b.start &&
                                   last_of(others.first, changes).best().at == other.start);
@@ -197,13 +197,13 @@ const Reason& Reasons::of(int box) {
   for (std::size_t i = rank->rows.size(); i-- > 0;) {
     if (box >= rank->first[i]) return rank->rows[i][static_cast<std::size_t>(box - rank->first[i])];
   }
-  return rank->rows.front().front();  // not reached: a row holds its boxes
+  return rank->rows.front().front();  // not reached, since one of the rows has the box
 }
 
 namespace {
 
-// Whose start freed the slot that the message took: the last to start, of those that take messages
-// out of its inbox, before it left.
+// The task whose start freed the slot that the message took: among the tasks that take messages out
+// of its inbox, the last that started before the message left.
 int freed_by(const Timeline& timeline, const trace::MessageEvent& message) {
   const int inbox = edge_of(timeline, message.message.edge).inbox;
   int best = -1;
@@ -220,13 +220,13 @@ int freed_by(const Timeline& timeline, const trace::MessageEvent& message) {
   return best;
 }
 
-// The point from which chain_to() goes on: a task, and the time to which the chain has come back.
+// The point that chain_to() has reached: a task, and the time from which the chain is complete.
 struct Front {
   int box = -1;
   Time until{0};
 };
 
-// The way of the message that `reason` names, back to whose doing it was that it left when it did.
+// Follows the message that `reason` names back to the task that decided when the message left.
 Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& reason,
                      std::vector<Link>& chain) {
   const core::Message message{reason.edge, timeline.box(reason.box).task.microbatch};
@@ -242,7 +242,7 @@ Front follow_message(const Timeline& timeline, std::int64_t step, const Reason& 
   }
   if (sent == ended) return {reason.box, ended};
   const core::EdgeFacts& edge = edge_of(timeline, reason.edge);
-  if (edge.inbox < 0 && !edge.rendezvous) {  // it waits for nobody
+  if (edge.inbox < 0 && !edge.rendezvous) {  // this message waits for no other rank
     chain.push_back({.kind = Link::Kind::host,
                      .box = reason.box,
                      .edge = reason.edge,
@@ -279,7 +279,7 @@ Time held_before(const Timeline& timeline, int box) {
 
 namespace {
 
-// On the real clock a start takes its time, unless the rank put another task first.
+// In an emulated or trained run a gap is the time of a start, unless another task went first.
 Link::Kind kind_of_gap(const Timeline& timeline, int box, Time from) {
   if (held_before(timeline, box) > Time{0}) return Link::Kind::held;
   if (timeline.run().source == trace::Source::simulated) return Link::Kind::started;
@@ -295,7 +295,7 @@ Link::Kind kind_of_gap(const Timeline& timeline, int box, Time from) {
 std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box) {
   std::vector<Link> chain;  // from the end to the start
   Front front{box, timeline.box(box).end};
-  // A trained run's clocks may differ by a little: a chain that does not go back ends there.
+  // The clocks of a trained run may differ a little; a chain ends if it does not go back in time.
   for (std::size_t n = 0; front.box >= 0 && n <= 2 * timeline.boxes().size(); ++n) {
     const Box& b = timeline.box(front.box);
     if (b.start > front.until) break;

@@ -1,15 +1,15 @@
-// Reasons: what each task of a run waited for, and the chain of that back to the start.
+// Reasons: what each task of a run waited for, and the chain of these waits back to the start.
 //
-// A task starts once its needs are there, its engine takes it and its pools have room. An engine
-// takes it when it is idle, or runs one task that it is a pair with. The last of these to come is
-// its reason; of several that came at once the engine, then a need, then room: a
-// task that starts as the one before it ends did not keep its engine idle. But where the task
-// before it also gave what it needed, or the room, that is its reason. Removing the reason's cause
-// lets the task start earlier, if no other came at the same time. One that starts later still,
-// beside a task that had just started, waited for that: an order has both, that one first.
+// A task starts once its needs are met, its engine takes it and its pools have room. An engine
+// takes a task when it is idle, or runs one task that is a pair with it. The last of these
+// conditions to be met is the task's reason. Among several met at once it is the engine, else a
+// need, else room: a task that starts as the previous one ends did not keep its engine idle. But if
+// that end also met the need or made the room, that is the reason. Unless another condition is met
+// at the same time, the task would start earlier without its reason. A task that starts even later,
+// beside one that had just started, waited for that start, as the order puts the other first.
 //
 // A need is the end of a task or the arrival of a message. A message that left after its producer's
-// end waited for a slot, which the start of another task freed.
+// end had waited for a slot, which the start of another task freed.
 #pragma once
 
 #include <cstdint>
@@ -22,41 +22,41 @@ namespace ripeline::view {
 
 struct Reason {
   enum class Why : std::uint8_t {
-    nothing,   // it needs nothing and was the first
-    engine,    // its engine ran `box`, beside which it could not run
-    handover,  // its engine handed the message of `box` over, which was taken at `at`
+    nothing,   // the task needs nothing and was the first
+    engine,    // its engine ran `box`, beside which this task could not run
+    handover,  // its engine was handing over the message of `box`, until `at`
     need,      // `box` ended, on the same rank
     message,   // the message of `box` over `edge` arrived
-    room,      // `box` released of `pool`
-    turn,      // `box`, beside which it runs, started
+    room,      // `box` released some of `pool`
+    turn,      // `box`, beside which this task runs, started
   };
   Why why = Why::nothing;
   int box = -1;
   core::EdgeId edge = -1;
   int pool = -1;
-  core::Time at{0};     // when it came; the task's own start if nothing did
-  core::Time rest{-1};  // when all else was there; -1: there is nothing else
+  core::Time at{0};     // when the condition was met; for `nothing` the task's own start
+  core::Time rest{-1};  // when the last other condition was met; -1 if there are none
 };
 
-class Last;  // the last of the reasons offered
+class Last;  // finds the last of the reasons that are offered
 
 class Reasons {
  public:
-  // The timeline must outlive it.
+  // The timeline must outlive the Reasons.
   explicit Reasons(const Timeline& timeline);
-  // Takes a rank's time once, then a look-up.
+  // The first call for a rank computes all its reasons; later calls only look them up.
   [[nodiscard]] const Reason& of(int box);
 
  private:
-  struct Change {  // in a pool
+  struct Change {  // in the amount held of a pool
     core::Time at;
     bool acquires;
-    std::int64_t before;  // held before it
+    std::int64_t before;  // the amount held before the change
     std::int64_t by;
     int box;
   };
   struct Rank {
-    std::vector<int> first;  // per row of the rank: its first box
+    std::vector<int> first;  // per row of the rank, its first box
     std::vector<std::vector<Reason>> rows;
   };
   void look(int rank, Rank& out) const;
@@ -69,19 +69,19 @@ class Reasons {
   [[nodiscard]] Last last_of(int box, const std::vector<std::vector<Change>>& changes) const;
 
   const Timeline& timeline_;
-  std::vector<std::vector<core::EdgeId>> rendezvous_;  // per lane: those that it hands over
+  std::vector<std::vector<core::EdgeId>> rendezvous_;  // per lane: the edges that it hands over
   std::vector<std::optional<Rank>> ranks_;
 };
 
-// One stretch of a chain, which has no gaps: the end of each is the start of the one after it.
+// One stretch of a chain. A chain has no gaps: each stretch ends where the next one begins.
 struct Link {
   enum class Kind : std::uint8_t {
     ran,      // `box` ran
     flew,     // the message of `box` over `edge` was on its way
-    slot,     // the message of `box` over `edge` waited at its sender; `by`: whose start freed it
-    held,     // `box` might have started, and its rank's hint held the engine for another
-    started,  // `box` might have started and did not yet: nothing in the trace says why
-    host,     // the rank's thread had not come to start `box`, or to send its message over `edge`
+    slot,     // the message of `box` over `edge` waited at its sender until `by` started
+    held,     // `box` could have started, but a hint held the engine for another task
+    started,  // `box` could have started but did not, and the trace has no reason for that
+    host,     // the rank's thread was late to start `box`, or to send its message over `edge`
   };
   Kind kind = Kind::ran;
   int box = -1;
@@ -89,13 +89,13 @@ struct Link {
   int by = -1;
   core::Time start{0};
   core::Time end{0};
-  Reason reason = {};  // for `ran`: why it started when it did
+  Reason reason = {};  // for `ran`, the reason why it started then
 };
 
-// From the start of the run to the end of `box`.
+// The chain from the start of the run to the end of `box`.
 [[nodiscard]] std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box);
 
-// How long the engine of `box` was held idle by its hint between the last end there and its start.
+// How long a hint held the engine of `box` idle, after the last end there, before `box` started.
 [[nodiscard]] core::Time held_before(const Timeline& timeline, int box);
 
 }  // namespace ripeline::view

@@ -21,7 +21,7 @@ const core::LaneFacts& lane_of(const core::ProgramFacts& facts, LaneId lane) {
   return facts.lanes[static_cast<std::size_t>(lane)];
 }
 
-// In a row starts and ends come in one order.
+// The first box to end after `at`. The boxes of a row are in order by their ends, too.
 int first_to_end_after(std::span<const Box> boxes, Time at) {
   const auto it = std::upper_bound(boxes.begin(), boxes.end(), at,
                                    [](Time time, const Box& b) { return time < b.end; });
@@ -42,7 +42,7 @@ Status Rows::make(const core::ProgramFacts& facts, std::vector<Box> boxes, Rows&
   const std::vector<bool> beside = trace::started_beside(facts, boxes);
   Rows made;
   made.boxes_ = std::move(boxes);
-  // Rows for every engine that a lane uses, also if nothing ran there.
+  // Every engine that a lane uses has a row, even if nothing ran there.
   std::vector<std::pair<int, Engine>> used;
   for (const core::LaneFacts& lane : facts.lanes) used.emplace_back(lane.rank, lane.engine);
   std::sort(used.begin(), used.end());
@@ -61,7 +61,7 @@ Status Rows::make(const core::ProgramFacts& facts, std::vector<Box> boxes, Rows&
   return {};
 }
 
-// Those that started beside another come after the others.
+// Boxes that started beside another box come after the others, in a row of their own.
 void Rows::add_rows(int rank, Engine engine, BoxSpan boxes, const std::vector<bool>& beside) {
   Row row{.rank = rank, .engine = engine, .first = boxes.first, .end = boxes.end};
   std::vector<Box> second;
@@ -137,7 +137,7 @@ int Rows::before(int id, const core::ProgramFacts& facts) const {
   const Row* other = other_row(row);
   const int its_first = other == nullptr ? 0 : other->first;
   int its = other == nullptr ? -1 : last_ended(id, *other);
-  // It comes to the task of its own lane before it at the latest.
+  // The loop ends at the task before this one in its own lane at the latest.
   while (mine >= row.first || its >= its_first) {
     const bool is_mine = its < its_first || (mine >= row.first && box(mine).end >= box(its).end);
     const int last = is_mine ? mine-- : its--;

@@ -1,9 +1,9 @@
 // Rows: the boxes of a timeline, in the order in which they are drawn.
 //
-// A row is an engine of a rank that the program uses; its boxes are its tasks by start. Where tasks
-// ran at once, a second row of the engine comes after it, of those that started while another ran:
-// the boxes of a row do not overlap, and their starts and ends come in one order. Ids of boxes and
-// rows are indices. Immutable once made; a Row that is passed in is one of rows().
+// A row is an engine of a rank that the program uses; its boxes are the engine's tasks by start. If
+// tasks ran at once, a second row of the engine follows, with the tasks that started while another
+// ran. So boxes of a row do not overlap, and are in order by start and by end. Ids of boxes and
+// rows are indices. Immutable once made; a Row that is passed in must be one of rows().
 #pragma once
 
 #include <span>
@@ -21,12 +21,12 @@ using Box = trace::TaskEvent;
 struct Row {
   int rank = 0;
   core::Engine engine = core::Engine::compute;
-  int first = 0;  // its boxes: first .. end - 1
+  int first = 0;  // its boxes are first .. end - 1
   int end = 0;
   bool second = false;
 };
 
-// Boxes first .. end - 1.
+// The boxes first .. end - 1.
 struct BoxSpan {
   int first = 0;
   int end = 0;
@@ -36,7 +36,7 @@ struct BoxSpan {
 class Rows {
  public:
   Rows() = default;
-  // Fails by status: tasks at once on an engine that are no pair.
+  // Fails if two tasks that are not a pair overlap on one engine.
   static core::Status make(const core::ProgramFacts& facts, std::vector<Box> boxes, Rows& rows);
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
@@ -47,19 +47,19 @@ class Rows {
                                      static_cast<std::size_t>(row.end - row.first));
   }
   [[nodiscard]] const Row& row_of(int box) const;
-  // The rows of its engine: one or two.
+  // The rows of the engine of `row`: one or two.
   [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const;
-  // Those of its engine's other row that ran while it ran.
+  // The boxes in the engine's other row that ran while `box` ran.
   [[nodiscard]] BoxSpan beside(int box) const;
-  // The last task that kept its engine from it, and ended before it starts: one that it is no pair
-  // with, or one of two at once. -1: none did. The facts are those that it was made with.
+  // The last task that blocked the engine for `box` and ended before its start: one that is no pair
+  // with it, or one of two at once. -1 if there is none. `facts` must be those given to make().
   [[nodiscard]] int before(int box, const core::ProgramFacts& facts) const;
-  // The last on its engine, or in a row of that, to end before it starts; -1: none did.
+  // The last box to end before `box` starts, on its engine or in the given row; -1 if none.
   [[nodiscard]] int last_ended(int box) const;
   [[nodiscard]] int last_ended(int box, const Row& row) const;
-  // How long its engine had run nothing when it starts; 0 for the first.
+  // How long the engine had been idle when `box` starts; 0 for the first box.
   [[nodiscard]] core::Time idle_before(int box) const;
-  // How long within from .. to the row's engine ran something, be it one task or two.
+  // How long, within from .. to, the row's engine was busy, with one task or two.
   [[nodiscard]] core::Time busy(const Row& row, core::Time from, core::Time to) const;
 
  private:
@@ -71,7 +71,7 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-// `rank 2`, `rank 2 copy out`, `rank 2 beside`: its second row.
+// The name of a row: `rank 2`, `rank 2 copy out`, or for an engine's second row `rank 2 beside`.
 [[nodiscard]] std::string name_of(const Row& row);
 
 }  // namespace ripeline::view

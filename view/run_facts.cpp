@@ -7,7 +7,7 @@
 namespace ripeline::view {
 namespace {
 
-std::string params_text(const trace::Run& run) {
+std::string params_text(const trace::RunInfo& run) {
   std::string text;
   for (const auto& [name, value] : run.params) {
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
@@ -15,7 +15,7 @@ std::string params_text(const trace::Run& run) {
   return text;
 }
 
-std::string times_text(const trace::Run& run) {
+std::string times_text(const trace::RunInfo& run) {
   const std::string source = trace::name_of(run.source);
   return run.costs.empty() ? source : source + ": " + run.costs;
 }
@@ -25,7 +25,7 @@ std::string times_text(const trace::Run& run) {
 std::vector<RunFact> run_facts(const Panel& panel) {
   const Timeline& timeline = *panel.timeline;
   const core::ProgramFacts& program = timeline.facts();
-  const trace::Run& run = timeline.run();
+  const trace::RunInfo& run = timeline.run();
   const Figures found = figures(timeline);
   std::vector<RunFact> facts;
   const auto add = [&](std::string name, std::string value) {
@@ -39,9 +39,9 @@ std::vector<RunFact> run_facts(const Panel& panel) {
   if (timeline.last_step() > timeline.first_step()) {
     add("steps", fmt::format("{} to {}", timeline.first_step(), timeline.last_step()));
   }
-  add("wall", fmt::format("{:.6g}{}", found.wall, panel.stuck.any() ? ", deadlocked" : ""));
-  add("bubble by wall", bubble_text(found.wall_bubble, found.wall));
-  if (found.span < found.wall) {
+  add("wall", fmt::format("{:.6g}{}", found.makespan, panel.stuck.any() ? ", deadlocked" : ""));
+  add("bubble by wall", bubble_text(found.makespan_bubble, found.makespan));
+  if (found.span < found.makespan) {
     add("span", fmt::format("{:.6g}", found.span));
     add("bubble by span", bubble_text(found.span_bubble, found.span));
   }

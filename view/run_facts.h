@@ -1,4 +1,4 @@
-// Run facts: what stands above a picture of a run: which program ran how, and what came of it.
+// Run facts: the text above a picture of a run: which program ran, how, and with which results.
 //
 // Pure function of the panel.
 #pragma once
@@ -11,14 +11,15 @@
 namespace ripeline::view {
 
 struct RunFact {
-  std::string name;   // `bubble`
-  std::string value;  // `9 (27.27%)`
+  std::string name;   // `bubble by makespan`
+  std::string value;  // `9 (27.27 %)`
   bool operator==(const RunFact&) const = default;
 };
 
-// In this order, without those that the trace does not know: program, ranks, params, dispatch,
-// microbatches, steps if there are several, wall, bubble, peak of each resource (over the
-// ranks), times (where they come from), unit.
+// Returns the facts in this order, except those that the trace does not contain: program, ranks,
+// params, dispatch, microbatches, steps if several, makespan, bubble by makespan, span and bubble
+// by span if the span is shorter, peak of each resource (over the ranks), source of the times,
+// unit.
 [[nodiscard]] std::vector<RunFact> run_facts(const Panel& panel);
 
 }  // namespace ripeline::view

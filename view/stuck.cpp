@@ -17,7 +17,7 @@ using core::EdgeId;
 using core::LaneId;
 using core::Task;
 
-// A reason why a task waits, which any task of `on` would end.
+// A reason why a task waits; any task of `on` would end the wait.
 struct StuckOn {
   std::string text;
   std::vector<Task> on;
@@ -28,7 +28,7 @@ class EndState {
   EndState(const Timeline& timeline, const std::vector<Task>& next)
       : timeline_(timeline), facts_(timeline.facts()), step_(timeline.last_step()), next_(next) {}
 
-  // The first task of each lane that did not run.
+  // The first task of each lane that has not run.
   std::vector<Task> waiting() const {
     std::vector<Task> found;
     for (LaneId lane = 0; lane < static_cast<LaneId>(facts_.lanes.size()); ++lane) {
@@ -41,7 +41,7 @@ class EndState {
     return found;
   }
 
-  // The first that keeps a task that did not run.
+  // The first reason that blocks a task that has not run.
   StuckOn waits_on(Task task) const {
     StuckOn found{"its turn in its rank's order", {}};
     core::each_block(facts_, *this, task, [&](const core::Block& block) {
@@ -67,7 +67,7 @@ class EndState {
     return found;
   }
 
-  // The state that core/blocks.h asks: all that started has ended.
+  // The state at the end, as core/blocks.h needs it: all tasks that started have ended.
   int microbatches() const { return timeline_.run().microbatches; }
   bool is_here(EdgeId e, int m) const {
     if (facts_.crosses_ranks(e)) return timeline_.find(step_, core::Message{e, m}) != nullptr;
@@ -108,7 +108,7 @@ class EndState {
                          : StuckOn{name(producer), {producer}};
   }
 
-  // Sent off, and not arrived: for want of a slot, of its turn, or of its rendezvous.
+  // Why the message has not arrived: it lacks a slot, its turn, or its rendezvous.
   StuckOn message_waits(EdgeId e, Task producer) const {
     const core::EdgeFacts& edge = facts_.edges[static_cast<std::size_t>(e)];
     StuckOn block{fmt::format("the message of {}", name(producer)), {}};
@@ -124,7 +124,7 @@ class EndState {
     return block;
   }
 
-  // The tasks that would free a slot: their messages have arrived and they have not started.
+  // The tasks that would free a slot. Their messages have arrived, but they have not started.
   std::vector<Task> takers(int inbox) const {
     std::vector<Task> found;
     for (EdgeId e = 0; e < static_cast<EdgeId>(facts_.edges.size()); ++e) {
@@ -149,7 +149,7 @@ class EndState {
     return {std::move(text), releasers(block.use.pool)};
   }
 
-  // Tasks that give back what their stage acquired for the same microbatch.
+  // The tasks that release what their stage acquired for the same microbatch.
   std::vector<Task> releasers(int pool) const {
     std::vector<Task> found;
     for (const core::UseFacts& gives : facts_.uses) {
@@ -172,7 +172,7 @@ class EndState {
     });
   }
 
-  // `microbatch` is the step's, not the lane's number.
+  // `microbatch` is the step's number, not the lane's.
   bool has_run(LaneId id, int microbatch) const {
     const core::Share& share = lane(id).share;
     if (!share.has(microbatch) || (lane(id).once && microbatch > 0)) return false;
@@ -189,7 +189,7 @@ class EndState {
   const std::vector<Task>& next_;
 };
 
-// The tasks of the shortest way from `first` back to it; empty: there is none.
+// The tasks of the shortest circle of waits through `first`; empty if there is none.
 std::vector<Task> circle_from(Task first, const EndState& ended) {
   constexpr std::int64_t kTasks = std::int64_t{1} << 32;  // a lane has fewer
   const auto number_of = [](Task task) { return task.lane * kTasks + task.microbatch; };
@@ -217,7 +217,7 @@ Stuck stuck_at_end(const Timeline& timeline, const std::vector<Task>& next) {
     if (!found.empty() && (circle.empty() || found.size() < circle.size())) {
       circle = std::move(found);
     }
-    if (circle.size() == 1 || circle.size() == 2) break;  // there is none that is shorter
+    if (circle.size() == 1 || circle.size() == 2) break;  // no shorter circle exists
   }
   Stuck stuck;
   stuck.circle = circle.size();

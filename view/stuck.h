@@ -1,9 +1,9 @@
-// Stuck: who waits for whom where a run ended before its tasks did, and the circle in that.
+// Stuck: which task waits for which if a run ended before all its tasks, and the circle of waits.
 //
-// Read off the tasks that ran and the messages that arrived, with the program's facts: what is
-// missing of a need, which tasks hold a pool that is full and which would free it, which messages
-// take the slots. A committed order is no part of the facts: whoever knows it gives the task that
-// is next on each engine. Pure functions.
+// The waits follow from the tasks that ran, the messages that arrived and the program's facts:
+// which needs are missing, which tasks hold a full pool and which would free it, and which messages
+// take the slots. A committed order is not part of the facts, so a caller that knows the order
+// passes the next task of each engine. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,23 @@
 
 namespace ripeline::view {
 
-struct Wait {
+struct StuckTask {
   core::Task task;
   std::string text;  // `room in activation of stage 0: 2 of 2 held`
-  core::Task on;     // the task that must start or end first; lane -1: not known
+  core::Task on;     // the task that must start or end first; lane -1 if not known
 };
 
-// Waits that are shown in words.
+// The largest number of waits that are shown in words.
 inline constexpr std::size_t kMostWaits = 8;
 
 struct Stuck {
-  std::vector<Wait> waits;  // those of the circle first, each waiting on the one after it
-  std::size_t circle = 0;   // how many of them; 0: none was found
+  std::vector<StuckTask> waits;  // first those of the circle, each waiting for the task of the next
+  std::size_t circle = 0;        // the number of waits in the circle; 0 if none was found
   [[nodiscard]] bool any() const { return !waits.empty(); }
 };
 
-// The waits in the last step of the trace; empty if every task of it ran. `next`: with committed
-// orders, the next task of every engine.
+// The waits in the last step of the trace; empty if every task of it ran. With committed orders,
+// `next` is the next task of every engine.
 [[nodiscard]] Stuck stuck_at_end(const Timeline& timeline,
                                  const std::vector<core::Task>& next = {});
 

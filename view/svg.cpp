@@ -21,7 +21,7 @@ using core::Time;
 constexpr double kIndent = 12;  // the indent of amounts held, below the rank's name
 constexpr int kMostRanks = 128;
 constexpr double kStuckShare = 0.5;  // the largest part of the plot for a stuck run's waits
-constexpr double kStuckGap = 14;     // between the end of a run and what it sticks at
+constexpr double kStuckGap = 14;     // between a run's end and its stuck tasks
 
 std::string held_text(const Timeline& timeline, std::string_view resource, int rank) {
   const std::string_view unit = timeline.unit_of(resource);
@@ -29,14 +29,14 @@ std::string held_text(const Timeline& timeline, std::string_view resource, int r
                      unit);
 }
 
-// Every so many of the ranks are drawn.
+// The step from one rank that is drawn to the next; ranks in between are left out.
 int rank_step(const Timeline& timeline) {
   return std::max(1, (timeline.facts().ranks + kMostRanks - 1) / kMostRanks);
 }
 
 std::string unit_text(const Timeline& timeline) { return "time in " + timeline.run().unit.name; }
 
-// Where the plot begins: right of all that is written left of it.
+// The x at which the plot begins, to the right of all labels.
 double left_of_plot(const std::vector<Panel>& panels) {
   double widest = 0;
   for (const Panel& panel : panels) {
@@ -65,7 +65,7 @@ class PanelSvg {
         plot_(timeline_, axis, svg_heights(timeline_.facts().ranks)),
         stuck_(plot_, panel.stuck, layout, plot_.x_of(timeline_.end()) + kStuckGap) {}
 
-  // From `y` on; returns where it ends. The head is as high as it must be to name what is drawn.
+  // Draws from `y` on and returns the y at which it ends. The head is as high as its legend needs.
   double draw(double y) {
     const double height = draw_plot();
     y = draw_title(head_, panel_, width_, y);
@@ -102,7 +102,7 @@ class PanelSvg {
     const auto unit = static_cast<double>(timeline_.run().unit.nanoseconds);
     const auto count = step > 0 ? std::floor((last - first) / step + 1e-9) : -1;
     for (double i = std::ceil(first / step - 1e-9), end = i + count; i <= end; ++i) {
-      const double t = i * step + 0.0;  // no -0
+      const double t = i * step + 0.0;  // + 0.0 turns -0 into 0
       if (t > last + step * 1e-9) break;
       const double x =
           plot_.x_of(timeline_.begin() + Time{static_cast<std::int64_t>(std::llround(t * unit))});
@@ -142,7 +142,7 @@ class PanelSvg {
     std::string path = fmt::format("M{:.6g} {:.6g}", plot_.left(), floor);
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (levels[i].at > plot_.to()) break;
-      // The last level before the part shown; else the highest of the levels within half a pixel.
+      // Before the part shown, the last level counts; within it, the highest level in half a pixel.
       std::int64_t held = levels[i].held;
       const double x = plot_.x_of(levels[i].at);
       while (i + 1 < levels.size() && plot_.x_of(levels[i + 1].at) < x + 0.5) {

@@ -1,8 +1,8 @@
 // Panels as SVG, to print.
 //
-// From top to bottom the title and legend of each panel, its axis, and per rank its engines with
-// what each resource holds below. Of very many ranks some are left out, and it says so. Fonts are
-// the viewer's: Helvetica, Arial, or its sans-serif. Pure function.
+// Each panel has, from top to bottom, its title, legend and axis, and per rank its engines with the
+// amounts held of each resource below. If there are very many ranks, the picture omits some, and
+// says so. The fonts are the viewer's Helvetica, Arial or sans-serif. Pure function.
 #pragma once
 
 #include <string>

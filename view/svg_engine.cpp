@@ -15,11 +15,11 @@ namespace {
 
 using core::Time;
 
-constexpr double kNarrow = 2.5;  // mean width of tasks from which they are drawn one by one
-constexpr double kLeastBin = 2;  // a bin's width, where tasks are narrower
+constexpr double kNarrow = 2.5;  // tasks are drawn one by one if their mean width is at least this
+constexpr double kLeastBin = 2;  // the width of a bin if tasks are narrower
 constexpr double kMostBin = 8;
 constexpr int kMostTitles = 4000;  // tasks with a text to hover over
-constexpr int kUnmarked = 2;       // chunks that their shades alone tell apart
+constexpr int kUnmarked = 2;       // the most chunks that can be told apart by shade alone
 
 class EngineSvg {
  public:
@@ -65,7 +65,7 @@ class EngineSvg {
     }
   }
 
-  // Shade by shade, so that each is written once.
+  // Draws the boxes shade by shade, so that each shade is written once.
   void draw_boxes(double y, double height) {
     const auto count = static_cast<int>(shown_.size());
     const bool titles = count <= kMostTitles / std::max(1, timeline_.facts().ranks);
@@ -110,7 +110,7 @@ class EngineSvg {
     } else {
       boxes += shape + "/>\n";
     }
-    // In the half that it has throughout.
+    // The label is in the half that the task has all the time.
     if (!others.empty()) {
       height /= 2;
       if (timeline_.row_of(id).second) y += height;
@@ -118,7 +118,7 @@ class EngineSvg {
     label(id, x, y, width, height, numbers);
   }
 
-  // Its microbatch, and a mark for its chunk, from left to right, where shades are too near.
+  // Writes a task's microbatch and, if shades are too similar, a mark for its chunk.
   void label(int id, double x, double y, double width, double height, std::string& numbers) {
     const core::LaneFacts& lane = lane_of(id);
     const std::string number =
@@ -137,8 +137,8 @@ class EngineSvg {
     }
   }
 
-  // The outline of a task that ran beside others: half the height while it did, the upper half in
-  // the first row.
+  // The outline of a task that ran beside others: while they ran, it has half the height, which is
+  // the upper half in the first row.
   [[nodiscard]] std::string outline(int id, double y, double height) const {
     const Box& b = timeline_.box(id);
     const bool second = timeline_.row_of(id).second;
@@ -159,12 +159,12 @@ class EngineSvg {
     return path + "z";
   }
 
-  // How busy the engine is in each bin, shade by shade from the bottom. Of two tasks at once each
-  // counts half.
+  // Draws how busy the engine is in each bin, shade by shade from the bottom. Two tasks that run at
+  // once count half each.
   void draw_shares(double y, double height) {
     drawn_.shares = true;
     const double width = plot_.x_of(plot_.to()) - plot_.left();
-    // A few tasks wide, so that a regular pattern of them makes a regular picture.
+    // A bin is a few tasks wide, so that a regular pattern of tasks makes a regular picture.
     const double mean = width / static_cast<double>(shown_.size());
     const double bin = std::clamp(6 * mean, kLeastBin, kMostBin);
     const auto bins = static_cast<std::size_t>(std::ceil(width / bin)) + 1;
@@ -193,7 +193,7 @@ class EngineSvg {
     }
   }
 
-  // Adds it to what lies below the next. The last bin ends where the engine does.
+  // Draws a share on top of `below`, and adds it there. The last bin ends where the engine does.
   void draw_share(const std::string& colour, const std::vector<double>& busy, double bin, double y,
                   double height, std::vector<double>& below) {
     const double right = plot_.x_of(plot_.to());
@@ -217,7 +217,7 @@ class EngineSvg {
   const Palette& palette_;
   const Row& row_;
   Drawn& drawn_;
-  std::vector<int> shown_;  // boxes of its rows
+  std::vector<int> shown_;  // the boxes of its rows that are shown
 };
 
 }  // namespace

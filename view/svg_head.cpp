@@ -15,14 +15,14 @@ namespace {
 constexpr double kLine = 16;
 constexpr double kTitleFont = 14;
 constexpr double kSwatch = 16;
-constexpr double kBold = 1.1;  // times as wide
+constexpr double kBold = 1.1;  // bold text is wider by this factor
 
-// Items from left to right, in as many lines as they need.
+// Writes items from left to right, in as many lines as they need.
 class Flow {
  public:
   Flow(SvgPlot& plot, double width, double y) : plot_(plot), right_(width - kEdge), y_(y + kLine) {}
 
-  // In the title's font.
+  // Writes a title in the title's font.
   void title(const std::string& text) {
     const std::string shown = fitted(text, kTitleFont * kBold, right_ - kEdge);
     plot_.text(x_, y_, shown, "class=\"title\"");
@@ -32,7 +32,7 @@ class Flow {
     make_room(text_width(text, kSvgSmallFont));
     write(text);
   }
-  // After a swatch of one or several colours.
+  // Writes an item after a swatch of one or several colours.
   void item(const std::vector<Colour>& colours, std::string_view text) {
     make_room(kSwatch + 5 + text_width(text, kSvgSmallFont));
     const double part = kSwatch / static_cast<double>(colours.size());
@@ -43,7 +43,7 @@ class Flow {
     x_ += 5;
     write(text);
   }
-  // Where the last line ends.
+  // The y at which the last line ends.
   [[nodiscard]] double end() const { return y_ + 4; }
 
  private:
@@ -54,14 +54,14 @@ class Flow {
     x_ = kEdge;
     y_ += kLine;
   }
-  // In several lines if it is wider than one.
+  // Writes text, in several lines if it is wider than a line.
   void write(std::string_view text) {
     while (text_width(text, kSvgSmallFont) > right_ - x_) {
       std::size_t end = text.rfind(' ');
       while (end != text.npos && text_width(text.substr(0, end), kSvgSmallFont) > right_ - x_) {
         end = end == 0 ? text.npos : text.rfind(' ', end - 1);
       }
-      if (end == text.npos) break;  // one word
+      if (end == text.npos) break;  // a single word is not divided
       plot_.text(x_, y_, text.substr(0, end), "class=\"small\"");
       text.remove_prefix(end + 1);
       next_line();
@@ -77,8 +77,8 @@ class Flow {
   double y_;
 };
 
-// The tints that occur, by colour. Causes without one of their own go without their names, but
-// where the host's time is told from theirs.
+// The tints that occur, by colour, with their names. All causes with the grey tint are just `idle`,
+// unless the host's time is shown, too: then they are named, to be told from that.
 std::map<std::string, std::pair<Colour, std::string>> idle_names(const Drawn& drawn) {
   std::map<std::string, std::pair<Colour, std::string>> names;
   for (const trace::Cause cause : drawn.idle) {
@@ -119,7 +119,7 @@ double draw_title(SvgPlot& plot, const Panel& panel, double width, double y) {
   Flow flow(plot, width, y);
   flow.title(panel.title);
   for (const RunFact& fact : run_facts(panel)) {
-    // The axis has the unit.
+    // Left out: the axis shows the unit.
     if (fact.name == "unit" || fact.value == panel.title) continue;
     flow.item(fact.name + " " + fact.value);
   }

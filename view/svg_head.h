@@ -1,5 +1,5 @@
-// The head of a panel, above its plot: its title, what the run was and what came of it
-// (view/run_facts.h), and the legend, which names what is drawn and nothing else.
+// The head of a panel, above its plot: the title, the facts of the run (view/run_facts.h), and the
+// legend, which names what is drawn and nothing else.
 //
 // Private to the SVG.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace ripeline::view {
 
-// Left and right of the text.
+// The margins to the left and right of the text.
 inline constexpr double kEdge = 8;
 
-// Both write from `y` on, in lines as wide as the picture, and return where they end.
+// Both write from `y` on, in lines as wide as the picture, and return the y at which they end.
 double draw_title(SvgPlot& plot, const Panel& panel, double width, double y);
 double draw_legend(SvgPlot& plot, const Drawn& drawn, double width, double y);
 

@@ -12,13 +12,13 @@ namespace {
 
 constexpr int kTallRanks = 24;  // with more ranks, all rows are lower
 
-// The width of a character of DejaVu Sans, in parts of the font size; rounded up.
+// The width of a character of DejaVu Sans, as a multiple of the font size, rounded up.
 double width_of(char c) {
   constexpr std::string_view kNarrow = " .,:;'|!ijlI";
   constexpr std::string_view kSlim = "ftr()[]/-";
   constexpr std::string_view kWide = "mwMW%@+=<>";
   const auto is_in = [c](std::string_view set) { return set.find(c) != set.npos; };
-  if ((static_cast<unsigned char>(c) & 0xC0U) == 0x80U) return 0;  // the rest of a UTF-8 character
+  if ((static_cast<unsigned char>(c) & 0xC0U) == 0x80U) return 0;  // more of a UTF-8 character
   if (is_in(kNarrow)) return 0.35;
   if (is_in(kSlim)) return 0.42;
   if (is_in(kWide)) return 0.98;
@@ -79,7 +79,7 @@ std::string fitted(std::string_view text, double font_size, double width) {
     room -= width_of(text[end]) * font_size;
     if (room < 0) break;
   }
-  // Not within a character.
+  // The text is never cut within a character.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + std::string(kMore);
 }

@@ -1,4 +1,4 @@
-// The plot of one panel as SVG: where a time lies, how wide a text is, and what has been written.
+// The plot of one panel as SVG: the x of a time, the width of a text, and what has been written.
 //
 // The parts of a panel (view/svg.cpp, view/svg_head.h, view/svg_engine.h, view/svg_stuck.h) write
 // into one text, in the order in which they are drawn. Coordinates are pixels, y downwards. Private
@@ -14,16 +14,16 @@
 
 namespace ripeline::view {
 
-// Heights, by how many ranks there are to draw.
+// Heights, which depend on the number of ranks to draw.
 struct SvgHeights {
   double row = 22;     // an engine's row
-  double shared = 32;  // an engine's row with two tasks at once
+  double shared = 32;  // the row of an engine with two tasks at once
   double curve = 18;   // a resource's curve of amounts held
-  double gap = 5;      // below a rank
+  double gap = 5;      // the space below a rank
 };
 [[nodiscard]] SvgHeights svg_heights(int ranks);
 
-// Where the time axis lies, in x, and which part of each run it shows, from the run's start.
+// The x at which the time axis begins and ends, and the part of each run that it shows.
 struct SvgAxis {
   double left = 0;
   double right = 0;
@@ -33,7 +33,7 @@ struct SvgAxis {
 
 class SvgPlot {
  public:
-  // The timeline must outlive it.
+  // The timeline must outlive the plot.
   SvgPlot(const Timeline& timeline, const SvgAxis& axis, const SvgHeights& heights);
   SvgPlot(const SvgPlot&) = delete;
   SvgPlot& operator=(const SvgPlot&) = delete;
@@ -43,17 +43,17 @@ class SvgPlot {
   [[nodiscard]] const SvgHeights& heights() const { return heights_; }
   [[nodiscard]] double left() const { return axis_.left; }
   [[nodiscard]] double right() const { return axis_.right; }
-  // The bounds of the part shown, in the trace's clock; the end is the run's if that is earlier.
+  // The bounds of the part shown, in the trace's time; to() is the run's end if that is earlier.
   [[nodiscard]] core::Time from() const { return timeline_.begin() + axis_.from; }
   [[nodiscard]] core::Time to() const;
-  // Where the run ends; false: beyond what is shown.
+  // Whether the run ends within the part shown.
   [[nodiscard]] bool shows_end() const { return timeline_.end() <= timeline_.begin() + axis_.to; }
-  // Whether it has a part in what is shown.
+  // Whether any of the interval is in the part shown.
   [[nodiscard]] bool shows(core::Time start, core::Time end) const;
-  // A time outside of what is shown lies at the edge.
+  // The x of a time; a time outside of the part shown is at the edge.
   [[nodiscard]] double x_of(core::Time time) const;
 
-  // `more`: attributes.
+  // `more` is a list of further attributes.
   void text(double x, double y, std::string_view what, std::string_view more = {});
   void rect(double x, double y, double width, double height, std::string_view more);
   [[nodiscard]] std::string& out() { return out_; }
@@ -67,9 +67,9 @@ class SvgPlot {
   std::string out_;
 };
 
-// The width of text in the widest of the usual sans-serif fonts: what fits by it fits in any.
+// The width of text in the widest of the usual sans-serif fonts, so that it fits in any of them.
 [[nodiscard]] double text_width(std::string_view text, double font_size);
-// The text, or as much of its beginning as fits, with … at its end.
+// The text, or as much of its beginning as fits, followed by `…`.
 [[nodiscard]] std::string fitted(std::string_view text, double font_size, double width);
 
 // The font sizes of the pictures.

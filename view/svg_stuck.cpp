@@ -16,10 +16,10 @@ namespace {
 constexpr double kPadding = 4;   // left and right of a task's name
 constexpr double kTrack = 8;     // between tracks
 constexpr double kChannel = 12;  // the width of a channel without tracks
-constexpr double kAside = 3.5;   // how far from its middle an arrow meets a task
+constexpr double kAside = 3.5;   // from a task's middle to the point where an arrow meets it
 
-// How high an arrow lies, for comparisons: the rows from top to bottom, and within each over its
-// tasks, above their middle and below.
+// The height of an arrow's end, for comparisons: the rows from top to bottom, and in each row first
+// over its tasks, then above their middle, then below it.
 int height_over(int row) { return 4 * row; }
 int height_beside(int row, bool below) { return 4 * row + (below ? 2 : 1); }
 
@@ -34,7 +34,7 @@ StuckLayout::StuckLayout(const Timeline& timeline, const Stuck& stuck, double mo
   }
 }
 
-// Those of the circle, or all if there is none; each in the next column of its row.
+// Places the tasks of the circle, or all if there is none, each in the next column of its row.
 void StuckLayout::place(const Timeline& timeline, const Stuck& stuck) {
   std::map<int, int> used;
   const std::size_t count = stuck.circle > 0 ? stuck.circle : stuck.waits.size();
@@ -77,8 +77,8 @@ bool StuckLayout::is_beside(const Arrow& arrow) const {
   return column == arrow.channel || column == arrow.channel + 1;
 }
 
-// On the side of a task from which an arrow comes or to which it goes, so that arrows of tasks in
-// one column make one line. Where a task has both on one side, the other half is free.
+// An arrow meets a task in the half that faces the arrow's other end, so that arrows of tasks in
+// one column form a line. If another arrow leaves into that channel there, it takes the other half.
 void StuckLayout::choose_ways() {
   std::map<std::size_t, const Arrow*> leaving;
   for (Arrow& arrow : arrows_) {
@@ -99,7 +99,7 @@ void StuckLayout::choose_ways() {
   }
 }
 
-// Short ones are nearest to the tasks.
+// Short arrows are on the tracks nearest to the tasks.
 void StuckLayout::choose_tracks() {
   struct Span {
     int from;
@@ -158,12 +158,12 @@ void StuckSvg::draw_beside(const Row& row, double y) {
   for (const auto& [wait, cell] : layout_.cells()) {
     if (cell.row != at) continue;
     const double x = left_ + layout_.x_of(cell.column);
-    const Place place{x, x + cell.width, y + inset(), y + plot_.heights().row - inset()};
-    plot_.rect(x, place.top, cell.width, place.bottom - place.top, "class=\"stuck\"");
-    plot_.text(place.x(), place.y() + 4,
+    const Box box{x, x + cell.width, y + inset(), y + plot_.heights().row - inset()};
+    plot_.rect(x, box.top, cell.width, box.bottom - box.top, "class=\"stuck\"");
+    plot_.text(box.x(), box.y() + 4,
                core::task_name(plot_.timeline().facts(), stuck_.waits[wait].task),
                "class=\"circle\" text-anchor=\"middle\"");
-    places_[wait] = place;
+    boxes_[wait] = box;
   }
 }
 
@@ -171,27 +171,25 @@ double StuckSvg::inset() const { return plot_.heights().row > 16 ? 2 : 1; }
 
 void StuckSvg::draw_arrows() {
   for (const StuckLayout::Arrow& arrow : layout_.arrows()) {
-    if (places_.count(arrow.from) == 0 || places_.count(arrow.to) == 0) continue;
+    if (boxes_.count(arrow.from) == 0 || boxes_.count(arrow.to) == 0) continue;
     plot_.out() += fmt::format("<path class=\"wait\" d=\"{}\"/>\n", path(arrow));
   }
 }
 
 std::string StuckSvg::path(const StuckLayout::Arrow& arrow) const {
-  const Place& a = places_.at(arrow.from);
-  const Place& b = places_.at(arrow.to);
-  const double room = 2 + 2 * inset();  // between the tasks of two engines of a rank
+  const Box& a = boxes_.at(arrow.from);
+  const Box& b = boxes_.at(arrow.to);
+  const double room = 2 + 2 * inset();  // the space between tasks of two engines of a rank
   if (arrow.channel < 0) {
     const bool right = a.x() < b.x();
-    const double side = right ? 1 : -1;  // leaves on the side of its end
+    const double side = right ? 1 : -1;  // it leaves on the side of its target
     const double edge = right ? a.top : a.bottom;
     return fmt::format("M{:.6g} {:.6g}V{:.6g}H{:.6g}V{:.6g}", a.x() + side * kAside, edge,
                        edge - side * room / 2, b.x() - side * kAside, edge);
   }
   const int to = layout_.cells().at(arrow.to).column;
   const bool leaves_right = layout_.cells().at(arrow.from).column == arrow.channel;
-  const auto y_of = [](const Place& place, bool below) {
-    return place.y() + (below ? kAside : -kAside);
-  };
+  const auto y_of = [](const Box& box, bool below) { return box.y() + (below ? kAside : -kAside); };
   const std::string start = fmt::format("M{:.6g} {:.6g}H{:.6g}", leaves_right ? a.right : a.left,
                                         y_of(a, arrow.leaves_below),
                                         left_ + layout_.x_of_track(arrow.channel, arrow.track));
@@ -208,7 +206,7 @@ double StuckSvg::draw_waits(double width, double y) {
     y += 14;
   };
   for (std::size_t i = 0; i < stuck_.waits.size() && i < kMostWaits; ++i) {
-    const Wait& wait = stuck_.waits[i];
+    const StuckTask& wait = stuck_.waits[i];
     const std::string name = core::task_name(plot_.timeline().facts(), wait.task);
     line(fmt::format("{} waits for {}", name, wait.text),
          i < stuck_.circle ? "class=\"circle\"" : "class=\"small\"");

@@ -1,11 +1,11 @@
-// Where a run sticks, in an SVG: dashed, at the end of their rows, the tasks that did not start; an
-// arrow from each task of the circle to what it waits for; and the waits in words.
+// A stuck run in an SVG: the tasks that did not start, dashed, at the end of their rows; an arrow
+// from each task of the circle to the task that it waits for; and the waits in words.
 //
-// No arrow crosses a task. The tasks of a row stand in columns, and between two columns, as right
-// of the last, is a channel. An arrow leaves its task into the channel on the side of its end and
-// goes up or down there, on a track that no other arrow uses at that height. It enters its end from
-// that channel, or else from above, along the free space over the row. Arrows within a row arch
-// over it to the right and under it to the left.
+// No arrow crosses a task. The tasks of a row are in columns, and to the right of each column is a
+// channel. An arrow leaves its task into the channel on the side of its target and goes up or down
+// there, on a track that no other arrow uses at that height. It enters its target from that channel
+// or, if it is not beside the target, from above, along the free space over the row. An arrow
+// within a row arches over the row if it points right, and under the row if it points left.
 //
 // Private to the SVG.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace ripeline::view {
 
-// Which columns and tracks the tasks and arrows take; what they are in pixels is not known yet.
+// The columns and tracks of tasks and arrows, before their rows have a y in the picture.
 class StuckLayout {
  public:
   struct Cell {
@@ -29,28 +29,28 @@ class StuckLayout {
     double width = 0;
   };
   struct Arrow {
-    std::size_t from = 0;  // waits
+    std::size_t from = 0;  // an index into the waits
     std::size_t to = 0;
-    int channel = -1;  // right of this column; -1: it stays in its row
+    int channel = -1;  // the one to the right of this column; -1 if it stays in its row
     int track = 0;
-    // Where it leaves and meets the side of a task: below the middle, or above.
+    // Whether it leaves, and meets, the side of a task below the middle; otherwise above.
     bool leaves_below = false;
     bool arrives_below = false;
   };
 
-  // As many columns as fit; the waits of the others are in words alone.
+  // Lays out as many columns as fit; other waits are shown in words only.
   StuckLayout(const Timeline& timeline, const Stuck& stuck, double most_width);
 
-  [[nodiscard]] double width() const;  // 0: there is nothing to draw
+  [[nodiscard]] double width() const;  // 0 if there is nothing to draw
   [[nodiscard]] const std::map<std::size_t, Cell>& cells() const { return cells_; }  // by wait
   [[nodiscard]] const std::vector<Arrow>& arrows() const { return arrows_; }
-  // From the left of the layout.
+  // Both values count from the left of the layout.
   [[nodiscard]] double x_of(int column) const;
   [[nodiscard]] double x_of_track(int column, int track) const;
 
  private:
   struct Column {
-    double width = 0;  // its widest task's
+    double width = 0;  // the width of its widest task
     int tracks = 0;
   };
   void place(const Timeline& timeline, const Stuck& stuck);
@@ -68,19 +68,19 @@ class StuckLayout {
 
 class StuckSvg {
  public:
-  // All must outlive it. From `left` on lie the tasks.
+  // All arguments must outlive this object. The tasks are drawn from `left` on.
   StuckSvg(SvgPlot& plot, const Stuck& stuck, const StuckLayout& layout, double left)
       : plot_(plot), stuck_(stuck), layout_(layout), left_(left) {}
 
-  // Beside the engine of `row`, which is drawn from `y` on.
+  // Draws the tasks beside the engine of `row`, which is drawn from `y` on.
   void draw_beside(const Row& row, double y);
-  // Between the tasks that are drawn already.
+  // Draws the arrows between the tasks that are drawn already.
   void draw_arrows();
-  // From `y` on, in lines up to `width`; returns where it ends.
+  // Draws the waits in words from `y` on, in lines up to `width`; returns the y at which they end.
   double draw_waits(double width, double y);
 
  private:
-  struct Place {
+  struct Box {
     double left = 0;
     double right = 0;
     double top = 0;
@@ -89,14 +89,14 @@ class StuckSvg {
     [[nodiscard]] double y() const { return (top + bottom) / 2; }
   };
   [[nodiscard]] std::string path(const StuckLayout::Arrow& arrow) const;
-  // How much lower than its row a task is drawn, above and below.
+  // The space between a task and its row's edge, above and below.
   [[nodiscard]] double inset() const;
 
   SvgPlot& plot_;
   const Stuck& stuck_;
   const StuckLayout& layout_;
   double left_;
-  std::map<std::size_t, Place> places_;  // by wait
+  std::map<std::size_t, Box> boxes_;  // by wait
 };
 
 }  // namespace ripeline::view

@@ -57,7 +57,7 @@ class Lines {
   }
 
  private:
-  // Wide enough for the number of nearly every task if that fits, else all there is.
+  // Makes nearly every task wide enough for its number if possible, else uses the whole width.
   void set_scale(int room) {
     std::vector<Time> lengths;
     for (const Box& b : timeline_.boxes()) {
@@ -109,7 +109,7 @@ class Lines {
     return cells;
   }
 
-  // A gap beside a task is not idle.
+  // The cells of a row. A gap beside a task in the engine's other row is not idle.
   [[nodiscard]] std::vector<Cell> cells_of_engine(const Row& row) const {
     std::vector<Cell> cells = cells_of(row);
     for (const Row& other : timeline_.rows_of_engine(row)) {
@@ -164,7 +164,7 @@ class Lines {
     }
   }
 
-  // The shade that ran most: first by op, then by chunk of that op.
+  // The shade that ran longest: first the op that ran longest, then its chunk that did.
   [[nodiscard]] std::size_t most_of(std::span<const double> shares) const {
     std::size_t best = 0;
     double most = -1;
@@ -209,7 +209,7 @@ class Lines {
                        std::string(static_cast<std::size_t>(columns_) - line.size(), ' '));
   }
 
-  // Where each step begins, of several: `|3` at the start of step 3.
+  // Marks where each of several steps begins: `|3` at the start of step 3.
   [[nodiscard]] std::string steps() const {
     const std::vector<StepSpan> spans = timeline_.steps();
     if (spans.size() < 2) return {};
@@ -279,7 +279,7 @@ std::string terminal(const Timeline& timeline, const TerminalOptions& options, c
   std::string text;
   if (!timeline.boxes().empty()) text = Lines(timeline, options).text() + peaks(timeline);
   for (std::size_t i = 0; i < stuck.waits.size() && i < kMostWaits; ++i) {
-    const Wait& wait = stuck.waits[i];
+    const StuckTask& wait = stuck.waits[i];
     text += fmt::format("{} {} waits for {}\n", i < stuck.circle ? ">" : " ",
                         core::task_name(timeline.facts(), wait.task), wait.text);
   }

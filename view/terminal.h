@@ -1,10 +1,10 @@
 // Terminal: the timeline as lines of text.
 //
-// A line per engine, and one below it of the tasks that started beside another; time from left to
-// right. A task that is wide enough shows its microbatch; where tasks are narrower than a column, a
-// column is what its engine ran most in it. With colours an op is its colour (the palette's, in the
-// shade of the task's chunk), without them its name's first letter. Of several steps a line has the
-// number of each where it begins. Pure functions.
+// Each engine has a line, and a second one for tasks that started beside another; time goes from
+// left to right. A task that is wide enough shows its microbatch; if tasks are narrower than a
+// column, a column shows what its engine ran most in it. With colours a task has its op's colour
+// (the palette's, in the shade of the task's chunk), without them the first letter of its op's
+// name. If there are several steps, a line shows each one's number where it begins. Pure functions.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct TerminalOptions {
   Range range = {};
 };
 
-// Ends with a newline.
+// The returned text ends with a newline.
 [[nodiscard]] std::string terminal(const Timeline& timeline, const TerminalOptions& options,
                                    const Stuck& stuck = {});
 

@@ -19,7 +19,7 @@ using core::StatusCode;
 using core::Task;
 using core::Time;
 
-// More than any picture is made of; a trace whose ids ask for more is not read.
+// A limit far above the needs of any picture; a trace whose ids need more slots is refused.
 constexpr std::int64_t kMostSlots = std::int64_t{1} << 29;
 
 Status invalid(std::string what) { return {StatusCode::invalid, std::move(what)}; }
@@ -101,7 +101,7 @@ void Timeline::index_uses() {
 void Timeline::sort_idle() {
   if (record_.idle.empty()) {
     for (const Row& row : rows()) {
-      // The box that ends an idle interval is in the first row.
+      // The box after an idle interval is always in the first row.
       for (int i = row.first + 1; !row.second && i < row.end; ++i) {
         const Box& b = box(i);
         const Time idle = idle_before(i);
@@ -219,7 +219,7 @@ std::vector<Level> Timeline::levels(std::string_view resource, int rank) const {
       }
     }
   }
-  // Releases at an instant come before any acquire at it.
+  // At equal times, releases come before acquires.
   std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return std::tuple(a.at, a.acquires) < std::tuple(b.at, b.acquires);
   });

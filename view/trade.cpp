@@ -21,7 +21,7 @@ constexpr int kTicks = 6;
 constexpr Colour kBest{0x1f, 0x5f, 0xa8};
 constexpr Colour kOther{0xc2, 0x4a, 0x1d};
 
-// 1, 2 or 5 times a power of ten.
+// The distance between two marks: 1, 2 or 5 times a power of ten.
 double step_of(double length) {
   const double rough = length / kTicks;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -118,7 +118,7 @@ class TradePlot {
     add("<path d=\"{}\" fill=\"none\" {}/>\n", path, style);
   }
 
-  // A label on the left of the right edge.
+  // Draws a point, with its label on the right or, near the right edge, on the left.
   void dot(const TradePoint& point, Colour colour) {
     const double x = x_.at(point.memory);
     const double y = y_.at(point.time);

@@ -1,5 +1,5 @@
-// Time against memory as SVG: what is the best for each memory, what nothing is below, and points
-// to compare with.
+// Time against memory as SVG: the best time for each memory, the lower bounds on that time, and
+// points for comparison.
 //
 // Pure function.
 #pragma once

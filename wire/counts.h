@@ -1,4 +1,4 @@
-// The microbatch counts for which an order's sends and receives are judged. Pure; never throws.
+// The microbatch counts for which an order's sends and receives can be judged. Pure; never throws.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace ripeline::wire {
 
 struct JudgedCounts {
   WireCounts counts;                   // if the program's sends and receives have a fixed order
-  std::optional<std::string> problem;  // why the program cannot be judged on the wire
+  std::optional<std::string> problem;  // the reason if the program cannot be judged on the wire
 };
 [[nodiscard]] JudgedCounts wire_counts(const spec::Program& program);
 

@@ -1,4 +1,4 @@
-// The graph of events of a WireProgram, according to the table in wire.h.
+// The graph of events of a WireProgram, built according to the table in wire.h.
 #include "wire/graph.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Builder {
   // The node at which all actions of a group call on one stream are done.
   struct Done {
     Id node = WireGraph::kNone;
-    Id actor = WireGraph::kNone;  // WireGraph::kNone if there are several kernels
+    Id actor = WireGraph::kNone;  // WireGraph::kNone if several kernels
   };
 
   const WireAction& action(Id a) const { return *pairing_.all[a]; }
@@ -67,7 +67,7 @@ class Builder {
     if (explain_) g_.causes.push_back({why, part, actor});
   }
 
-  // The index of the communicator's queue at this rank.
+  // The index of the queue that the action's communicator has at this rank.
   std::size_t queue_of(const WireAction& a) const {
     const std::size_t ranks = program_.ranks.size();
     if (a.kind == Kind::collective) return 2 * ranks + static_cast<std::size_t>(a.group);
@@ -83,7 +83,7 @@ class Builder {
     return a.kind == Kind::send ? peer : ranks + peer;
   }
 
-  // Adds the actions of one group call; almost always there is one.
+  // Adds the actions of one group call, which is almost always a single action.
   void add_call(Id from, Id to, Id rank_begin) {
     kernels_.clear();
     for (Id a = from; a < to; ++a) add_to_kernel(a, from);
@@ -209,10 +209,10 @@ class Builder {
   std::vector<Id> start_, end_, done_;  // per action: nodes
   std::vector<Id> kernels_;             // the first action of each kernel of the call
   // The state of the rank whose actions are being added:
-  Id last_issued_ = WireGraph::kNone;         // the first action of the kernel issued before
+  Id last_issued_ = WireGraph::kNone;         // the first action of the previous kernel
   Id last_communication_ = WireGraph::kNone;  // the last kernel that communicates
-  std::vector<Id> last_on_;        // per communicator: the last action, or WireGraph::kNone
-  std::vector<std::size_t> used_;  // communicators that have one
+  std::vector<Id> last_on_;        // per communicator: its last action, or WireGraph::kNone
+  std::vector<std::size_t> used_;  // communicators with a last action
   std::vector<Done> streams_;      // per stream
   std::vector<int> used_streams_;  // the streams of the call
 };

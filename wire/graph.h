@@ -22,21 +22,21 @@ struct WireGraph {
   // The reason for an edge.
   struct Cause {
     WireWait::Why why;
-    bool part;            // within a kernel or a collective: not a reason by itself
-    std::uint32_t actor;  // the action that the node `from` belongs to, or kNone
+    bool part;            // within a kernel or a collective, so not a reason by itself
+    std::uint32_t actor;  // the action to which the node `from` belongs, or kNone
   };
   struct Node {
-    std::uint32_t action = kNone;  // at a kernel's start, its first; kNone if not of one action
+    std::uint32_t action = kNone;  // the first one at a kernel's start; kNone if not of one action
     bool end = false;
   };
 
   std::vector<Node> nodes;
   std::vector<Edge> edges;
-  std::vector<Cause> causes;                  // per edge, if asked for
+  std::vector<Cause> causes;                  // per edge, if `explain`
   std::vector<std::uint32_t> next_in_kernel;  // per action; kNone after the last
 };
 
-// `explain`: fills in the causes.
+// If `explain`, fills in the causes.
 [[nodiscard]] WireGraph wire_graph(const WireProgram& program, const WirePairing& pairing,
                                    const WireOptions& options, bool explain);
 

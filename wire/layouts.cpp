@@ -1,4 +1,4 @@
-// Lowers committed orders to the wire, and judges them in each layout.
+// Lowers committed orders to sends and receives, and judges these in each layout.
 #include "wire/layouts.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Kind = WireAction::Kind;
 
 namespace {
 
-// The most tasks, over all counts, that are judged for each row of the table.
+// The number of tasks, over all counts, that may be judged for each row of the table.
 constexpr std::int64_t kMostTasks = 300'000;
 
 class WireLowering {
@@ -100,8 +100,8 @@ WireProgram wire_program(const Program& program, int microbatches, WireStreams s
 
 namespace {
 
-// Nothing if the lowering can express the program: dispatched in order, with tasks of one
-// microbatch on one engine, and links without options.
+// nullopt if the lowering can express the program, that is, if it is dispatched in order, with
+// tasks of one microbatch on one engine, and links without options; else the reason.
 std::optional<std::string> why_not_lowered(const Program& program) {
   if (!program.dispatch.in_order) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "

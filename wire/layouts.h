@@ -18,9 +18,9 @@
 namespace ripeline::wire {
 
 enum class WireStreams : std::uint8_t {
-  one,    // a rank does one thing after another, including sends and receives
-  apart,  // tasks on one stream, messages on their communicators' streams: a task waits for
-          // its receives, a send for its task, and nothing for a send
+  one,    // a rank runs tasks, sends and receives one after another
+  apart,  // tasks are on one stream, messages on their communicators' streams; a task waits for its
+          // receives, a send for its task, and no action for a send
 };
 [[nodiscard]] std::string name_of(WireStreams streams);  // one, apart
 
@@ -33,21 +33,21 @@ enum class WireStreams : std::uint8_t {
 struct WireCounts {
   int min = 0;
   int max = 0;
-  bool all = false;  // these are all counts that the program allows
+  bool all = false;  // true if the program allows no other counts
 };
 
 struct LayoutRow {
   WireStreams streams = WireStreams::one;
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
-  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // at the fewest microbatches that are not safe
-  int microbatches = 0;                              // the fewest such number; 0 if safe for all
-  std::string sentence;                              // why it is not safe
+  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // at the least count that is not safe
+  int microbatches = 0;                              // the least unsafe count; 0 if safe for all
+  std::string sentence;                              // the reason if it is not safe
 };
 struct LayoutTable {
-  std::optional<std::string> problem;  // why there are no rows
+  std::optional<std::string> problem;  // the reason if there are no rows
   WireCounts counts;
-  std::vector<LayoutRow> rows;  // streams, then layout, then kernels; every message a rendezvous
+  std::vector<LayoutRow> rows;  // by streams, layout, kernels; each message a rendezvous
 };
 [[nodiscard]] LayoutTable judge_layouts(const spec::Program& program);
 

@@ -1,9 +1,9 @@
 // Finds the fewest credits that make an order of sends and receives safe.
 //
-// The candidate is the least sum that meets all clauses; the graph judges it. A deadlock's cycle
-// gives a clause: one of the channels whose sends wait in the cycle must have more credits than in
-// the candidate, since with no more the same waits remain (a channel's receives are posted in
-// order). So every safe choice meets all clauses, and a candidate that is safe has the least sum.
+// The candidate is the least sum that meets all clauses; the graph judges it. If it deadlocks, the
+// cycle gives a clause: one of the channels whose sends wait in the cycle must have more credits
+// than in the candidate, since otherwise the same waits remain (a channel's receives are posted in
+// order). So every safe choice meets all clauses, and a safe candidate has the least sum.
 #include "wire/least_sends.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class LeastCredits {
   }
 
  private:
-  // The verdict of the largest count that is not safe; large counts are most often the unsafe ones.
+  // The verdict on the largest count that is not safe; mostly, large counts are unsafe.
   WireVerdict judge(const WireOptions& options) const {
     for (auto wire = wires_.rbegin(); wire != wires_.rend(); ++wire) {
       WireVerdict verdict = judge_wire(*wire, options);
@@ -49,7 +49,7 @@ class LeastCredits {
     return {.kind = WireVerdict::Kind::safe};
   }
 
-  // More credits never do harm, so bisection finds the least number.
+  // More credits never make an order unsafe, so bisection finds the least number.
   bool find_uniform(LeastSends& found) const {
     std::int64_t enough = 0;
     for (const auto& rank : wires_.back().ranks) {
@@ -105,12 +105,12 @@ class LeastCredits {
     }
     if (one_more.empty()) return false;
     solver_.require(solver_.any_of(one_more));
-    // This follows from the clause, and is as strong if no channel has credits; sums are then easy.
+    // This bound follows from the clause, and makes sums easy. Without any credits it is as strong.
     solver_.require(solver_.number(fewest) <= solver_.sum(all));
     return true;
   }
 
-  // Sums below `found.sum` are impossible: clauses are only added.
+  // Sums below `found.sum` are impossible, since clauses are only added.
   bool next_candidate(LeastSends& found) {
     std::vector<Term> all;
     for (const auto& [channel, term] : terms_) all.push_back(term);
@@ -129,7 +129,7 @@ class LeastCredits {
 
   std::vector<WireProgram> wires_;  // per microbatch count
   verify::Solver solver_;
-  std::map<WireChannel, Term> terms_;              // the channels that some clause names
+  std::map<WireChannel, Term> terms_;              // channels that some clause names
   std::map<WireChannel, std::int64_t> candidate_;  // other channels have no credits
 };
 

@@ -13,16 +13,16 @@
 
 namespace ripeline::wire {
 
-// The fewest credits with which the order is safe on one stream, where layout and kernel level make
-// no difference.
+// The fewest credits with which the order is safe on one stream, where layout and kernel level do
+// not matter.
 struct LeastSends {
-  verify::Outcome outcome = verify::Outcome::unknown;  // proved: these suffice; refuted: none do
-  std::string reason;                                  // if refuted or unknown: why
+  verify::Outcome outcome = verify::Outcome::unknown;  // proved if these suffice, refuted if none
+  std::string reason;                                  // the reason if refuted or unknown
   WireCounts counts;
-  std::int64_t uniform = 0;  // the least that suffices if all channels have the same
+  std::int64_t uniform = 0;  // the least number that suffices for every channel
   std::int64_t sum = 0;      // the least sum over all channels
   std::map<WireChannel, std::int64_t>
-      credits;  // one way to reach the sum; channels without credits are left out
+      credits;  // one choice with this sum; channels without credits are left out
 };
 [[nodiscard]] LeastSends least_sends(const spec::Program& program,
                                      const verify::VerifyOptions& options = {});

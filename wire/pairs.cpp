@@ -45,7 +45,7 @@ class MessagePairs {
 
  private:
   void fail(WireVerdict::Kind kind, std::vector<WirePosition> where, std::string sentence) {
-    // A mismatch is graver: it replaces an unpaired action that was found earlier.
+    // A mismatch is more serious, so it replaces an unpaired action that was found earlier.
     if (verdict_ &&
         !(verdict_->kind == WireVerdict::Kind::unpaired && kind == WireVerdict::Kind::mismatch)) {
       return;
@@ -89,7 +89,7 @@ class MessagePairs {
     return true;
   }
 
-  // Why the action has no meaning; nothing if it has one.
+  // The reason why the action has no meaning; nullopt if it has one.
   std::optional<std::string> why_invalid(int rank, int index) const {
     const std::vector<WireAction>& actions = at(program_.ranks, rank);
     const WireAction& a = at(actions, index);
@@ -199,7 +199,7 @@ class MessagePairs {
 
   const WireProgram& program_;
   WirePairing& p_;
-  std::vector<std::unordered_map<int, std::size_t>> member_;  // per group: rank to position
+  std::vector<std::unordered_map<int, std::size_t>> member_;  // per group: each rank's position
   std::optional<WireVerdict> verdict_;
 };
 

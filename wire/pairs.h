@@ -12,23 +12,23 @@
 
 namespace ripeline::wire {
 
-// All sends and all receives from one rank to another: the n-th send belongs to the n-th receive.
+// All sends and all receives from one rank to another, where the n-th ones belong together.
 struct WirePairing {
   struct Channel {
     WireChannel ends;
     std::vector<std::uint32_t> sends;
     std::vector<std::uint32_t> receives;
   };
-  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of actions
+  std::vector<std::uint32_t> first;    // per rank: its first action; last, the number of actions
   std::vector<const WireAction*> all;  // per action
   std::vector<Channel> channels;
-  // Per group and member: its collectives, in order.
+  // By group and member: the member's collectives, in order.
   std::vector<std::vector<std::vector<std::uint32_t>>> collectives;
 
   [[nodiscard]] WirePosition position(std::uint32_t action) const;
 };
 
-// Fills in `pairing`, or returns what is invalid, mismatched or unpaired.
+// Fills in `pairing`, or returns a verdict on what is invalid, mismatched or unpaired.
 [[nodiscard]] std::optional<WireVerdict> pair_up(const WireProgram& program, WirePairing& pairing);
 
 // A name for sentences, such as `0F0 of rank 2`.

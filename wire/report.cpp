@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/vocabulary/plural.h"
+
 namespace ripeline::wire {
 
 using Json = nlohmann::json;
@@ -15,7 +17,7 @@ constexpr const char* kAssumed =
 
 std::string counts_text(const WireCounts& counts) {
   std::string text = counts.min == counts.max
-                         ? fmt::format("{} microbatch{}", counts.min, counts.min == 1 ? "" : "es")
+                         ? plural(counts.min, "microbatch")
                          : fmt::format("each of {} to {} microbatches", counts.min, counts.max);
   return text + (counts.all ? "" : " and no others");
 }
@@ -52,9 +54,8 @@ std::string layouts_text(const LayoutTable& table) {
     bool said = false;
     for (std::size_t k = 0; k < i; ++k) said = said || table.rows[k].sentence == row.sentence;
     if (said) continue;
-    text += fmt::format("  {}, {}, {}, {} microbatch{}: {}\n", name_of(row.streams),
-                        name_of(row.layout), name_of(row.kernels), row.microbatches,
-                        row.microbatches == 1 ? "" : "es", row.sentence);
+    text += fmt::format("  {}, {}, {}, {}: {}\n", name_of(row.streams), name_of(row.layout),
+                        name_of(row.kernels), plural(row.microbatches, "microbatch"), row.sentence);
   }
   return text + fmt::format("  The verdict above assumes: {}.\n", kAssumed);
 }
@@ -65,8 +66,8 @@ std::string least_sends_text(const LeastSends& least) {
   }
   std::string text = fmt::format("least sends, with {}, one stream: ", counts_text(least.counts));
   if (least.outcome == verify::Outcome::refuted) return text + least.reason + "\n";
-  text += fmt::format("{} credit{} for each channel, or {} in all", least.uniform,
-                      least.uniform == 1 ? "" : "s", least.sum);
+  text +=
+      fmt::format("{} for each channel, or {} in all", plural(least.uniform, "credit"), least.sum);
   for (const auto& [channel, credits] : least.credits) {
     text += fmt::format("\n  rank {} to rank {}: {}", channel.first, channel.second, credits);
   }

@@ -15,7 +15,7 @@ namespace {
 using Why = WireWait::Why;
 using Id = std::uint32_t;
 
-// The edges that come into or go out of each node; `list` has one value per edge.
+// The edges that lead into, or out of, each node; `list` has one value per edge.
 struct Adjacency {
   std::vector<Id> first;  // per node its first index in `list`, then the end
   std::vector<Id> list;
@@ -38,7 +38,7 @@ Adjacency adjacency(const WireGraph& graph, const Key& key, const Value& value, 
   return a;
 }
 
-// The nodes in an order in which they can happen; nodes not in it cannot happen.
+// The nodes in an order in which they can happen; nodes that are not in it cannot happen.
 std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   const Adjacency out = adjacency(
       graph, [](const auto& e) { return e.from; }, [](const auto& e, Id) { return e.to; },
@@ -62,13 +62,13 @@ std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   return order;
 }
 
-// Edges e0, e1, ... such that e0 starts where e1 ends, and so on around: the shortest cycle through
-// one of the nodes that cannot happen (missing > 0), among such nodes.
+// Edges e0, e1, ... such that e0 starts where e1 ends, and so on: the shortest cycle through one of
+// the nodes that cannot happen (missing > 0), among such nodes.
 std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing) {
   const Adjacency in = adjacency(
       graph, [](const auto& e) { return e.to; }, [](const auto&, Id e) { return e; },
       [&](const auto& e) { return missing[e.from] > 0 && missing[e.to] > 0; });
-  // A node that cannot happen waits for another that cannot, so walking back must come to a repeat.
+  // A node that cannot happen waits for another such node, so walking back must reach a node again.
   std::vector<bool> seen(graph.nodes.size(), false);
   auto node = static_cast<Id>(
       std::find_if(missing.begin(), missing.end(), [](Id m) { return m > 0; }) - missing.begin());
@@ -86,7 +86,7 @@ std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing)
   return cycle;
 }
 
-// Edges inside kernels and collectives are no reasons: each is merged with the edge before it.
+// Edges inside kernels and collectives are not reasons, so each is merged with the edge before it.
 std::vector<WireWait> waits_of(const WireGraph& graph, const WirePairing& pairing,
                                std::vector<Id> cycle) {
   const auto whole = [&](Id e) { return !graph.causes[e].part; };
@@ -140,14 +140,14 @@ std::string text_of(const WireProgram& program, const WireWait& wait) {
 
 std::string sentence_of(const WireProgram& program, const std::vector<WireWait>& cycle) {
   constexpr std::size_t kShown = 12;
-  std::string said = text_of(program, cycle.front().waiting);
+  std::string text = text_of(program, cycle.front().waiting);
   for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) {
-    said += fmt::format("{} waits for {}", i == 0 ? "" : "; that", text_of(program, cycle[i]));
+    text += fmt::format("{} waits for {}", i == 0 ? "" : "; that", text_of(program, cycle[i]));
   }
   if (cycle.size() > kShown) {
-    return said + fmt::format("; and so on, {} waits in a circle.", cycle.size());
+    return text + fmt::format("; and so on, {} waits in a circle.", cycle.size());
   }
-  return said + ": a circle.";
+  return text + ": a circle.";
 }
 
 WireVerdict deadlock(const WireProgram& program, const WirePairing& pairing,

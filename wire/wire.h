@@ -1,11 +1,11 @@
 // Fixed orders of explicit sends and receives, judged on the wire.
 //
-// A WireProgram has what each rank's host issues, in one order that never changes: compute tasks,
-// sends, receives and collectives. judge_wire() decides whether all of them end, whatever the
-// timing, under one communicator layout, one way in which kernels share a device and one buffering.
+// A WireProgram has the actions that each rank's host issues, in a fixed order: compute tasks,
+// sends, receives and collectives. judge_wire() decides whether all of them end for every timing,
+// under one communicator layout, one way in which kernels share a device and one buffering.
 //
 // The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
-// one group call; those of one group call on one communicator are one *kernel*, and every other
+// one group call; those of a group call on one communicator form one *kernel*, and every other
 // action is a kernel of its own. A kernel has a start (when it is resident and its receives are
 // posted) and is done when all its actions have ended; each action has an end. An edge means that
 // one event happens only after the other:
@@ -31,8 +31,8 @@
 //                   a hardware queue in which a kernel that waits holds up those behind it
 //     serial        the edges of launch_order, and done -> start from each kernel that communicates
 //                   to the rank's next such kernel: no two are resident together
-// The n-th send and receive do not depend on the layout, since every layout keeps a channel whole.
-// All actions can end if and only if the graph has no cycle: an event happens as soon as all events
+// No layout divides a channel, so the n-th send and receive are the same in each layout. All
+// actions can end if and only if the graph has no cycle: an event happens as soon as all events
 // before it have, and edges never depend on timing. More credits and a weaker level (serial,
 // launch_order, per_stream) only remove edges or imply them, so a safe program stays safe; so does
 // a finer layout (group, pair, edge), except for batches under `serial`, where one kernel becomes
@@ -54,13 +54,13 @@ namespace ripeline::wire {
 struct WireAction {
   enum class Kind : std::uint8_t { compute, send, receive, collective };
   Kind kind = Kind::compute;
-  std::string name{};         // for people: 0F0, 0SEND_F0
+  std::string name{};         // for people, such as 0F0, 0SEND_F0
   int peer = -1;              // send, receive: the other rank
   int group = -1;             // collective: index in WireProgram::groups
-  std::int64_t payload = -1;  // an id of its data; both sides of a message or collective must agree
-  int stream = 0;             // 0 to 1023; -1 if only its communicator and `after` order it
+  std::int64_t payload = -1;  // an id of its data, equal on all sides of a message or collective
+  int stream = 0;             // 0 to 1023; -1 if ordered only by its communicator and `after`
   int batch = -1;             // communications only; -1 if it is not in a group call
-  std::vector<int> after{};   // indices in its rank's list, before its own group call
+  std::vector<int> after{};   // earlier actions in its rank's list, outside its group call
 };
 
 // Ranks that take part in the same collectives, each once.
@@ -84,7 +84,7 @@ using WireChannel = std::pair<int, int>;  // sender's rank, receiver's rank
 struct WireOptions {
   WireLayout layout = WireLayout::edge;
   WireKernels kernels = WireKernels::per_stream;
-  std::int64_t credits = 0;                               // for each channel not named below; >= 0
+  std::int64_t credits = 0;                               // for each channel not listed below; >= 0
   std::map<WireChannel, std::int64_t> channel_credits{};  // >= 0
 };
 
@@ -95,21 +95,21 @@ struct WirePosition {
 };
 struct WireEvent {
   WirePosition action;
-  bool end = false;  // else its start
+  bool end = false;  // if false, its start
   bool operator==(const WireEvent&) const = default;
 };
 
-// `waiting` cannot go on before `on` has, by one or more edges of the graph, and why. In a kernel
-// of several actions the reason may be that of another action of the kernel.
+// `waiting` cannot happen before `on`, by one or more edges of the graph; `why` is the reason. In a
+// kernel of several actions it may be the reason of another action of the kernel.
 struct WireWait {
   enum class Why : std::uint8_t {
     after,         // `on` is in its `after`
-    stream,        // `on` comes before it on the stream
-    communicator,  // `on` comes before it on the communicator
+    stream,        // `on` precedes it on the stream
+    communicator,  // `on` precedes it on the communicator
     launch,        // `on` was issued before it and is not resident (launch_order, serial)
     resident,      // `on` was issued before it and still occupies the device (serial)
     message,       // a receive waits for its send
-    posted,        // a send waits for a receive to be posted: its own, or the one of its credit
+    posted,        // a send waits for the posting of its receive, or of its credit's
     collective,    // `on` is the same collective at another member
   };
   WirePosition waiting;
@@ -121,20 +121,20 @@ struct WireVerdict {
   enum class Kind : std::uint8_t {
     safe,      // all actions end
     deadlock,  // they cannot all end: a cycle
-    mismatch,  // the two sides of a message or collective carry different payloads: NCCL does not
-               // notice, and one microbatch is taken for another
+    mismatch,  // two sides of a message or collective have different payloads, which NCCL does not
+               // notice, so one microbatch is used for another
     unpaired,  // a send without its receive, the reverse, or a collective that a member lacks
     invalid,   // a field has no meaning
   };
   Kind kind = Kind::invalid;
-  std::vector<WireEvent> order{};  // if safe: every start and end, in an order that all edges allow
-  std::vector<WireWait> cycle{};   // if deadlock: each `on` is the next one's `waiting`
-  std::vector<WirePosition> where{};  // if any other: the actions concerned
-  std::string sentence{};             // unless safe: what is wrong, with ranks and names
+  std::vector<WireEvent> order{};  // if safe: all starts and ends, in an order that all edges allow
+  std::vector<WireWait> cycle{};   // if deadlock: each `on` is the next wait's `waiting`
+  std::vector<WirePosition> where{};  // if another kind: the actions concerned
+  std::string sentence{};             // unless safe: the mistake, with ranks and names
 };
 [[nodiscard]] std::string name_of(WireVerdict::Kind kind);
 
-// Invalid, mismatch and unpaired are found first, in this order: without pairs there is no graph.
+// First looks for invalid, mismatch, unpaired, in this order, as there is no graph without pairs.
 [[nodiscard]] WireVerdict judge_wire(const WireProgram& program, const WireOptions& options = {});
 
 }  // namespace ripeline::wire

@@ -31,7 +31,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Every forward and every backward of inputs has collectives; a weight gradient needs none.
+// Makes each rank a group of `members`. All ops have collectives, except for weight gradients.
 spec::Program in_group(spec::Program program, int members, core::Agree agree) {
   if (members == 1) return program;
   program.tensor_parallel = {.members = members, .agree = agree, .span = {}};
@@ -78,7 +78,7 @@ class Field {
   std::vector<Contender> contenders_;
 };
 
-// A name that leans on the one before it in its table, in full.
+// Completes a name that refers to the name before it in its table; returns other names as they are.
 std::string in_full(std::string name) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"and messages, median", "tasks and messages, median"},
@@ -125,7 +125,7 @@ std::vector<Condition> conditions_of(const Latencies& latencies, const std::stri
         {in_full(name), rrfp::times_of({name.c_str(), jitter.c_str()}, latencies.message)});
   }
   for (Condition& condition : all) {
-    // Notices go where messages go, ballots do not.
+    // Notices take as long as messages, and control messages as long as ballots.
     if (!condition.times.notice) condition.times.notice = latencies.message;
     condition.times.control = latencies.ballot;
   }

@@ -16,7 +16,7 @@
 
 #include "emulate/emulate.h"
 #include "runtime/network/socket.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/neighbours.h"
 #include "simulate/table_arbiter.h"
 
 namespace ripeline::bench::comparison {
@@ -26,7 +26,7 @@ using core::Status;
 using core::Time;
 
 // A process's report on a step, in one write to a pipe that all processes share.
-struct Said {
+struct StepReport {
   int process = 0;
   std::int64_t held = 0;
   std::int64_t notices = 0;
@@ -34,37 +34,37 @@ struct Said {
   Time end{0};  // the end of its last task
   Time behind{0};
 };
-static_assert(sizeof(Said) <= 512);  // POSIX: so much is never torn
+static_assert(sizeof(StepReport) <= 512);  // POSIX writes up to 512 bytes to a pipe at once
 
 void require(const Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }
 
-Said said_of(const emulate::RankRun& run, int process) {
+StepReport report_of(const emulate::RankRun& run, int process) {
   require(run.status);
-  Said said{.process = process, .notices = run.notices, .behind = run.behind};
-  for (const std::int64_t peak : run.peaks) said.held = std::max(said.held, peak);
+  StepReport report{.process = process, .notices = run.notices, .behind = run.behind};
+  for (const std::int64_t peak : run.peaks) report.held = std::max(report.held, peak);
   for (const emulate::Entry& entry : run.entries) {
     if (entry.kind == emulate::Entry::Kind::started) {
-      said.order = with_start(said.order, {entry.what, entry.microbatch});
+      report.order = with_start(report.order, {entry.what, entry.microbatch});
     }
-    if (entry.kind == emulate::Entry::Kind::finished) said.end = entry.at - run.start;
+    if (entry.kind == emulate::Entry::Kind::finished) report.end = entry.at - run.start;
   }
-  return said;
+  return report;
 }
 
 core::Layout layout_of(const Plan& plan) { return core::layout_of(plan.subjects.front().facts()); }
 
-// One process's part of the plan.
+// Runs one process's part of the plan.
 void run_process(const Plan& plan, int process, const std::string& folder, int out) {
   const core::Layout layout = layout_of(plan);
   runtime::network::SocketOptions options;
   options.rank = process;
   options.ranks = layout.processes();
-  options.connect_limit = std::chrono::seconds(120);  // few cores, many processes
+  options.connect_limit = std::chrono::seconds(120);  // there may be few cores for many processes
   for (const Subject& subject : plan.subjects) {
-    options.neighbours = runtime::process::united(
-        options.neighbours, runtime::process::neighbours_of(process, layout, subject.facts()));
+    options.neighbours = runtime::protocol::united(
+        options.neighbours, runtime::protocol::neighbours_of(process, layout, subject.facts()));
   }
   std::unique_ptr<runtime::Transport> transport;
   require(runtime::network::connect_in_folder(options, folder, transport));
@@ -81,16 +81,17 @@ void run_process(const Plan& plan, int process, const std::string& folder, int o
       for (std::size_t i = 0; i < arbiters.size(); ++i) {
         const simulate::Timing timing =
             plan.subjects[i].timing(times, static_cast<std::uint64_t>(seed), plan.microbatches);
-        const Said said = said_of(rank.run(*arbiters[i], timing, plan.microbatches), process);
-        if (write(out, &said, sizeof said) != sizeof said) return;  // nobody listens any more
+        const StepReport report =
+            report_of(rank.run(*arbiters[i], timing, plan.microbatches), process);
+        if (write(out, &report, sizeof report) != sizeof report) return;  // nobody reads any longer
       }
     }
   }
   require(rank.finish());
 }
 
-// The forked processes, the folder where they meet, and the end of the pipe from which they are
-// heard.
+// The forked processes, the folder in which they meet, and the end of the pipe from which their
+// reports are read.
 class Processes {
  public:
   explicit Processes(const Plan& plan) : layout_(layout_of(plan)) {
@@ -131,23 +132,23 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  // The next step of all processes, merged from their reports.
-  [[nodiscard]] Run next(Time unit) {
-    Run run;
+  // Reads the report of each process on its next step, and merges these reports.
+  [[nodiscard]] StepResult next(Time unit) {
+    StepResult run;
     run.held.assign(static_cast<std::size_t>(layout_.ranks), 0);
     run.orders.assign(static_cast<std::size_t>(layout_.ranks), kNoStarts);
     for (int i = 0; i < layout_.processes(); ++i) {
-      const Said said = hear();
-      const core::Coordinates who = layout_.at(said.process);
+      const StepReport report = next_report();
+      const core::Coordinates who = layout_.at(report.process);
       const auto rank = static_cast<std::size_t>(who.rank);
       const auto units = [unit](Time time) {
         return static_cast<double>(time.count()) / static_cast<double>(unit.count());
       };
-      run.makespan = std::max(run.makespan, units(said.end));
-      run.behind = std::max(run.behind, units(said.behind));
-      run.held[rank] = std::max(run.held[rank], said.held);
-      run.notices += said.notices;
-      if (who.member == 0) run.orders[rank] = said.order;
+      run.makespan = std::max(run.makespan, units(report.end));
+      run.behind = std::max(run.behind, units(report.behind));
+      run.held[rank] = std::max(run.held[rank], report.held);
+      run.notices += report.notices;
+      if (who.member == 0) run.orders[rank] = report.order;
     }
     return run;
   }
@@ -157,14 +158,14 @@ class Processes {
   }
 
  private:
-  Said hear() {
-    Said said;
+  StepReport next_report() {
+    StepReport report;
     ssize_t n = 0;
     do {
-      n = read(in_, &said, sizeof said);
+      n = read(in_, &report, sizeof report);
     } while (n < 0 && errno == EINTR);
-    if (n != sizeof said) throw std::runtime_error("a process failed");
-    return said;
+    if (n != sizeof report) throw std::runtime_error("a process failed");
+    return report;
   }
 
   bool wait_for_all() {
@@ -185,12 +186,13 @@ class Processes {
 
 }  // namespace
 
-Runs emulate_runs(const Plan& plan, const std::function<void(std::size_t)>& ended) {
+StepResults emulate_runs(const Plan& plan, const std::function<void(std::size_t)>& ended) {
   Processes processes(plan);
-  Runs runs(plan.conditions.size(), std::vector<std::vector<Run>>(plan.subjects.size()));
+  StepResults runs(plan.conditions.size(),
+                   std::vector<std::vector<StepResult>>(plan.subjects.size()));
   for (std::size_t condition = 0; condition < runs.size(); ++condition) {
     for (int seed = 0; seed < plan.seeds; ++seed) {
-      for (std::vector<Run>& of_subject : runs[condition]) {
+      for (std::vector<StepResult>& of_subject : runs[condition]) {
         of_subject.push_back(processes.next(plan.unit));
       }
     }

@@ -1,11 +1,11 @@
-// Subjects on real processes: each rank, and each member of one, a forked process with sockets
-// between them, as `ripeline emulate --processes` has them.
+// Runs subjects on real processes: each member of each rank is a forked process, with sockets
+// between the processes, as in `ripeline emulate --processes`.
 //
-// One set of processes runs the whole plan: condition by condition, in each seed by seed, in each
-// subject by subject, so that all sides of a comparison meet the same minute of the machine. A hint
-// keeps what it learned from seed to seed and forgets it between conditions, as in simulate_runs().
-// Blocks; the caller has one thread. Throws std::runtime_error if a process fails, with what all of
-// them said of it; none is left behind.
+// One set of processes runs the plan: for each condition all seeds, and for each seed all subjects,
+// so that the sides of a comparison run at nearly the same time. A hint keeps what it has learned
+// from seed to seed and forgets it between conditions, as in simulate_runs(). Blocks; the caller
+// must have one thread. If a process fails, it prints its error to standard error, and this throws
+// std::runtime_error; no process is left behind.
 #pragma once
 
 #include <functional>
@@ -22,18 +22,19 @@ struct Condition {
 };
 
 struct Plan {
-  std::vector<Subject> subjects;  // all have one layout
+  std::vector<Subject> subjects;  // all with the same layout
   std::vector<Condition> conditions;
   int microbatches = 32;
   int first_seed = 1;
   int seeds = 1;
-  core::Time unit{5'000'000};  // on the clock
-  core::Time longest_step{0};  // as far as is known
+  core::Time unit{5'000'000};  // a duration of 1 on the clock
+  core::Time longest_step{0};  // the longest simulated step
 };
 
-// By condition, subject and seed.
-using Runs = std::vector<std::vector<std::vector<Run>>>;
-// `ended(condition)` after each, counted from 0.
-[[nodiscard]] Runs emulate_runs(const Plan& plan, const std::function<void(std::size_t)>& ended);
+// The results, indexed by condition, subject and seed.
+using StepResults = std::vector<std::vector<std::vector<StepResult>>>;
+// Calls `ended` after each condition, with its number from 0.
+[[nodiscard]] StepResults emulate_runs(const Plan& plan,
+                                       const std::function<void(std::size_t)>& ended);
 
 }  // namespace ripeline::bench::comparison

@@ -15,8 +15,8 @@ using Held = std::vector<std::int64_t>;
 
 constexpr std::size_t kName = 35;  // the width of a condition's name
 
-// Geometric mean of a's times over b's, seed by seed.
-optimise::Gain gain(const std::vector<Run>& a, const std::vector<Run>& b) {
+// The geometric mean of the ratios of a's time to b's, over the seeds.
+optimise::Gain gain(const std::vector<StepResult>& a, const std::vector<StepResult>& b) {
   std::vector<double> logs;
   for (std::size_t i = 0; i < a.size(); ++i) {
     logs.push_back(std::log(a[i].makespan / b[i].makespan));
@@ -24,10 +24,10 @@ optimise::Gain gain(const std::vector<Run>& a, const std::vector<Run>& b) {
   return optimise::gain_of(logs);
 }
 
-Held most_held(const Runs& runs, std::size_t contender) {
+Held most_held(const StepResults& runs, std::size_t contender) {
   Held held;
   for (const auto& of_condition : runs) {
-    for (const Run& run : of_condition[contender]) {
+    for (const StepResult& run : of_condition[contender]) {
       held.resize(run.held.size());
       for (std::size_t rank = 0; rank < held.size(); ++rank) {
         held[rank] = std::max(held[rank], run.held[rank]);
@@ -50,7 +50,7 @@ class Cells {
   std::vector<Cell> make() {
     for (std::size_t i = 0; i < contenders_.size(); ++i) {
       const Subject& subject = contenders_[i].subject;
-      for (const Runs* runs : {&sides_.simulated, &sides_.emulated}) {
+      for (const StepResults* runs : {&sides_.simulated, &sides_.emulated}) {
         const Held held = most_held(*runs, i);
         if (is_within(held, subject.proved())) continue;
         throw std::runtime_error(fmt::format("{} held {}, and may hold {}", subject.name(),
@@ -82,7 +82,7 @@ class Cells {
     cell.hint_off = gain(emulated[hint], simulated[hint]).ratio - 1;
     for (const std::size_t who : {cell.fixed, hint}) {
       for (std::size_t seed = 0; seed < emulated[who].size(); ++seed) {
-        const Run& run = emulated[who][seed];
+        const StepResult& run = emulated[who][seed];
         cell.other_orders += run.orders != simulated[who][seed].orders ? 1 : 0;
         cell.behind = std::max(cell.behind, run.behind);
       }
@@ -127,7 +127,7 @@ class Print {
         const std::vector<Cell>& cells)
       : contenders_(contenders), plan_(plan), sides_(sides), cells_(cells) {}
 
-  // All that is measured against one fixed order with its memory, or with RRFP's.
+  // Prints all hints that are measured against one fixed order, with its memory or with RRFP's.
   void block(std::size_t fixed, bool limit) const {
     std::vector<std::size_t> hints;
     for (std::size_t i = 0; i < contenders_.size(); ++i) {
@@ -224,7 +224,7 @@ class Print {
                numbers(most_held(sides_.emulated, contender)),
                numbers(most_held(sides_.simulated, contender)));
   }
-  // The cells that have a key, the least first.
+  // The cells whose key is not kNot, by ascending key.
   template <class Key>
   [[nodiscard]] std::vector<const Cell*> sorted(const Key& key) const {
     std::vector<const Cell*> some;

@@ -42,14 +42,14 @@ std::uint64_t with_start(std::uint64_t order, core::Task task) {
   return order;
 }
 
-std::vector<Run> simulate_runs(const Subject& subject, const simulate::TimingOptions& times,
-                               int microbatches, int first_seed, int seeds) {
+std::vector<StepResult> simulate_runs(const Subject& subject, const simulate::TimingOptions& times,
+                                      int microbatches, int first_seed, int seeds) {
   const core::ProgramFacts& facts = subject.facts();
   const auto ranks = static_cast<std::size_t>(facts.ranks);
   simulate::Simulator simulator(facts, [&](int rank) {
     return std::make_unique<simulate::TableArbiter>(subject.program(), facts, rank);
   });
-  std::vector<Run> runs;
+  std::vector<StepResult> runs;
   for (int seed = first_seed; seed < first_seed + seeds; ++seed) {
     const simulate::Timing timing =
         subject.timing(times, static_cast<std::uint64_t>(seed), microbatches);
@@ -59,7 +59,7 @@ std::vector<Run> simulate_runs(const Subject& subject, const simulate::TimingOpt
       throw std::runtime_error(subject.name() + ", simulated: " + report.status.message() +
                                report.waiting);
     }
-    Run& run = runs.emplace_back();
+    StepResult& run = runs.emplace_back();
     run.makespan = static_cast<double>(report.makespan.count()) /
                    static_cast<double>(timing.unit().nanoseconds);
     run.held.assign(ranks, 0);

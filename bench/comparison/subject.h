@@ -1,4 +1,4 @@
-// Subject: a proved program that is compared, what it may hold, and what it did in one run.
+// Subject: a proved program in a comparison. StepResult: the result of one of its steps.
 //
 // Values that processes share after a fork; immutable once made.
 #pragma once
@@ -16,29 +16,29 @@
 
 namespace ripeline::bench::comparison {
 
-// One step. Times are in units, of which a forward takes one.
-struct Run {
+// The result of one step. Times are in units; a forward takes one unit.
+struct StepResult {
   double makespan = 0;
-  std::vector<std::int64_t> held;     // by rank, the most
-  std::vector<std::uint64_t> orders;  // by rank: a hash of the tasks in the order of their starts
+  std::vector<std::int64_t> held;     // the peak, by rank
+  std::vector<std::uint64_t> orders;  // by rank, a hash of the tasks in their order
   std::int64_t notices = 0;
-  double behind = 0;  // the most by which a rank went on late; of an emulated run
+  double behind = 0;  // the longest delay of a rank, in an emulated run
 };
 
 class Subject {
  public:
-  // Proves it; throws std::runtime_error if it cannot. One pool of activations to each rank.
+  // Throws std::runtime_error if the program is not proved, or if a rank has several pools.
   Subject(std::string name, spec::Program program);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] const core::ProgramFacts& facts() const { return facts_->facts(); }
-  // By rank: what was proved that it never holds more than.
+  // By rank, the most that it may hold by the proof.
   [[nodiscard]] const std::vector<std::int64_t>& proved() const { return proved_; }
-  // A hint that waits: RN, FC.
+  // Whether it is a hint that waits, such as RN or FC.
   [[nodiscard]] bool waits() const { return program_.dispatch.hint.patience.has_value(); }
 
-  // Throws if the times do not fit the program.
+  // Throws if the options do not suit the program.
   [[nodiscard]] simulate::Timing timing(const simulate::TimingOptions& options, std::uint64_t seed,
                                         int microbatches) const;
 
@@ -49,14 +49,14 @@ class Subject {
   std::vector<std::int64_t> proved_;
 };
 
-// Appends a start to the hash of a rank's order; that of none is kNoStarts.
+// The hash of a rank's order after one more start. Before any start it is kNoStarts.
 inline constexpr std::uint64_t kNoStarts = 14695981039346656037U;
 [[nodiscard]] std::uint64_t with_start(std::uint64_t order, core::Task task);
 
-// All seeds of one condition on the virtual clock, in order: what a hint learned in one stays for
-// the next. Throws std::runtime_error if a run does not end.
-[[nodiscard]] std::vector<Run> simulate_runs(const Subject& subject,
-                                             const simulate::TimingOptions& times, int microbatches,
-                                             int first_seed, int seeds);
+// Simulates all seeds of one condition, in order, since a hint keeps what it has learned for the
+// next seed. Throws std::runtime_error if a run does not end.
+[[nodiscard]] std::vector<StepResult> simulate_runs(const Subject& subject,
+                                                    const simulate::TimingOptions& times,
+                                                    int microbatches, int first_seed, int seeds);
 
 }  // namespace ripeline::bench::comparison

@@ -20,10 +20,10 @@
 namespace ripeline::bench::comparison {
 namespace {
 
-// Runs of a prediction.
+// The number of simulated runs in a prediction.
 constexpr int kDraws = 100;
 
-// As gpt and as the library call them.
+// A fixed order and a hint, under gpt's names for them.
 struct Pair {
   Memory memory;
   const char* fixed;
@@ -41,9 +41,9 @@ constexpr Pair kPairs[] = {
 struct Trial {
   const char* name;
   const char* jitter;  // for the simulator
-  double uniform = 0;  // for gpt: the share by which sleeps vary
+  double uniform = 0;  // for gpt: sleeps vary by this part
   double late = 0;     // for gpt: the percentage of messages that are late
-  double by = 0;       // for gpt: how late they are, in units
+  double by = 0;       // for gpt: by how many units these are late
   bool fifo = false;
 };
 constexpr Trial kTrials[] = {
@@ -71,7 +71,7 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-// A folder that is removed with all that is in it.
+// A temporary folder, which is removed with all its contents at the end.
 class Folder {
  public:
   Folder() {
@@ -89,7 +89,7 @@ class Folder {
   std::string name_ = "/tmp/ripeline-compare-XXXXXX";
 };
 
-// Runs one comparison in gpt and returns its JSON. The model is small: two cores suffice for it.
+// Runs one comparison in gpt and returns its JSON. Two cores are enough, as the model is small.
 nlohmann::json train(const Pair& pair, const Trial& trial, const TrainedOptions& options) {
   const Folder folder;
   const std::string json = folder.path() / "compared.json";
@@ -122,10 +122,10 @@ Memories memories_of(const nlohmann::json& side) {
 
 struct Measured {
   optimise::Gain gain;
-  double fixed_ms = 0;  // time of a step, as geometric mean
+  double fixed_ms = 0;  // the geometric mean of the steps' times
   double hint_ms = 0;
 };
-// Steps of one number meet the same delays on both sides.
+// Compares step by step, since on both sides a step with the same number has the same delays.
 Measured measured(const nlohmann::json& fixed, const nlohmann::json& hint) {
   const auto a = fixed.at("ms").get<std::vector<double>>();
   const auto b = hint.at("ms").get<std::vector<double>>();
@@ -145,7 +145,7 @@ Measured measured(const nlohmann::json& fixed, const nlohmann::json& hint) {
 
 struct Predicted {
   optimise::Gain gain;
-  double fixed = 0;  // units
+  double fixed = 0;  // in units
   double hint = 0;
 };
 Predicted predicted(const Pair& pair, const Trial& trial, const TrainedOptions& options) {

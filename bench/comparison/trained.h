@@ -1,10 +1,10 @@
 // The trained GPT: hints against fixed orders of the same memory on real tensors, over real
 // sockets.
 //
-// `gpt --compare` runs both sides step by step in turn under the same injected delays; sleeps stand
-// for most of the compute. The simulator's numbers are of the same distributions and of draws of
-// its own: gpt's delays have their own seeds. Blocks. Throws std::runtime_error if a run fails, a
-// rank holds more than was proved, the sides' memory differs, or a cell has no number.
+// `gpt --compare` runs the steps of both sides alternately under the same injected delays; sleeps
+// replace most of the compute. The simulator draws from the same distributions, but not the same
+// delays, since gpt has its own seeds. Blocks. Throws std::runtime_error if a run fails, a rank
+// holds more than was proved, the two sides have different memory, or a cell has no number.
 #pragma once
 
 #include <string>
@@ -14,20 +14,20 @@
 namespace ripeline::bench::comparison {
 
 struct TrainedOptions {
-  std::string gpt;     // the programs
-  std::string launch;  // ripeline-launch
-  int ranks = 4;       // gpt is built for this number
+  std::string gpt;     // the path of gpt
+  std::string launch;  // the path of ripeline-launch
+  int ranks = 4;       // the number for which gpt is built
   int microbatches = 32;
-  int steps = 10;      // on each side, after one that warms up
+  int steps = 10;      // on each side, after a step that warms up
   int first_seed = 1;  // for the delays
-  double unit_ms = 5;  // how long a forward sleeps
+  double unit_ms = 5;  // the time for which a forward sleeps
   double latency = 0.05;
-  std::string condition;  // empty: all; else those with this in their name
+  std::string condition;  // a part of the conditions' names; if empty, all conditions
 };
 
-// Prints the table; the cells.
+// Prints the table and returns its cells.
 [[nodiscard]] nlohmann::json compare_trained(const TrainedOptions& options);
-// Whether a condition has this in its name.
+// Whether the name of some condition contains `part`.
 [[nodiscard]] bool is_trained_condition(const std::string& part);
 
 }  // namespace ripeline::bench::comparison

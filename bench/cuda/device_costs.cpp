@@ -1,9 +1,9 @@
 // The costs of the runtime's calls to a GPU, and the speed at which messages are copied.
 //
-// Each line is the median and the ninth decile of many calls, by the host's clock. The work of a
-// stream is a copy of a few bytes on the device, which stands for a kernel: nothing here needs a
-// compiler for GPUs. Copies between the host's pinned memory and the device are of 64 MiB,
-// each way alone and both at once. Ends with 77 where there is no device.
+// Each line is the median and the ninth decile of many calls, on the host's clock. A copy of a few
+// bytes on the device is used in place of a kernel, so that no compiler for GPUs is needed. Copies
+// between the host's pinned memory and the device have 64 MiB, in each direction alone and in both
+// at once. The exit code is 77 if there is no device.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-// Microseconds of each call, `before` of each not counted.
+// Prints the microseconds of a call. `before` runs before each call and is not timed.
 void measure(
     const char* what, int calls, const std::function<void()>& call,
     const std::function<void()>& before = [] {}) {
@@ -98,7 +98,7 @@ class Costs {
     must(other_.sync());
   }
 
-  // From the call until the host has seen the end.
+  // Measures from the call until the host has seen the end of the enqueued work.
   void of_ends() {
     const auto idle = [this] { must(stream_.sync()); };
     measure(
@@ -171,7 +171,7 @@ class Costs {
     must(event_.query(reached));
     return reached;
   }
-  // The halves of the host's memory are for one direction each.
+  // Each direction has its own half of the host's memory.
   void copy(cudaMemcpyKind kind, std::size_t size, const Stream& stream) {
     const bool to_host = kind == cudaMemcpyDeviceToHost;
     void* const onto = to_host ? memory_.pinned : memory_.device + kLarge;
@@ -182,7 +182,7 @@ class Costs {
     const std::uint64_t one = 1;
     if (write(static_cast<Costs*>(costs)->woken_, &one, sizeof one) != sizeof one) std::abort();
   }
-  // The fake device goes on when it is asked, and a real one by itself.
+  // Sleeps until wake() was called. A fake device works only when it is polled, so this polls it.
   void sleep() {
     pollfd readable{.fd = woken_, .events = POLLIN, .revents = 0};
     while (::poll(&readable, 1, 1) == 0) ask();

@@ -1,11 +1,11 @@
-// How long a device is idle between two tasks of a rank that always has one that is ready.
+// How long a device is idle between two tasks of a rank that always has a ready task.
 //
-// One rank of `bf` runs the runtime's own loop, with the generated rules interpreted, on streams: a
-// task is a copy on the device that takes as long as it is told, so the thread that enqueues has
-// nearly nothing to do. Between the end of one task and the begin of the next, by the device's
-// clock, the host sees the end, chooses, and wakes the thread that enqueues. A task begins with its
-// event, so the call that enqueues the copy behind it, some microseconds, is the task's. Ends with
-// 77 where there is no device.
+// One rank of `bf` runs the runtime's own loop with an interpreted arbiter, on streams. A task is a
+// copy of a chosen size on the device, so the enqueuing thread has almost nothing to do. Between
+// the end of one task and the begin of the next, on the device's clock, the host sees the end,
+// chooses, and wakes the enqueuing thread. A task begins with an event, so its time includes the
+// call that enqueues the copy after that event, which takes some microseconds. The exit code is 77
+// if there is no device.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/stream_engine.h"
 #include "runtime/network/local.h"
-#include "runtime/worker.h"
+#include "runtime/run.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -39,7 +39,7 @@ void must(const Status& status) {
 }
 void must(cudaError_t error, const char* what) { must(status_of(error, what)); }
 
-// Two halves, from one of which it copies to the other.
+// Work whose tasks copy one half of its memory to the other.
 class Copies final : public Work {
  public:
   explicit Copies(std::size_t most) : most_(most), bytes_(most) {
@@ -93,7 +93,7 @@ Times times_of(const trace::Record& record, int from_step) {
   return times;
 }
 
-// A step first, whose times do not count.
+// Runs one step that does not count, and then `steps` steps.
 Times measure(const spec::Program& program, const core::ProgramFacts& facts, Copies& copies,
               int steps) {
   simulate::InterpretedArbiter arbiter(program, facts, 0);
@@ -101,10 +101,9 @@ Times measure(const spec::Program& program, const core::ProgramFacts& facts, Cop
   Run run(*transports.front());
   StreamEngine engine(copies, facts, {copies.stream()}, [&run] { run.wake(); });
   trace::Record record;
-  Worker worker(arbiter, run, engine, {.trace = &record});
+  protocol::Rank rank(arbiter, run.layout(), run.self(), {.trace = &record});
   for (int step = 0; step <= steps; ++step) {
-    process::StepReport report;
-    must(worker.step(step, kMicrobatches, report));
+    must(run.step(rank, engine, step, kMicrobatches));
   }
   must(run.finish(60s));
   return times_of(record, 1);
@@ -123,7 +122,7 @@ int run(int steps) {
   const auto program =
       spec::compile({"bf.ripe", text.value()}, {.defines = {{"ranks", 1}}, .dispatch = {}});
   const core::OwnedFacts facts = lower::facts_of(program.value());
-  // `most` is how many bytes are copied in a millisecond.
+  // `most` is the number of bytes that the device copies in a millisecond.
   constexpr std::size_t kTried = std::size_t{64} << 20;
   Copies tried(kTried);
   Times known = measure(program.value(), facts.facts(), tried, 1);

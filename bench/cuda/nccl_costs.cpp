@@ -1,11 +1,11 @@
-// Whether NCCL behaves here as the carrier `nccl` assumes, and what it costs.
+// Checks whether NCCL behaves as the carrier `nccl` assumes, and measures its costs.
 //
-// Each rank is a process, or a thread; they may share a GPU. All-reduces over one communicator;
-// messages around a ring with a communicator for each direction, where every rank sends before it
-// receives: these must end. The same between two ranks over one communicator for both directions
-// must not: its two kernels wait for each other, and an abort ends them. Times are medians, by the
-// host's clock, from the call until the host has seen the end. Exit codes: 0 all was so, 1 it was
-// not, 2 bad input, 77 there is no GPU or no NCCL.
+// Each rank is a process or a thread; ranks may share a GPU. All-reduces over one communicator must
+// end. So must messages around a ring in which every rank sends before it receives, if each
+// direction has its own communicator. Between two ranks with one communicator for both directions
+// such messages must not end, since the two kernels wait for each other until an abort. Times are
+// medians, on the host's clock, from the call until the host has seen the end. Exit codes: 0 all
+// behaved so, 1 something did not, 2 bad input, 77 there is no GPU or no NCCL.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,13 +43,13 @@ constexpr int kMostRanks = 8;
 constexpr int kNothingHere = 77;
 constexpr std::size_t kLarge = std::size_t{64} << 20;
 constexpr auto kLimit = 120s;  // for a rank, and for each of its waits
-constexpr auto kStuck = 3s;    // a call that takes longer never ends
+constexpr auto kStuck = 3s;    // a call that takes longer counts as stuck
 
-// The ranks' common state, in shared memory.
+// The state that all ranks share, in shared memory.
 struct Shared {
-  std::atomic<int> named{0};  // the communicators, by rank 0
+  std::atomic<int> named{0};  // 1 once rank 0 has made the communicators' ids
   std::array<NcclId, kMostRanks + 2> ids;
-  std::atomic<int> came{0};  // to barriers
+  std::atomic<int> came{0};  // the number of times that ranks came to a barrier
 };
 
 void must(const Status& status) {
@@ -67,7 +67,7 @@ double median(std::vector<double> all) {
   return all[all.size() / 2];
 }
 
-// False: that has not happened in time.
+// Waits until `happened` returns true; false if that takes longer than the limit.
 bool wait_for(const std::function<bool()>& happened, std::chrono::nanoseconds limit) {
   const Clock::time_point until = Clock::now() + limit;
   while (!happened()) {
@@ -77,8 +77,8 @@ bool wait_for(const std::function<bool()>& happened, std::chrono::nanoseconds li
   return true;
 }
 
-// One direction between two ranks, at one of them, or all ranks together.
-struct Line {
+// A communicator of two ranks for one direction, or of all ranks, as seen by one rank.
+struct Communicator {
   std::unique_ptr<NcclComm> comm;
   Stream stream;
   Event event;
@@ -105,10 +105,10 @@ class Rank {
 
   void run() {
     name_all();
-    Line all = connect(0, rank_, ranks_);
+    Communicator all = connect(0, rank_, ranks_);
     say("all-reduce of 4 B", time(calls_, [&] { reduce(all, 1); }), 4);
     say("all-reduce of 64 MiB", time(few(), [&] { reduce(all, kLarge / sizeof(float)); }), kLarge);
-    // The ring's edges, in one order for all: the first call with a rank waits for that one's.
+    // All ranks take the ring's edges in one order, since the first call waits for the peer's.
     for (int e = 0; e < ranks_; ++e) {
       if (e == rank_) {
         to_ = connect(1 + e, 0, 2);
@@ -142,8 +142,8 @@ class Rank {
     if (!wait_for([this] { return shared_.named == 1; }, kLimit)) fail("rank 0 does not begin");
   }
 
-  Line connect(int id, int rank, int size) {
-    Line line;
+  Communicator connect(int id, int rank, int size) {
+    Communicator line;
     must(Stream::make(Stream::Priority::highest, line.stream));
     must(Event::make(line.event, Event::Time::none));
     must(nccl_.connect(shared_.ids[static_cast<std::size_t>(id)],
@@ -151,37 +151,37 @@ class Rank {
     return line;
   }
 
-  static void finish(Line& one) { must(one.comm->finish()); }
-  void finish(Line& out, Line& in) {
-    // Edge by edge, as they were connected: an end waits for its other one.
+  static void finish(Communicator& one) { must(one.comm->finish()); }
+  void finish(Communicator& out, Communicator& in) {
+    // The edges end in the order of their connection, since the end of one waits for its peer.
     for (int e = 0; e < ranks_; ++e) {
       if (e == rank_) finish(out);
       if ((e + 1) % ranks_ == rank_) finish(in);
     }
   }
 
-  void reduce(Line& all, std::size_t count) {
+  void reduce(Communicator& all, std::size_t count) {
     must(all.comm->reduce(mine_.data(), theirs_.data(), count, NcclType::float32, NcclSum::sum,
                           all.stream.get()));
     all.note();
     if (!wait_for([&] { return all.is_over(); }, kLimit)) fail("an all-reduce does not end");
   }
 
-  const Line& send(Line& line, int to, std::size_t bytes) {
+  const Communicator& send(Communicator& line, int to, std::size_t bytes) {
     must(line.comm->send(mine_.data(), bytes, to, line.stream.get()));
     line.note();
     return line;
   }
-  const Line& receive(Line& line, int from, std::size_t bytes) {
+  const Communicator& receive(Communicator& line, int from, std::size_t bytes) {
     must(line.comm->receive(theirs_.data(), bytes, from, line.stream.get()));
     line.note();
     return line;
   }
-  void end(const Line& line) const {
+  void end(const Communicator& line) const {
     if (!wait_for([&] { return line.is_over(); }, kLimit)) fail("a message does not arrive");
   }
 
-  // Everybody sends before receiving.
+  // Every rank sends before it receives.
   void exchange(std::size_t bytes) {
     const Clock::time_point begin = Clock::now();
     send(to_, 1, bytes);
@@ -191,13 +191,13 @@ class Rank {
     end(from_);
   }
 
-  // One communicator for both directions: each side's receive waits behind its send.
+  // With one communicator for both directions, each side's receive waits behind its send.
   void get_stuck() {
-    Line both = connect(ranks_ + 1, rank_, 2);
-    for (const int sender : {0, 1}) {  // connects
+    Communicator both = connect(ranks_ + 1, rank_, 2);
+    for (const int sender : {0, 1}) {  // connects the two
       end(sender == rank_ ? send(both, 1 - rank_, 1) : receive(both, sender, 1));
     }
-    // On two streams, and more than may leave though nobody takes it.
+    // The two calls use two streams. The message is too large to be sent before it is received.
     Stream other;
     must(Stream::make(Stream::Priority::highest, other));
     send(both, 1 - rank_, kLarge);
@@ -254,13 +254,13 @@ class Rank {
   int device_ = 0;
   DeviceMemory::Own mine_;
   DeviceMemory::Own theirs_;
-  Line to_;
-  Line from_;
+  Communicator to_;
+  Communicator from_;
   std::vector<double> sends_;
   int barriers_ = 0;
 };
 
-// NCCL refuses two ranks of one host on one GPU: each stands for a host of its own then.
+// Makes NCCL take the rank for a host of its own, since it refuses two ranks of a host on one GPU.
 void be_a_host(int rank) {
   const std::string host = "ripeline-" + std::to_string(getppid()) + "-" + std::to_string(rank);
   setenv("NCCL_HOSTID", host.c_str(), 0);
@@ -287,7 +287,7 @@ void run_rank(Shared& shared, int rank, int ranks, int calls) {
 }
 
 int in_threads(Shared& shared, int ranks, int calls) {
-  std::latch there(ranks);  // the fake fails calls that wait when no other host is there to help
+  std::latch there(ranks);  // the fake fails calls that wait while another host is missing
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
     threads.emplace_back([&shared, &there, r, ranks, calls] {
@@ -302,7 +302,7 @@ int in_threads(Shared& shared, int ranks, int calls) {
   return 0;
 }
 
-// Nothing of CUDA or NCCL has been called before they are forked.
+// Forks the ranks. CUDA and NCCL must not have been called before.
 int in_processes(Shared& shared, int ranks, int calls) {
   for (int r = 0; r < ranks; ++r) {
     if (fork() != 0) continue;

@@ -1,4 +1,4 @@
-// Why a hint gains no more, or loses: one thing changed at a time, under the same draws.
+// Shows why a hint gains no more, or loses, by changing one thing at a time with equal draws.
 #include <cstdio>
 #include <optional>
 

@@ -1,7 +1,7 @@
-// Interleaved 1F1B, several stages on a rank, and its order followed.
+// Compares interleaved 1F1B, with several stages on a rank, with hints that follow its order.
 //
-// A rank's share of the model is that of the other tables, whatever the number of stages: all of
-// its forwards of a microbatch take 1.
+// A rank's share of the model is that of the other tables, however many stages the rank has: a
+// rank's forwards of one microbatch together take 1.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,8 +15,8 @@
 namespace ripeline::bench {
 namespace {
 
-// A hint's memory: as the program declares, or as the fixed order holds rank by rank. In the latter
-// case it is safe by what early stages leave (`equal`), or by room that is kept for the order.
+// The source of a hint's memory: the program's declaration, or what the fixed order holds, rank by
+// rank. In the second case early stages leave room (`equal`), or the dispatch keeps room (`kept`).
 enum class Room { declared, equal, kept };
 
 struct Entrant {
@@ -108,7 +108,7 @@ class Rows {
     fmt::print("\n");
   }
 
-  // Begins with a new Contestant: a hint keeps nothing that it learned in other conditions.
+  // Makes a new Contestant, so that a hint has learned nothing in other conditions.
   optimise::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
     optimise::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
     std::vector<double> logs;

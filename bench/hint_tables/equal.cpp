@@ -1,4 +1,4 @@
-// Hints at the memory of a fixed order: every condition, late messages, sorted inputs.
+// The tables of hints with a fixed order's memory: all conditions, late messages, sorted inputs.
 #include <algorithm>
 #include <cstdint>
 
@@ -25,7 +25,7 @@ std::vector<Racer> main_racers() {
           {Memory::h2, "RN", "ready by rn"}};
 }
 
-// Beside what a hint gains, what any could.
+// Prints a hint's time next to a bound that no hint can beat.
 void print_bound(const Options& options, const Size& size) {
   constexpr int kRuns = 20'000;
   constexpr std::uint64_t kSeed = 1;
@@ -45,7 +45,7 @@ void print_bound(const Options& options, const Size& size) {
 
 }  // namespace
 
-// With the patience of --table conditions fixed, as it is before anything was learned.
+// The same as --table conditions, but hints keep their initial patience, as they do not learn.
 void fixed_table(const Options& options, Cells& cells) {
   std::vector<Racer> racers = main_racers();
   for (Racer& racer : racers) racer.learns = false;
@@ -70,12 +70,12 @@ void tails_table(const Options& options, Cells& cells) {
   print_conditions(options, "tails", size, racers, rows, cells);
   const bool overtakes = std::any_of(rows.begin(), rows.end(),
                                      [](const Condition& c) { return c.jitter == "tails=2:20"; });
-  constexpr double kHalves = 2;  // a backward of two halves of 1, as the bound has it
+  constexpr double kHalves = 2;  // the bound is for a backward of two halves of 1
   if (overtakes && size.backward == kHalves) print_bound(options, size);
 }
 
-// The order of the inputs, for fixed orders and for hints, against the natural one of the fixed
-// order.
+// Compares fixed orders and hints whose inputs are in pyramid order with the fixed order whose
+// inputs are in their natural order.
 void pyramid_table(const Options& options, Cells& cells) {
   std::vector<Racer> racers;
   const auto add = [&](Memory memory, const char* name, const char* hint) {

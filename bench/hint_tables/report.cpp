@@ -51,9 +51,9 @@ struct Column {
   }
 };
 
-// At the sizes of docs/results.md: whoever may hold what the fixed order does, rank by rank, does,
-// in each run where backwards are whole, and in some run where they are split. At others a hint may
-// well have no use for its room.
+// At the sizes of docs/results.md a hint with the fixed order's memory must use all of it on every
+// rank: in each run if backwards are whole, and over all runs if they are split. At other sizes a
+// hint may have no use for all its room.
 void check_held(const Racer& racer, const Column& column) {
   if (class_of(racer.memory).as_fullest) return;
   const bool split = racer.memory == Memory::h1 || racer.memory == Memory::h2;

@@ -1,4 +1,4 @@
-// Common parts of bench_hints' tables: options, cells, columns.
+// Common parts of the tables of bench_hints: options, cells, columns.
 //
 // A table prints itself to standard output and adds its cells to Cells. A run that fails, or a rank
 // that holds more than it may, ends the program by std::runtime_error. One thread.
@@ -18,17 +18,17 @@ namespace ripeline::bench {
 
 struct Options {
   int first_seed = 1;
-  int seeds = 0;  // 0: the table's own number
+  int seeds = 0;  // 0: the default of the table
   Size size;
   int rrfp_microbatches = 128;
   double latency = 0.05;
-  double milliseconds = 0;  // in a duration of 1; 0: it has no meaning
-  std::string condition;    // empty: all
+  double milliseconds = 0;  // in a duration of 1; 0: it has no real unit
+  std::string condition;    // a part of conditions' names, or a jitter; if empty, all
   std::string table = "conditions";
   std::string json;
 };
 
-// All cells of all tables, as they are made.
+// The cells of all tables, in the order in which they were made.
 class Cells {
  public:
   void add(const std::string& table, const Size& size, const Racer& racer,
@@ -64,12 +64,12 @@ class Cells {
 [[nodiscard]] inline int seeds_or(const Options& options, int otherwise) {
   return options.seeds > 0 ? options.seeds : otherwise;
 }
-// Those whose name has options.condition in it; if there are none and it is a jitter, that.
+// The conditions with options.condition in their names; if there are none, it is read as a jitter.
 [[nodiscard]] std::vector<Condition> wanted(const Options& options);
 [[nodiscard]] std::string numbers(const std::vector<std::int64_t>& values);
-// To a width in characters: σ and ± are one each.
+// The spaces that fill the text to a width in characters, where σ and ± count as one each.
 [[nodiscard]] std::string padding(std::string_view text, std::size_t width);
-// A row for each condition, a column for each racer; then what each held, rank by rank.
+// Prints a row for each condition and a column for each racer, then each racer's peaks by rank.
 void print_conditions(const Options& options, const std::string& table, const Size& size,
                       const std::vector<Racer>& racers, const std::vector<Condition>& rows,
                       Cells& cells);

@@ -1,4 +1,4 @@
-// RRFP's conditions.
+// The table of hints under RRFP's conditions.
 #include "bench/rrfp.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Workload {
   int ranks;
 };
 
-// Logarithms of the makespans, one for each seed. A hint forgets what it learned between
+// The logarithms of the makespans, one for each seed. A hint forgets what it has learned between
 // conditions.
 std::vector<double> runs_of(const Workload& workload, const rrfp::Entrant& entrant,
                             const rrfp::Condition& condition, const Options& options,

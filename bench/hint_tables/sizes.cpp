@@ -1,4 +1,4 @@
-// Hints at many sizes: the worst cells.
+// The table of hints at many sizes, which also lists the worst cells.
 #include <algorithm>
 #include <cmath>
 

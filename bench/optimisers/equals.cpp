@@ -28,21 +28,22 @@ using optimise::Problem;
 using optimise::Rows;
 using optimise::ShortRows;
 
-// All that list rules make that take the least wall of all, as the simulator would time them.
-std::set<ShortRows> best_of_rules(const optimise::Uniform& uniform, std::int64_t& wall) {
+// The orders of least makespan that list rules make, by the times that a simulator would
+// compute.
+std::set<ShortRows> best_of_rules(const optimise::Uniform& uniform, std::int64_t& makespan) {
   std::set<ShortRows> best;
-  wall = INT64_MAX;
+  makespan = INT64_MAX;
   optimise::each_list_rule(uniform, [&](const optimise::ListRule& rule) {
-    auto made = optimise::run(uniform, rule, Objective::wall, wall);
+    auto made = optimise::run(uniform, rule, Objective::makespan, makespan);
     if (!made) return true;
-    if (made->wall < wall) best.clear();
-    wall = made->wall;
+    if (made->makespan < makespan) best.clear();
+    makespan = made->makespan;
     best.insert(std::move(made->rows));
     return true;
   });
   std::erase_if(best, [&](const ShortRows& rows) {
     const auto order = optimise::timed(uniform, rows);
-    return !order || order->wall != wall;
+    return !order || order->makespan != makespan;
   });
   return best;
 }
@@ -51,7 +52,7 @@ class Field {
  public:
   Field(const Form& form, int seeds) : form_(form), seeds_(seeds) {}
 
-  // The order's time with each seed, as logarithms.
+  // The logarithms of the order's times, one for each seed.
   [[nodiscard]] std::vector<double> logs_of(const Rows& rows,
                                             const simulate::TimingOptions& times) const {
     const Problem& problem = *form_.problem;
@@ -79,8 +80,8 @@ double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
 }
 
-// Which are the slowest and the fastest is chosen on the first half of the seeds, and how much they
-// differ is measured on the others: else of orders that do not differ one would seem to.
+// The slowest and the fastest order are chosen on the first half of the seeds and compared on the
+// second half. On the same seeds, even equal orders would seem to differ.
 optimise::Gain spread_of(const std::vector<std::vector<double>>& all) {
   const std::size_t half = all.front().size() / 2;
   const auto is_faster = [half](const std::vector<double>& a, const std::vector<double>& b) {
@@ -95,7 +96,7 @@ Rows improved(const Problem& problem, const simulate::TimingOptions& times, cons
               double seconds) {
   const auto begun = std::chrono::steady_clock::now();
   const auto steady = optimise::steady_order(
-      problem.program(), problem.microbatches(), times, Objective::wall, rows, {.go_on = [&] {
+      problem.program(), problem.microbatches(), times, Objective::makespan, rows, {.go_on = [&] {
         const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
         return gone.count() < seconds;
       }});
@@ -117,7 +118,7 @@ nlohmann::json json_of(const optimise::Gain& gain) {
 std::vector<EqualsAsked> equals_to_compare() {
   std::vector<EqualsAsked> all;
   for (const int memory : {8, 12, 15}) {
-    // Rare: 2 % of the messages come 20 forwards late.
+    // With tails=2:480, 2 % of the messages are late by 20 forwards.
     all.push_back(
         {.costs = {.ranks = 8,
                    .microbatches = 24,
@@ -132,23 +133,23 @@ std::vector<EqualsAsked> equals_to_compare() {
 }
 
 Equals compare_equals(const EqualsAsked& asked, const Searching& searching) {
-  const Forms forms(asked.costs, {asked.memory, 1}, Placements::chain, Objective::wall);
+  const Forms forms(asked.costs, {asked.memory, 1}, kChain, Objective::makespan);
   const Form& form = forms.all().front();
   const Problem& problem = *form.problem;
   const optimise::UniformProgram& uniform = *problem.uniform();
   FormSearch search(forms.all(), {.seconds = searching.seconds, .seed = searching.seed});
   search.run();
-  std::int64_t wall = 0;
-  const std::set<ShortRows> found = best_of_rules(uniform.problem, wall);
-  if (!search.best() || search.best_value() != wall) {
+  std::int64_t makespan = 0;
+  const std::set<ShortRows> found = best_of_rules(uniform.problem, makespan);
+  if (!search.best() || search.best_value() != makespan) {
     throw std::runtime_error(asked.costs.name() + ": list rules do not make what the search finds");
   }
   Equals equals;
-  equals.wall =
-      static_cast<double>(wall) / static_cast<double>(problem.timing().unit().nanoseconds);
+  equals.makespan =
+      static_cast<double>(makespan) / static_cast<double>(problem.timing().unit().nanoseconds);
   equals.found = static_cast<int>(found.size());
   equals.compared = std::min(equals.found, asked.equals);
-  std::vector<Rows> rows;  // spread over all that were found
+  std::vector<Rows> rows;  // taken evenly from those that were found
   std::size_t next = 0;
   for (const ShortRows& one : found) {
     const auto taken = rows.size() * found.size() / static_cast<std::size_t>(equals.compared);
@@ -185,7 +186,7 @@ void print(const EqualsAsked& asked, const Equals& equals) {
   fmt::print(
       "{}, memory {}: wall {} without jitter, of {} orders of list rules, {} of which are "
       "compared on {} seeds\n{:<16} {:<30} {:<30} {}\n",
-      asked.costs.name(), asked.memory, time_text(equals.wall), equals.found, equals.compared,
+      asked.costs.name(), asked.memory, time_text(equals.makespan), equals.found, equals.compared,
       asked.seeds, "", "fastest over slowest", "improved, over their average", "over the first");
   for (const Equals::Under& under : equals.under) {
     fmt::print("{:<16} {:<30} {:<30} {}\n", under.jitter, text_of(under.spread),
@@ -195,10 +196,10 @@ void print(const EqualsAsked& asked, const Equals& equals) {
 }
 
 nlohmann::json json_of(const EqualsAsked& asked, const Equals& equals) {
-  nlohmann::json json = {
-      {"model", asked.costs.name()},     {"memory", asked.memory},      {"wall", equals.wall},
-      {"found", equals.found},           {"compared", equals.compared}, {"seeds", asked.seeds},
-      {"under", nlohmann::json::array()}};
+  nlohmann::json json = {{"model", asked.costs.name()},     {"memory", asked.memory},
+                         {"wall", equals.makespan},         {"found", equals.found},
+                         {"compared", equals.compared},     {"seeds", asked.seeds},
+                         {"under", nlohmann::json::array()}};
   for (const Equals::Under& under : equals.under) {
     json["under"].push_back({{"jitter", under.jitter},
                              {"spread", json_of(under.spread)},

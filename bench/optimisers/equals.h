@@ -1,12 +1,12 @@
-// Orders that are equally good without jitter, run under jitter: how much they differ, and how much
-// faster than their average an order is that was improved on drawn times, as `ripeline optimise
-// --jitter` does it.
+// Runs orders under jitter that are equally good without jitter (the equals). Measures how much
+// they differ under jitter, and how much faster than their average an order is that was improved
+// for drawn times, as by `ripeline optimise --jitter`.
 //
-// All hold no more than the memory allows and are committed to. The equals are those that list
-// rules make, at most so many. All orders meet the same draws, in which the improvement had no
-// part. Intervals are of the seeds that measure; there is one improvement, which a clock ends, and
-// another run's is another one. Every order is run by the simulator. A failure ends the program by
-// std::runtime_error. One thread.
+// Programs commit to the orders, which hold no more than the memory allows. List rules make the
+// equals, some of which are compared. All orders get the same draws; the improvement had others.
+// Intervals cover the seeds of the measurement, not the improvement. The improvement ends after a
+// time, so it may differ from run to run. The simulator runs every order. A failure ends the
+// program by std::runtime_error. One thread.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/optimisers/lines.h"
+#include "bench/optimisers/method_results.h"
 #include "optimise/racing/gain.h"
 
 namespace ripeline::bench {
 
 struct EqualsAsked {
   EvenCosts costs;
-  int memory = 1;  // activations
+  int memory = 1;  // in activations
   std::vector<std::string> jitters;
   int equals = 50;
   int seeds = 50;
@@ -35,12 +35,12 @@ struct Equals {
     optimise::Gain over_average;  // the improved order over the equals' average
     optimise::Gain over_first;    // the improved order over the first one found without jitter
   };
-  double wall = 0;  // each equal order's, without jitter
-  int found = 0;    // equals in all
+  double makespan = 0;  // the makespan of each equal without jitter
+  int found = 0;        // the number of equals
   int compared = 0;
   std::vector<Under> under;
 };
-// Each improvement for searching.seconds.
+// The search, and each improvement, takes searching.seconds.
 [[nodiscard]] Equals compare_equals(const EqualsAsked& asked, const Searching& searching);
 
 void print(const EqualsAsked& asked, const Equals& equals);

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/optimisers/lines.h"
+#include "bench/optimisers/method_results.h"
 #include "optimise/solver/order_graph.h"
 #include "optimise/solver/order_model.h"
 #include "spec/indexing.h"
@@ -31,7 +31,7 @@ void add_step(const Problem& problem, const FormSearch::Improvement& step,
               std::vector<Progress::Step>& steps) {
   if (steps.empty() || steps.back().method != step.method) steps.push_back({step.method, 0, 0});
   steps.back().seconds = step.seconds;
-  steps.back().value = in_units(problem, step.value);
+  steps.back().value = problem.in_units(step.value);
 }
 
 std::string mark_text(const Progress& progress, std::size_t mark) {
@@ -45,9 +45,7 @@ std::string mark_text(const Progress& progress, std::size_t mark) {
 
 std::vector<Row> rows_against_seconds() {
   const std::vector<EvenCosts> models = published_models();
-  return {{models[0], {6, 1}, Placements::chain},
-          {models[3], {6, 1}, Placements::chain},
-          {models[0], {4, 1}, Placements::v}};
+  return {{models[0], {6, 1}, kChain}, {models[3], {6, 1}, kChain}, {models[0], {4, 1}, kV}};
 }
 
 Progress progress_of(const Row& row, const Searching& searching, const std::vector<double>& marks) {
@@ -59,8 +57,8 @@ Progress progress_of(const Row& row, const Searching& searching, const std::vect
     while (progress.marks.size() < marks.size() && marks[progress.marks.size()] <= seconds) {
       const auto& best = running->best();
       progress.marks.push_back({marks[progress.marks.size()],
-                                best ? in_units(unit, running->best_value()) : 0,
-                                in_units(unit, running->bound().value)});
+                                best ? unit.in_units(running->best_value()) : 0,
+                                unit.in_units(running->bound().value)});
     }
   };
   FormSearch search(forms.all(), {.seconds = marks.back(),
@@ -77,14 +75,14 @@ Progress progress_of(const Row& row, const Searching& searching, const std::vect
                                       }});
   running = &search;
   search.run();
-  mark(marks.back());  // it ends early where nothing better is possible
+  mark(marks.back());  // the search ends early if nothing better is possible
   if (!search.best()) throw std::runtime_error(row.costs.name() + ": no order was found");
   const optimise::Form& form = *search.best()->form;
   const Problem& problem = *form.problem;
   const std::vector<std::int64_t>& peaks = search.best()->order.peaks;
   const int chunks = size_of(problem.program().stages) / problem.program().ranks;
   progress.size = size_of_model(problem);
-  progress.work = in_units(problem, problem.work());
+  progress.work = problem.in_units(problem.work());
   progress.allowed = row.memory.value();
   progress.held = static_cast<double>(*std::max_element(peaks.begin(), peaks.end())) / chunks;
   progress.placement = form.name;

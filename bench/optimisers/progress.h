@@ -1,5 +1,5 @@
-// A search against its seconds: the best and the bound after each of some times, with the solver
-// and without it, and what each method that it tries has added. One thread.
+// Progress: the best order and the bound of a search after each of several times, and the last
+// improvements by each method of the search. One thread.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/optimisers/lines.h"
+#include "bench/optimisers/method_results.h"
 
 namespace ripeline::bench {
 
@@ -16,22 +16,22 @@ namespace ripeline::bench {
 struct Row {
   EvenCosts costs;
   spec::Rational memory;
-  Placements placements = Placements::chain;
+  Placements placements = kChain;
 };
 [[nodiscard]] std::vector<Row> rows_against_seconds();
 
 struct Progress {
   struct Mark {
     double seconds = 0;
-    double best = 0;  // 0: none yet
+    double best = 0;  // 0 if no order was found yet
     double bound = 0;
   };
   struct Step {
     std::string method;
-    double seconds = 0;  // when it had added that
+    double seconds = 0;  // when the method found `value`
     double value = 0;
   };
-  // The solver's model of the form that was the best in the end, where it gets all of the form.
+  // The size of the solver's model for the best order's form, if the model is solved as a whole.
   struct Size {
     int tasks = 0;
     std::size_t variables = 0;
@@ -39,16 +39,16 @@ struct Progress {
   };
 
   std::vector<Mark> marks;
-  std::vector<Step> steps;  // a method's last improvement before another one improved on it
+  std::vector<Step> steps;  // the last of successive ones by one method
   Size size;
   double work = 0;
   double allowed = 0;
   double held = 0;
   std::string placement;
-  std::string without;  // why there was no solver, where one was asked for
+  std::string without;  // why there was no solver, if one was requested
 };
 
-// Searches until the last of `marks`, in seconds.
+// Searches until the time of the last of `marks`, in seconds.
 [[nodiscard]] Progress progress_of(const Row& row, const Searching& searching,
                                    const std::vector<double>& marks);
 

@@ -28,7 +28,7 @@ namespace {
 using pytorch::Action;
 using pytorch::ActionKind;
 
-constexpr std::int64_t kStep = 2'000'000;  // nanoseconds of an emulated one
+constexpr std::int64_t kStep = 2'000'000;  // nanoseconds of an emulated step
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("in steps: " + what); }
 
@@ -51,7 +51,7 @@ bool is_backward(ActionKind kind) {
   return kind == ActionKind::backward || kind == ActionKind::backward_input;
 }
 
-// Where the stage `by` away is on another rank: 1, else 0, as an expression over s.
+// An expression over s: 1 if stage s + `by` is on another rank than stage s, else 0.
 std::string crosses(const pytorch::StageMap& map, int by) {
   std::string text;
   for (int s = 0; s < map.stages(); ++s) {
@@ -62,7 +62,7 @@ std::string crosses(const pytorch::StageMap& map, int by) {
   return text + "1";
 }
 
-// The tasks of a rank. A receive that PyTorch does not have takes no time, before its task.
+// The tasks of a rank. A task whose receive PyTorch leaves out has one here that takes no time.
 std::string row_text(const pytorch::ExportedActions& order, const pytorch::LoadedSchedule& all,
                      int rank) {
   std::vector<int> stages;
@@ -80,7 +80,7 @@ std::string row_text(const pytorch::ExportedActions& order, const pytorch::Loade
   };
   for (const pytorch::ActionCell& cell : at(all.table.rows, rank)) {
     for (const Action& action : cell.actions) {
-      if (!pytorch::has_microbatch(action.kind)) continue;  // it takes no step
+      if (!pytorch::has_microbatch(action.kind)) continue;  // other actions take no step
       const int stage = action.stage;
       if (action.kind == ActionKind::forward && !is_received(stage, stage - 1)) add("RF", stage);
       if (is_backward(action.kind) && !is_received(stage, stage + 1)) add("RB", stage);

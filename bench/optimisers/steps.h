@@ -1,12 +1,12 @@
-// An order in steps, as PyTorch's own simulator of schedules counts them: every task takes one, and
-// so does every send and every receive, which a rank does one after the other, as its tasks. Sends
-// and receives are those that PyTorch adds when it loads the order. A receive is at the earliest in
-// the step of its send.
+// Steps: the length of an order in steps, as PyTorch's simulator of schedules counts them. Every
+// task, send and receive takes one step, and a rank does one of these at a time. The sends and
+// receives are those that PyTorch adds when it loads the order. A receive may be in the step of its
+// send, but not in an earlier one.
 //
-// Three count them, who share only the order: PyTorch, of the CSV file that is exported; our
-// simulator, of a program in which sends and receives are ops; and the training runtime, which
-// emulates that program on the real clock. Whatever fails ends the program by std::runtime_error.
-// One thread.
+// Three programs count steps, and share only the order. PyTorch reads the exported CSV file.
+// Ripeline's simulator runs a program in which sends and receives are ops. The training runtime
+// emulates that program on the real clock. A failure ends the program by std::runtime_error. One
+// thread.
 #pragma once
 
 #include <optional>
@@ -19,23 +19,23 @@ namespace ripeline::bench {
 
 struct Steps {
   int simulated = 0;
-  double emulated = 0;         // more where the host was late
-  std::optional<int> pytorch;  // nothing: it was not asked
+  double emulated = 0;         // greater than `simulated` if the host was late
+  std::optional<int> pytorch;  // nullopt if PyTorch was not asked
 };
 
 // The exit code of a program that finds no PyTorch.
 inline constexpr int kSkipped = 77;
 
-// The program, committed to the order.
+// The text of a program that commits to the order, and has the sends and receives as ops.
 [[nodiscard]] std::string steps_program(const pytorch::ExportedActions& order, int microbatches);
-// Without PyTorch. The emulated run takes the clock's time, 2 ms for each step.
+// Counts steps without PyTorch. The emulated run takes real time, 2 ms for each step.
 [[nodiscard]] Steps steps_of(const pytorch::ExportedActions& order, int microbatches);
 
 struct StepsOrder {
   const pytorch::ExportedActions* order = nullptr;
   int microbatches = 0;
 };
-// By PyTorch, for each order; `python` is a Python that has it. Nothing: it cannot import it.
+// PyTorch's count for each order; nullopt if `python`, the name of a Python, has no PyTorch.
 [[nodiscard]] std::optional<std::vector<int>> pytorch_steps(const std::string& python,
                                                             const std::vector<StepsOrder>& orders);
 

@@ -31,7 +31,7 @@ class Greedy {
         if (!run_forward(r)) return std::nullopt;
       }
       for (int r = chain_.ranks - 1; r >= 0; --r) {
-        if (rank(r).inputs == rank(r).forwards) return std::nullopt;  // it was left out too often
+        if (rank(r).inputs == rank(r).forwards) return std::nullopt;  // F was left too often
         fill_wait(r, input_comes(r));
         run(r, ActionKind::backward_input);
       }
@@ -60,7 +60,7 @@ class Greedy {
 
   [[nodiscard]] Rank& rank(int r) { return at(ranks_, r); }
 
-  // When what the rank's next forward needs is there.
+  // The time when the input of the rank's next forward arrives.
   [[nodiscard]] Time forward_comes(int r) {
     return r == 0 ? 0 : at(rank(r - 1).forward_ends, rank(r).forwards) + chain_.latency;
   }
@@ -70,7 +70,7 @@ class Greedy {
                                  : at(rank(r + 1).input_ends, next) + chain_.latency;
   }
 
-  // The next task of that kind, as soon as it can run.
+  // Runs the rank's next task of that kind as soon as it can start.
   void run(int r, ActionKind kind) {
     Rank& me = rank(r);
     const bool is_first = me.row.empty();
@@ -93,11 +93,11 @@ class Greedy {
     if (kind == ActionKind::backward_input) me.input_ends.push_back(me.end);
   }
 
-  // The forwards before the first input gradient, and that gradient.
+  // Runs each rank's forwards before the first input gradient, and then that gradient.
   void warm_up() {
-    std::vector<int> more(ranks_.size());  // forwards, besides the first
+    std::vector<int> more(ranks_.size());  // per rank, the forwards beyond the first
     for (int r = 0; r < chain_.ranks; ++r) run(r, ActionKind::forward);
-    Time gradient = 0;  // when the first one leaves the rank behind
+    Time gradient = 0;  // the end of the first input gradient on the later rank
     for (int r = chain_.ranks - 1; r >= 0; --r) {
       const Time comes = r == chain_.ranks - 1 ? 0 : gradient + chain_.latency;
       Time end = rank(r).end;
@@ -108,7 +108,7 @@ class Greedy {
       }
       gradient = std::max(end, comes) + chain_.input;
     }
-    // As with 1F1B, a rank runs fewer than the one before it.
+    // As in 1F1B, a rank runs fewer of these forwards than the rank before it.
     for (int r = 1; r < chain_.ranks; ++r) {
       if (1 + at(more, r) < chain_.microbatches) {
         at(more, r) = std::min(at(more, r), std::max(0, at(more, r - 1) - 1));
@@ -121,11 +121,11 @@ class Greedy {
   }
   [[nodiscard]] int most_forwards() const { return std::min(chain_.memory, chain_.microbatches); }
 
-  // The next forward, unless it is left for later. False: there is no room for it.
+  // Runs the next forward, unless it is left for a later turn. False if there is no room.
   bool run_forward(int r) {
     Rank& me = rank(r);
     if (me.forwards == chain_.microbatches || is_early(r)) return true;
-    if (r > 0 && me.forwards == rank(r - 1).forwards) return true;  // left by the rank before
+    if (r > 0 && me.forwards == rank(r - 1).forwards) return true;  // rank r - 1 left it
     while (me.held() == chain_.memory) {
       if (me.weights == me.inputs) return false;
       run(r, ActionKind::backward_weight);
@@ -145,7 +145,7 @@ class Greedy {
     return end > next.end + chain_.forward + chain_.input + chain_.latency;
   }
 
-  // Weight gradients until `time`.
+  // Runs weight gradients until `time`.
   void fill_wait(int r, Time time) {
     Rank& me = rank(r);
     while (me.weights < me.inputs && me.end + chain_.weight <= time) {
@@ -160,7 +160,7 @@ class Greedy {
   FoundOrder result() {
     FoundOrder found;
     for (Rank& each : ranks_) {
-      found.wall = std::max(found.wall, each.end);
+      found.makespan = std::max(found.makespan, each.end);
       found.span = std::max(found.span, each.end - each.begin);
       found.peak = std::max(found.peak, each.peak);
       found.rows.push_back(std::move(each.row));
@@ -185,8 +185,8 @@ std::optional<FoundOrder> zero_bubble_greedy(const Uniform& chain) {
     for (const bool fills : {false, true}) {
       for (const bool leaves : {false, true}) {
         auto order = zero_bubble_greedy(chain, {delays, fills, leaves});
-        if (order &&
-            (!best || std::tie(order->span, order->wall) < std::tie(best->span, best->wall))) {
+        if (order && (!best || std::tie(order->span, order->makespan) <
+                                   std::tie(best->span, best->makespan))) {
           best = std::move(order);
         }
       }

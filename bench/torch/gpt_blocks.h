@@ -1,4 +1,4 @@
-// Common parts of LibTorch stages' benchmarks: a GPT block, what its tensors hold, CPU time.
+// Common parts of the benchmarks of LibTorch stages: a GPT block, the memory of tensors, CPU time.
 #pragma once
 
 #include <c10/core/CPUAllocator.h>
@@ -15,7 +15,7 @@
 
 namespace ripeline {
 
-// Counts what tensors hold. The size of each lies before it.
+// Counts the bytes of live tensors. Each allocation's size is stored in front of its data.
 class Counting final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -71,7 +71,7 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-// CPU time of this process, all threads.
+// The CPU time of this process, over all threads.
 inline double seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,10 +1,10 @@
 // The cost of computing a backward in two halves.
 //
-// Two GPT blocks of each width, forward and backward by turns in one piece and in two halves; each
-// ratio is that of a pair, of CPU time on one thread; the table has their quartiles. Beside it is
-// the same with torch::autograd::grad called twice, for the input and again for the parameters,
-// which takes no graph apart. Memory is what one microbatch keeps: after its forward, after the
-// input half, and after the weight half, of the tensors that the forward and the first half made.
+// Two GPT blocks of each width run a forward and a backward, alternately with the backward in one
+// piece and in two halves. A ratio is of such a pair, in CPU time on one thread; the table has the
+// quartiles of the ratios. Another column calls torch::autograd::grad twice instead, for the input
+// and for the parameters, which does not split the graph. Memory is that of the tensors which one
+// microbatch keeps after its forward, after the input half, and after the weight half.
 #include <torch/autograd.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/utils.h>
@@ -40,7 +40,7 @@ class Subject {
     gradient_ = torch::randn_like(input_);
   }
 
-  // CPU seconds of the backward.
+  // The CPU seconds of the backward in one piece; split() and twice() are alike.
   double fused() {
     const auto [x, y] = forward();
     const double start = seconds();
@@ -64,7 +64,7 @@ class Subject {
   }
 
   void print_memory() {
-    split();  // gradients are there
+    split();  // so that the parameters have gradients
     const std::int64_t before = Counting::held;
     const auto held = [before] { return static_cast<double>(Counting::held - before) / (1 << 20); };
     ParameterBackward later;
@@ -94,7 +94,7 @@ class Subject {
 void run() {
   torch::set_num_threads(1);
   torch::manual_seed(1);
-  runtime::training::keep_freed_memory();  // as where it trains
+  runtime::training::keep_freed_memory();  // as in training
   static Counting counting;
   c10::SetCPUAllocator(&counting, 100);
   std::printf("two blocks, %d positions, one thread, CPU time; MiB of one microbatch\n",

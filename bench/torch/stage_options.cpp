@@ -1,9 +1,9 @@
-// The costs of recomputation and autocast to a stage, and their savings.
+// The costs of recomputation and autocast for a stage, and their savings.
 //
-// A stage of two GPT blocks of each width runs the tasks of a microbatch: forward, input half,
-// weight half. Times are CPU time of all three on one thread, by turns with the stage as it is;
-// each ratio is that of a pair, and the table has the median. Memory is what the tensors of the
-// microbatch hold after each task, its input among them.
+// A stage of two GPT blocks of each width runs the tasks of a microbatch: forward, input half and
+// weight half. Times are CPU times of all three on one thread, alternately with a stage without
+// options. A ratio is of such a pair, and the table has the median. Memory is that of the
+// microbatch's tensors after each task, including its input.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/utils.h>
 
@@ -41,19 +41,19 @@ const std::array<Options, 4> kOptions = {
     Options{"as it is", false, std::nullopt}, Options{"recompute", true, std::nullopt},
     Options{"bfloat16", false, torch::kBFloat16}, Options{"both", true, torch::kBFloat16}};
 
-// After each of the three tasks.
+// The memory after each of the three tasks, in MiB.
 struct Held {
   std::array<double, 3> mib = {};
 };
 
-// Stage 1 of 3.
+// Stage 1 of 3, with the options to be measured.
 class Subject {
  public:
   Subject(const Size& size, const Options& options) : size_(size), work_(model_of(size, options)) {
     if (!work_.begin_step(0, 1).ok()) std::abort();
   }
 
-  // CPU seconds.
+  // Runs the three tasks; returns the CPU seconds.
   double run(Held& held) {
     const std::int64_t before = Counting::held;
     const double start = seconds();

@@ -1,4 +1,4 @@
-// Agree: how the members of a tensor-parallel group come to start the same tasks in the same order.
+// Agree: how the members of a tensor-parallel group choose the same tasks, in the same order.
 //
 // A plain value.
 #pragma once

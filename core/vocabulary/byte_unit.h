@@ -1,4 +1,4 @@
-// Byte units: how many bytes a unit such as MiB stands for, in a resource or in a flag. Pure.
+// Byte units: how many bytes a unit such as MiB stands for, in a resource or a flag. Pure.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t>, 9> kByteU
     {"B", 1},
 }};
 
-// Nothing if `unit` is not one of kByteUnits.
+// nullopt if `unit` is not one of kByteUnits.
 [[nodiscard]] constexpr std::optional<std::int64_t> bytes_of_unit(std::string_view unit) {
   for (const auto& [name, bytes] : kByteUnits) {
     if (name == unit) return bytes;

@@ -1,4 +1,4 @@
-// shortest_cycle: the shortest way from a node of a graph back to it, by breadth-first search.
+// shortest_cycle: a shortest cycle through a node of a graph, by breadth-first search.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace ripeline::core {
 
-// A step of a cycle: it leads from `node` over `arc` to the `node` of the next step.
+// A step of a cycle, from `node` over `arc` to the `node` of the next step.
 template <class Node, class Arc>
 struct CycleStep {
   Node node;
   Arc arc;
 };
 
-// The steps of a shortest cycle through `start`, from `start` on; empty if there is none of at most
+// The steps of a shortest cycle through `start`, from `start` on; empty if no cycle has at most
 // `most` steps. `arcs(node, visit)` calls visit(next, arc) for each arc out of the node. Among
 // shortest cycles the order of the arcs decides. Nodes and arcs are numbers.
 template <class Node, class Arc, class Arcs>

@@ -11,8 +11,8 @@ namespace ripeline::core {
 
 // The task of `lanes` with the greatest value; among equal values the first task by lane, then by
 // microbatch; Task{} if none may start. `next(lane, from)` is the lane's lowest microbatch, not
-// below `from`, that may start, or -1. `value(task)` is called for each task that may start, or for
-// the lowest only if the lane does not tell its tasks apart.
+// below `from`, that may start, or -1. `value(task)` is called for each task that may start, or
+// only for the lowest one if the lane does not tell its tasks apart.
 template <class Next, class Value>
 [[nodiscard]] Task greatest(std::span<const Hint::Valued> lanes, const Next& next,
                             const Value& value) {

@@ -7,8 +7,8 @@ bool contains(std::span<const LaneId> lanes, LaneId lane) {
   return std::find(lanes.begin(), lanes.end(), lane) != lanes.end();
 }
 
-// The place to try first after a task has started, where `lists(place)` tells whether the place
-// lists its lane: the place after the first that does, from `round` on; `round` if none does.
+// The place to try first after a task has started: the place after the first one, from `round` on,
+// for which `lists(place)`, which means that it lists the task's lane; `round` if there is none.
 template <class Lists>
 int turn_after(int round, int places, const Lists& lists) {
   for (int i = 0; i < places; ++i) {
@@ -27,7 +27,7 @@ void append(std::vector<LaneId>& lanes, std::span<const LaneId> more) {
 
 }  // namespace
 
-// `lanes` has all lanes of the rank, in the order in which those that no place lists are tried.
+// `lanes` has all lanes of the rank, in the order in which unlisted lanes are tried.
 void Hint::make_tables(const std::vector<std::vector<LaneId>>& listed,
                        const std::vector<LaneId>& lanes) {
   std::vector<LaneId> rest;

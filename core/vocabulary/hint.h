@@ -1,23 +1,23 @@
 // Hint: the rule by which a rank chooses a lane among those that have a task that may start.
 //
-// A hint sees lanes only: of the chosen lane the lowest microbatch starts. But an order from a file
-// binds microbatches, and a priority may tell them apart. A hint lists places; a place stands for
+// A hint chooses only a lane, whose lowest microbatch then starts. But an order from a file binds
+// microbatches, and a priority may tell microbatches apart. A hint lists places; a place stands for
 // the lanes of an op, or with `@` for the op's lane at one chunk. The rules:
-//  * prefer A, B: the first place that has a lane.
-//  * rounds A, A, B: places are tried from the one after the last taken; when the rest of the round
-//    has no lane, a new round begins at the first. A place that is passed over loses its turn. A
-//    task that starts takes the first place that lists its lane, from the place to try first on; if
-//    no place lists it, the turn stays, but a `fill` begins a new round.
+//  * prefer A, B: the first place with such a lane is chosen.
+//  * rounds A, A, B: places are tried from the one after the last taken; if the rest of the round
+//    has no such lane, a new round begins at the first place. A place that is passed over loses its
+//    turn. A task that starts takes the first place that lists its lane, from the place to try
+//    first on; if no place lists its lane, the turn stays, but a `fill` begins a new round.
 //  * following an order: the lane whose next occurrence in the order is earliest, then lanes
-//    without one. If the order is from a file: its earliest task. With `fill` ops: the earliest
-//    other lane, if it has a task that may start; else a `fill`; else as without `fill`.
-//  * priority A = …, B = …: the task with the greatest value among those of the places. Among equal
-//    values the first place wins, then the ties decide, then the lowest microbatch.
+//    without one. If the order is from a file, its earliest task is chosen. With `fill` ops, the
+//    earliest other lane is chosen if it has a task that may start; else a `fill`; else as without.
+//  * priority A = …, B = …: among the tasks of the places, the one with the greatest value. Among
+//    equal values the first place wins, then the ties decide, then the lowest microbatch.
 //  * A lane that no place lists comes after the listed ones, in the order in which ops are
-//    declared, and before the `fill` lanes; these come last, in their order. A lane that a place
-//    lists is no `fill`.
-//  * Ties among lanes of one op: forwards the lower chunk, all others the higher.
-// A Hint is these rules as tables for one rank, made once; it has no state. Immutable.
+//    declared, and before the `fill` lanes; these come last, in their order in `fill`. A lane that
+//    a place lists is not one of these.
+//  * Ties among lanes of one op: the lower chunk wins for forwards, the higher for all others.
+// A Hint has these rules as tables for one rank; they are made once. It has no state. Immutable.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ inline constexpr std::array kHintRuleNames = {"none", "prefer", "rounds", "order
   return kHintRuleNames[static_cast<std::size_t>(rule)];
 }
 
-// The place of a lane that has no further occurrence in an order.
+// The place that stands for a lane without a further occurrence in an order.
 inline constexpr int kNoPlace = std::numeric_limits<int>::max();
 
 class Hint {
@@ -55,8 +55,8 @@ class Hint {
   };
 
   Hint() = default;
-  // The rank's lanes are first .. end - 1 of `lanes`, in the order of their chunks. `Ops`
-  // have a kind, `Lanes` an op, and `Places` an op, lists(lane) and tells_apart().
+  // The rank's lanes are first .. end - 1 of `lanes`, in the order of their chunks. Elements of
+  // `Ops` have a kind, of `Lanes` an op, of `Places` an op, lists(lane) and tells_apart().
   template <class Ops, class Lanes, class Places>
   Hint(HintRule rule, const Ops& ops, const Lanes& lanes, LaneId first, LaneId end,
        const Places& places, const Places& fill)
@@ -96,8 +96,8 @@ class Hint {
   }
 
   [[nodiscard]] HintRule rule() const { return rule_; }
-  // The lanes in the order in which they are tried. By rounds, `round` is the place to try first.
-  // When following an order or by priority, these lanes are tried after those rules find nothing.
+  // The lanes in the order in which they are tried. With `rounds`, `round` is the place to try
+  // first. With `order` and `priority`, these lanes are tried after those rules have found no lane.
   [[nodiscard]] std::span<const LaneId> tried(int round) const {
     return tried_[static_cast<std::size_t>(round)];
   }
@@ -107,15 +107,15 @@ class Hint {
     return next_rounds_[static_cast<std::size_t>(round) * fills_.size() +
                         static_cast<std::size_t>(lane - first_)];
   }
-  // By priority: the lanes to compare, in the order of the places and ties.
+  // The lanes that the rule `priority` compares, in the order of the places and ties.
   [[nodiscard]] std::span<const Valued> valued() const { return valued_; }
   [[nodiscard]] bool fills(LaneId lane) const {
     return fills_[static_cast<std::size_t>(lane - first_)];
   }
 
   // The lane to take when following an order, or -1. `next_place(lane)` is the place of the lane's
-  // next occurrence, or kNoPlace; `may_start(lane)` tells whether it has a task that may start. The
-  // last lane for which may_start() was true is the lane that is returned.
+  // next occurrence, or kNoPlace; `may_start(lane)` tells whether the lane has a task that may
+  // start. The lane that is returned is the last one for which may_start() was true.
   template <class NextPlace, class MayStart>
   [[nodiscard]] LaneId followed(const NextPlace& next_place, const MayStart& may_start) const {
     if (!fill_.empty()) {
@@ -128,7 +128,7 @@ class Hint {
   }
   // The lane that a hint with patience waits for when following an order, or -1: the earliest lane
   // that is no `fill`, if it has room; else a `fill` that may start; else the earliest lane that
-  // has room. `has_room(lane)` is false, too, for lanes of other engines.
+  // has room. `has_room(lane)` must be false for lanes of other engines.
   template <class NextPlace, class HasRoom, class MayStart>
   [[nodiscard]] LaneId awaited(const NextPlace& next_place, const HasRoom& has_room,
                                const MayStart& may_start) const {

@@ -2,8 +2,8 @@
 //
 // The only statement of this rule, for edges of a Program and of ProgramFacts alike: `Lane` is the
 // lane type of either, with `once` and `share`. A task needs the producer's task of the same
-// microbatch, of the one before (none, for the first) or all tasks; what the producer's share
-// leaves out is not needed. Tasks are numbered as in core/vocabulary/task.h. Views the two lanes.
+// microbatch, of the one before (none, for the first) or all tasks; no task needs what the
+// producer's share lacks. Tasks are numbered as in core/vocabulary/task.h. Views the two lanes.
 #pragma once
 
 #include "core/vocabulary/share.h"
@@ -23,7 +23,7 @@ struct TaskSpan {
 [[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,
                                    int microbatches);
 
-// How many tasks a lane has. A lane with `once` has no share of its own.
+// How many tasks a lane has. A lane with `once` has all microbatches as its share.
 template <class Lane>
 [[nodiscard]] constexpr int tasks_of(const Lane& lane, int microbatches) {
   if (!lane.share.is_all()) [[unlikely]]
@@ -43,7 +43,7 @@ struct Need {
   const Lane& producer;
   const Lane& consumer;
   Of of = Of::same;
-  bool crosses_shares = false;  // cross_shares() of the three
+  bool crosses_shares = false;  // the value of cross_shares() for the members above
 
   // The producer's tasks that the consumer's `task` needs.
   [[nodiscard]] constexpr TaskSpan needed(int task, int microbatches) const {
@@ -53,7 +53,7 @@ struct Need {
     if (of == Of::same) return {task, task + 1};
     return {task > 0 ? task - 1 : 0, task};
   }
-  // The first task of the consumer that needs the producer's `task`; -1: none.
+  // The first task of the consumer that needs the producer's `task`; -1 if none does.
   [[nodiscard]] constexpr int needed_by(int task, int microbatches) const {
     if (crosses_shares) [[unlikely]]
       return needed_by_across(producer.share, consumer.share, of, task, microbatches);

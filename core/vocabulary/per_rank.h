@@ -1,5 +1,5 @@
-// Per rank: how many tasks of a kind a rank has in a step, over all of its stages, and how what it
-// holds is counted.
+// Per rank: how many tasks of a kind a rank has in a step, over all of its stages, and how the
+// memory that it holds is counted.
 //
 // Schedules cut a rank's part of the model into different numbers of stages. With one forward at
 // each of K stages, every microbatch has K forwards on the rank, each through a K-th of its layers.
@@ -26,7 +26,7 @@
 
 namespace ripeline::core {
 
-// The tasks of `kinds` on each rank, without those of `once` lanes, which have no microbatch.
+// The number of tasks of `kinds` on each rank, without those of `once` lanes.
 template <class Lanes, class Ops>
 [[nodiscard]] std::vector<std::int64_t> tasks_per_rank(const Lanes& lanes, const Ops& ops,
                                                        int ranks,

@@ -1,4 +1,4 @@
-// plural: a number and the noun that it counts, as in `1 task`, `2 tasks`, `3 microbatches`.
+// plural: a number with the noun that it counts, as in `1 task`, `2 tasks`, `3 microbatches`.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Room: the part of a resource that must be free before a task may start.
 //
-// The only statement of the rule: held + amount + leaving <= capacity, where `leaving` is what must
-// remain free at that moment beside the amount. All code that decides, proves, prints or watches
-// starts uses it. `Number` is an integer, or a term or an expression where numbers are unknown.
+// The only statement of the rule: held + amount + leaving <= capacity, where `leaving` must remain
+// free at that moment beside the amount. All code that decides, proves, prints or watches starts
+// uses this header. `Number` is an integer, or a term or an expression if numbers are unknown.
 // Plain values.
 #pragma once
 
@@ -17,7 +17,7 @@ struct RoomOf {
   Number amount{};
   Number leaving{};
 
-  // The task may not start while the pool holds more than this.
+  // The greatest amount held by the pool with which the task may start.
   [[nodiscard]] constexpr Number most_held() const { return most_held_after() - amount; }
   // The most that the pool may hold right after the start.
   [[nodiscard]] constexpr Number most_held_after() const { return capacity - leaving; }

@@ -3,8 +3,8 @@
 // `on m where m % 2 == 0` gives a lane every second microbatch. A share repeats with a period, so
 // that it is known for every count of microbatches. A program for a single count may use that count
 // as the period: then any set of microbatches is a share, and its bits are kept in ShareWords. A
-// plain value, which views the words of a long period: they belong to the Program, OwnedFacts or
-// generated file that the share came from, and that must outlive every copy.
+// plain value; the words of a long period belong to the Program, OwnedFacts or generated file that
+// the share is from, which must outlive every copy.
 #pragma once
 
 #include <bit>
@@ -17,19 +17,19 @@ namespace ripeline::core {
 // 64 microbatches of a long period.
 struct ShareWord {
   std::uint64_t bits = 0;  // bit i: the share has the i-th of the 64
-  int before = 0;          // how many microbatches the share has before the 64
+  int before = 0;          // how many microbatches the share has before these 64
   constexpr bool operator==(const ShareWord&) const = default;
 };
 
 struct Share {
-  static constexpr int kLongestPeriod = 64;      // the longest without words
-  static constexpr int kMostPeriod = 1'000'000;  // the longest with words
+  static constexpr int kLongestPeriod = 64;      // the longest period without words
+  static constexpr int kMostPeriod = 1'000'000;  // the longest period with words
 
   int period = 1;                    // 1 .. kMostPeriod, the shortest with which the share repeats
   std::uint64_t remainders = 1;      // bit i: the lane has each m for which m % period == i
   const ShareWord* words = nullptr;  // word_count() words if the period is above kLongestPeriod
 
-  // A share with a long period; `words` are those of long_words(), and must outlive the share.
+  // A share with a long period; `words` are from long_words(), and must outlive the share.
   [[nodiscard]] static constexpr Share of_words(int period, const ShareWord* words) {
     return {period, 0, words};
   }
@@ -99,7 +99,7 @@ struct Share {
   }
 };
 
-// The words of the share with a long period that has each m for which `has(m)`.
+// The words of the share with this long period, which has each m for which `has(m)`.
 template <class Has>
 [[nodiscard]] std::vector<ShareWord> long_words(int period, const Has& has) {
   std::vector<ShareWord> words(static_cast<std::size_t>((period + 63) / 64));

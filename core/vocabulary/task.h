@@ -1,5 +1,5 @@
-// The nouns of a schedule, for all code that describes, judges, generates or runs one: lanes,
-// tasks, messages, engines, kinds of ops.
+// The nouns of a schedule, for all code that describes, judges, generates or runs a schedule:
+// lanes, tasks, messages, engines, kinds of ops.
 //
 // Lanes are numbered rank by rank, so that the lanes of one rank are contiguous; edges are sorted
 // by their consumer's lane. All are plain values. core/vocabulary/ includes the standard library
@@ -12,9 +12,9 @@
 
 namespace ripeline::core {
 
-// The number of a lane, that is of an op at a stage; an index into a program's lanes.
+// The number of a lane (an op at a stage), which is an index into a program's lanes.
 using LaneId = std::int32_t;
-// The number of an edge, that is of one lane's need of another; an index into a program's edges.
+// The number of an edge (one lane's need of another), which is an index into a program's edges.
 using EdgeId = std::int32_t;
 
 // One execution of a lane. Written as in PyTorch: stage, op, microbatch, `2F0`. A lane's tasks are
@@ -43,9 +43,9 @@ inline constexpr int kEngines = static_cast<int>(kAllEngines.size());
   return static_cast<std::size_t>(rank) * kAllEngines.size() + static_cast<std::size_t>(engine);
 }
 
-// The effect of a task on the model; the runtime's stages act on it.
+// The effect of a task on the model, which the runtime's stages carry out.
 enum class OpKind : std::uint8_t {
-  plain,            // no meaning beyond the schedule
+  plain,            // none: the task is only scheduled
   forward,          // F
   backward,         // B, gradients for input and weights
   backward_input,   // I, gradient for the input
@@ -59,13 +59,13 @@ enum class OpKind : std::uint8_t {
 
 // Which tasks of the producer a task needs (core/vocabulary/need.h).
 enum class Of : std::uint8_t {
-  same,    // the task of its microbatch
+  same,    // the task of the same microbatch
   before,  // the task of the microbatch before; none for the first
   all,     // every task
 };
 
-// Which input each microbatch of a step is; core/input_order.h. Inputs differ in their known costs
-// only, and no rule looks at those: the input order only decides which input gets which number
+// Which input each microbatch of a step is; core/input_order.h. Inputs differ only in their known
+// costs, and no rule uses costs: the input order only decides which input gets which number
 // (docs/proofs.md).
 enum class InputOrder : std::uint8_t {
   natural,  // microbatch m is input m

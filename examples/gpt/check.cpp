@@ -38,7 +38,7 @@ Blob bytes_of(const std::vector<NamedTensor>& parameters) {
   return bytes;
 }
 
-// Copies a member's parts of the parameters into the whole ones. False: `bytes` has another size.
+// Copies a member's parts of the parameters into whole parameters. False if `bytes` do not fit.
 bool put(const Blob& bytes, int member, int members, std::vector<NamedTensor>& whole) {
   std::size_t at = 0;
   for (NamedTensor& parameter : whole) {
@@ -74,8 +74,8 @@ Check::Check(const Options& options, const Schedule& schedule,
   result_.tolerance = exact_ ? 0 : kTolerance;
 }
 
-// Takes over every stage's parameters, one stage after the other: all ranks, one gives, all of its
-// members; of replicas the first.
+// Copies the parameters of the pipeline's stages to this process, one stage after another. All
+// ranks take part: for each stage the members of its rank in the first replica send theirs.
 Status Check::before(ripeline::runtime::Run& run) {
   if (exact_) return {};
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
@@ -102,14 +102,14 @@ Status Check::before(ripeline::runtime::Run& run) {
   return {};
 }
 
-// Loss and gradients of all microbatches, one after another; those of each replica by themselves,
-// which are then summed, as replicas do it.
+// Computes the loss and the gradients of all microbatches. Each replica's gradients are computed
+// separately and then summed, as replicas do it.
 void Check::compute(std::int64_t step, double loss_scale) {
   optimizer_->zero_grad();
   loss_ = 0;
   const int of_replica = options_.microbatches * options_.accumulate;
   const int microbatches = of_replica * layout_.replicas;
-  std::vector<torch::Tensor> before;  // gradients, of the replicas before
+  std::vector<torch::Tensor> before;  // the sums of earlier replicas' gradients
   for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
     if (microbatch > 0 && microbatch % of_replica == 0) put_aside(before);
     torch::IValue x = on_device(whole_, whole_.inputs.at(0)(step, microbatch));
@@ -163,7 +163,7 @@ void Check::compare(std::int64_t step, double loss_scale) {
 }
 
 void Check::raise(double difference, const std::string& parameter) {
-  // Written so that a difference which is not a number counts.
+  // Negated, so that a difference that is not a number is noted, too.
   if (!(difference <= result_.gradient)) {
     result_.gradient = difference;
     result_.parameter = parameter;
@@ -173,7 +173,7 @@ void Check::raise(double difference, const std::string& parameter) {
 Status Check::finish(ripeline::runtime::Run& run, const TrainReport& pipelined) {
   if (pipelined.skipped == is_finite_) raise(INFINITY, "whether the step is skipped");
   std::vector<std::string> all;
-  std::array<char, 40> number{};  // also of what JSON has no number for
+  std::array<char, 40> number{};  // text, as the value may be one that JSON cannot express
   std::snprintf(number.data(), number.size(), "%.17g ", result_.gradient);
   Status status = gather(run, number.data() + result_.parameter, all);
   if (!status.ok()) return status;
@@ -191,8 +191,8 @@ Status Check::finish(ripeline::runtime::Run& run, const TrainReport& pipelined) 
   return {};
 }
 
-// As trainers do: the norms of all gradients are added up on the host. A GPU adds them in another
-// order, and what it finds can differ in the last bit.
+// Adds up the norms of all gradients on the host, as trainers do. A GPU would add them in another
+// order, and its sum could differ in the last bit.
 void Check::clip() {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> norms;

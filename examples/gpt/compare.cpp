@@ -1,4 +1,4 @@
-// Two schedules in the same processes, step by step in turn, under the same delays.
+// Compares two schedules in the same processes, with alternating steps, under the same delays.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 struct Side {
   const Schedule& schedule;
   Runner runner;
-  std::vector<double> ms = {};  // per step, but for the first, which warms up
+  std::vector<double> ms = {};  // per step, without the first, which warms up
   double loss = 0;
   std::vector<Peak> peaks = {};
 };
@@ -109,7 +109,7 @@ Status compare(const Options& options, const Rank& rank) {
                                Side{second, {options, second, rank, *groups[1], batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
-      // The update at the end of a step is a barrier: no message of one side meets the other.
+      // The update ends a step with a barrier, so messages of the two sides never meet.
       if (status = run_step(options, side, step == 0); !status.ok()) return status;
     }
     if (run.self() == 0 && step > 0) {
@@ -119,8 +119,8 @@ Status compare(const Options& options, const Rank& rank) {
     }
   }
   for (Side& side : sides) {
-    status = gather_peaks(run, side.schedule.facts, side.runner.trainer().worker().rank().ledger(),
-                          side.peaks);
+    status =
+        gather_peaks(run, side.schedule.facts, side.runner.trainer().rank().ledger(), side.peaks);
     if (!status.ok()) return status;
   }
   if (run.self() != 0) return {};

@@ -19,7 +19,7 @@ std::string text_of(const Value& value) {
   return text.str();
 }
 
-// Its bytes, or why there are none: the other ranks are told that, too.
+// The size and hash of the text at `path`, or why it cannot be read. Ranks compare this text.
 std::string digest_of(const std::string& path) {
   std::vector<std::uint8_t> text;
   if (const auto status = read_text(path, 0, text); !status.ok()) return status.message();
@@ -31,7 +31,7 @@ std::string digest_of(const std::string& path) {
 }  // namespace
 
 ripeline::runtime::Configuration configuration_of(const Options& options) {
-  std::string programs;  // the first one's hash is compared by itself
+  std::string programs;  // names with hashes; start-up also compares the first hash
   for (const Schedule* schedule : options.schedules) {
     programs += (programs.empty() ? "" : ",") + std::string(schedule->name) + "/" +
                 hash_text(schedule->facts.hash);

@@ -1,4 +1,4 @@
-// The settings that gpt's ranks must have equal: all that loss and gradients follow from.
+// The settings that must be equal on all of gpt's ranks, since loss and gradients depend on them.
 #pragma once
 
 #include "options.h"
@@ -6,7 +6,7 @@
 
 namespace gpt {
 
-// Reads the text, for its digest.
+// Reads the training text, since its digest is one of the settings.
 [[nodiscard]] ripeline::runtime::Configuration configuration_of(const Options& options);
 
 }  // namespace gpt

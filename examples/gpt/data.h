@@ -1,7 +1,7 @@
-// Text to train on, and its batches.
+// Batches: the training text, and the batches that are drawn from it.
 //
-// A batch follows from seed, step and microbatch alone: every rank, schedule and run sees the
-// same.
+// A batch depends only on seed, step and microbatch, so it is the same on every rank, under every
+// schedule and in every run.
 #pragma once
 
 #include <torch/types.h>
@@ -14,8 +14,8 @@
 
 namespace gpt {
 
-// Reads `path`, a file or a folder; of a folder all regular files, sorted by name, without
-// symbolic links. Fails by status when there are fewer than `least` bytes.
+// Reads a file, or all regular files of a folder, sorted by name and without symbolic links. Fails
+// by status if there are fewer than `least` bytes.
 ripeline::core::Status read_text(const std::string& path, std::size_t least,
                                  std::vector<std::uint8_t>& text);
 
@@ -25,7 +25,7 @@ struct Batches {
   std::int64_t context = 64;
   std::uint64_t seed = 1;
 
-  // [batch, context] bytes, and those that follow each of them.
+  // Tensors [batch, context]: input() has bytes of the text, labels() the byte after each of these.
   [[nodiscard]] torch::Tensor input(std::int64_t step, int microbatch) const;
   [[nodiscard]] torch::Tensor labels(std::int64_t step, int microbatch) const;
 

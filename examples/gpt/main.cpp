@@ -1,4 +1,4 @@
-// gpt: a small GPT, trained as a pipeline. This file finds out who this process is and runs it.
+// gpt: a small GPT, trained as a pipeline. This file determines the process's rank and runs it.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
@@ -28,17 +28,17 @@ using ripeline::runtime::Termination;
 using ripeline::runtime::TorchDevice;
 using ripeline::runtime::Transport;
 
-// Sums that a GPU takes in no fixed order differ in the last bits from one time to the next, as in
-// the backward of attention. To be called before LibTorch's half for GPUs is loaded, which reads
-// the variable; with warnings only, attention stays as it is (attention_backward.cu, 2.11).
+// Requests deterministic kernels: sums without a fixed order, as in the backward of attention on a
+// GPU, differ in their last bits from run to run. Must be called before LibTorch's part for GPUs is
+// loaded, which reads the variable. With warn_only attention stays (attention_backward.cu, 2.11).
 void ask_for_deterministic_kernels() {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 
-// The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
-// Without a termination SIGTERM ends the process at once.
+// Runs the rank, prints its error, and returns the exit code: the status's, or 1 if --check found a
+// difference. If `termination` is null, SIGTERM ends the process at once.
 int run_rank(const Options& options, Transport& transport, const std::string& address,
              TorchDevice& device, Termination* termination) {
   bool passed = true;

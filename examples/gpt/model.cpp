@@ -26,8 +26,8 @@ using ripeline::runtime::RowParallelLinear;
 using ripeline::runtime::TorchStage;
 using ripeline::runtime::VocabularyParallelEmbedding;
 
-// Makes the layers of one of the model's parts, which are numbered, with their first values: normal
-// weights, scaled as GPT-2's are, and biases 0.
+// Makes the layers of part number `part` of the model, with their first values: weights are normal
+// and scaled as in GPT-2, and biases are 0.
 class Maker {
  public:
   Maker(const ModelConfig& config, int part)
@@ -36,7 +36,7 @@ class Maker {
         residual_(kScale / std::sqrt(2.0 * config.layers)) {}
 
   torch::nn::Linear linear(std::int64_t in, std::int64_t out) { return linear(in, out, kScale); }
-  // One whose output is added to what goes around its block.
+  // Makes a layer whose output is added to the input of its block.
   torch::nn::Linear residual(std::int64_t in, std::int64_t out) {
     return linear(in, out, residual_);
   }
@@ -121,7 +121,7 @@ torch::nn::Linear make_logits(const ModelConfig& config, Maker& make) {
   return made;
 }
 
-// Gives a share of the logits.
+// Returns the group member's share of the logits.
 struct HeadImpl : torch::nn::Module {
   HeadImpl(const ModelConfig& config, Maker make, const Group& group)
       : norm(register_module("norm", Maker::norm(config.width))),
@@ -132,7 +132,7 @@ struct HeadImpl : torch::nn::Module {
 };
 TORCH_MODULE(Head);
 
-// The parts of one stage. Registered under the names that they have in the whole model.
+// The parts of one stage, registered under the names that they have in the whole model.
 struct StageImpl : torch::nn::Module {
   StageImpl(const ModelConfig& config, int stage, int stages, const Group& group) {
     if (stage == 0) {

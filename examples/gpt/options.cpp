@@ -44,7 +44,7 @@ void print_schedules() {
   }
 }
 
-// Empty, or what is wrong with the options together.
+// A mistake in the combination of the options; empty if there is none.
 std::string mistake_in(const Options& options) {
   if (options.model.width % options.model.heads != 0) {
     return "--width " + std::to_string(options.model.width) + " is no multiple of --heads " +
@@ -86,7 +86,7 @@ std::string mistake_in(const Options& options) {
   return {};
 }
 
-// Empty, or what would be wrong after the last step: so late nobody wants to hear of it.
+// Why --json's file cannot be written; empty if it can. Checked before the first step, not late.
 std::string mistake_in_files(const Options& options) {
   if (options.json.empty()) return {};
   return ripeline::files::NewFile(options.json).status().message();

@@ -12,12 +12,12 @@ namespace gpt {
 
 struct Rank {
   ripeline::runtime::Run& run;
-  std::string address;  // by which the others reach it; empty: all are on one host
+  std::string address;  // for other ranks; empty if all are on one host
   ripeline::runtime::TorchDevice& device;
 };
 
-// Train under the one schedule, or compare two. Every rank calls the same. Rank 0 prints and writes
-// files; `passed` is false when --check found a difference.
+// Train under one schedule, or compare two. All ranks must call the same function. Rank 0 prints
+// and writes files. `passed` is false if --check found a difference.
 ripeline::core::Status train(const Options& options, const Rank& rank, bool& passed);
 ripeline::core::Status compare(const Options& options, const Rank& rank);
 

@@ -34,7 +34,7 @@ Status gather(ripeline::runtime::Run& run, const std::string& mine, std::vector<
 
 Status gather_peaks(ripeline::runtime::Run& run, const ProgramFacts& facts,
                     const ripeline::core::Ledger& ledger, std::vector<Peak>& peaks) {
-  // Every rank sends a number for every pool; only those of its own count. All members hold alike.
+  // Every rank sends a number for every pool, but only its own pools count. Members send the same.
   std::string mine;
   const int pools = static_cast<int>(facts.pools.size());
   for (int pool = 0; pool < pools; ++pool) mine += std::to_string(ledger.peak(pool)) + ' ';
@@ -73,16 +73,16 @@ std::string text_of(const std::vector<Peak>& peaks) {
 
 std::vector<std::string> lines_of(const ProgramFacts& facts, const std::vector<Peak>& peaks) {
   std::vector<std::string> lines;
-  std::vector<std::string_view> told;
+  std::vector<std::string_view> named;
   for (const ripeline::core::PoolFacts& first : facts.pools) {
-    if (std::find(told.begin(), told.end(), first.resource) != told.end()) continue;
+    if (std::find(named.begin(), named.end(), first.resource) != named.end()) continue;
     std::vector<Peak> own;
     for (std::size_t pool = 0; pool < peaks.size(); ++pool) {
       if (facts.pools[pool].resource == first.resource) own.push_back(peaks[pool]);
     }
-    lines.push_back((told.empty() ? "activations" : std::string(first.resource)) + " held, by " +
+    lines.push_back((named.empty() ? "activations" : std::string(first.resource)) + " held, by " +
                     (first.stage < 0 ? "rank" : "stage") + ": " + text_of(own));
-    told.push_back(first.resource);
+    named.push_back(first.resource);
   }
   return lines;
 }

@@ -1,5 +1,5 @@
-// Runner: one schedule's training on one rank: its part of the model, its arbiter and its trainer.
-// train and compare drive it.
+// Runner: trains one rank under one schedule, with the rank's part of the model, its arbiter and
+// its trainer. train() and compare() call it.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace gpt {
 
 class Runner {
  public:
-  // `batches` is shared by all; the rest is borrowed and must outlive the runner.
+  // The runner shares `batches`; the other arguments are borrowed and must outlive it.
   Runner(const Options& options, const Schedule& schedule, const Rank& rank,
          ripeline::runtime::Groups& groups, std::shared_ptr<const Batches> batches);
   ~Runner();
@@ -30,7 +30,7 @@ class Runner {
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchWork& work() const { return *work_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
-  // Numbers that this process trains; of those that several have, the first.
+  // How many numbers this process trains; those that processes share count only on the first one.
   [[nodiscard]] std::int64_t parameters() const;
 
  private:
@@ -41,12 +41,12 @@ class Runner {
   std::optional<ripeline::runtime::TorchTrainer> trainer_;
 };
 
-// The communicators of a schedule's collectives; all ranks call it.
+// Connects the communicators of a schedule's collectives. All ranks must call this.
 ripeline::core::Status connect_groups(const Options& options, const Schedule& schedule,
                                       const Rank& rank,
                                       std::unique_ptr<ripeline::runtime::Groups>& groups);
 
-// The batches of the text that `options` name; fails when it cannot be read or is too short.
+// The batches of options.text. Fails by status if the text cannot be read or is too short.
 ripeline::core::Status make_batches(const Options& options,
                                     std::shared_ptr<const Batches>& batches);
 

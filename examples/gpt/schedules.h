@@ -13,12 +13,12 @@ namespace gpt {
 struct Schedule {
   std::string_view name;
   std::string_view about;
-  // Every stage's backwards run in microbatch order, so that gradients are the unpipelined
-  // model's to the bit.
+  // Whether all backwards of a stage run in microbatch order, so that gradients equal those of the
+  // unpipelined model to the bit.
   bool fixed_sum;
   const ripeline::core::ProgramFacts& facts;
   std::unique_ptr<ripeline::core::Arbiter> (*make_arbiter)(int rank);
-  // Embedding and output layer have the same weights: the program adds up their gradients.
+  // Whether embedding and output layer share weights, whose gradients the program adds up.
   [[nodiscard]] bool ties_weights() const;
 };
 

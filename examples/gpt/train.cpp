@@ -1,4 +1,4 @@
-// Training under one schedule: progress, the check, JSON.
+// Training under one schedule: its progress, its check against the whole model, and its JSON.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ struct StepLine {
   bool skipped = false;
 };
 
-// The unusual settings: `bf16, 2 passes a step, loss scale dynamic, forwards recomputed`.
+// The unusual settings, such as `bf16, 2 passes a step, loss scale dynamic, forwards recomputed`.
 std::string text_of_numerics(const Options& options) {
   std::string text;
   const auto add = [&text](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
@@ -71,7 +71,7 @@ Status print_opening(const Options& options, const Schedule& schedule, Runner& r
   return {};
 }
 
-// One step, timed, with the check around it if there is one.
+// Runs and times one step, with the check if there is one.
 Status run_step(const Options& options, Runner& runner, Check* check, ripeline::runtime::Run& run,
                 std::int64_t step, StepLine& line) {
   TrainReport report;
@@ -152,8 +152,8 @@ std::string json_text(const Options& options, const Schedule& schedule,
          ",\n  \"check\": " + (check == nullptr ? "null" : check_json(check->result())) + "\n}\n";
 }
 
-// How often the device was asked for memory since the second step, and the most that was in use,
-// by process. Empty: stages are on the host's processor.
+// A line with each process's peak of device memory and its number of allocations since the second
+// step; empty if stages run on the host's processor.
 Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
   if (rank.device.device().is_cpu()) return {};
   const ripeline::runtime::DeviceMemoryUse use = rank.device.memory_use();
@@ -169,13 +169,12 @@ Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
   return {};
 }
 
-// Reports after the last step; the gathers need every rank. `allocations`: until the second step.
+// Reports after the last step, on all ranks. `allocations` is their number before the third step.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
               const std::vector<StepLine>& lines, std::int64_t allocations, const Rank& rank) {
   ripeline::runtime::Run& run = rank.run;
   std::vector<Peak> peaks;
-  Status status =
-      gather_peaks(run, schedule.facts, runner.trainer().worker().rank().ledger(), peaks);
+  Status status = gather_peaks(run, schedule.facts, runner.trainer().rank().ledger(), peaks);
   std::vector<StageDeferral> deferrals;
   if (status.ok()) status = gather_deferrals(run, schedule.facts, runner.work(), deferrals);
   std::string offloads;

@@ -13,7 +13,7 @@ namespace nn = torch::nn;
 core::Status train() {
   runtime::RankEnvironment self;
   std::unique_ptr<runtime::Transport> transport;
-  const int microbatches = 8;  // the ranks compare what they must have equal
+  const int microbatches = 8;  // must be equal on all ranks, which compare it
   if (auto status = runtime::join_run(schedule::facts, self, transport,
                                       {{"microbatches", std::to_string(microbatches)}});
       !status.ok())

@@ -1,8 +1,8 @@
-// Batches: what each microbatch of each step is, as tensors.
+// Batches: the tensors of each microbatch of each step.
 //
-// A microbatch has examples of one size of image, so microbatches differ in what they take. Which
-// follows from seed, step and microbatch alone: every rank, schedule and run sees the same.
-// Immutable.
+// All images of a microbatch have the same size, so times differ between microbatches. A
+// microbatch's examples depend only on seed, step and microbatch, so they are the same on every
+// rank, under every schedule and in every run. Immutable.
 #pragma once
 
 #include <torch/types.h>
@@ -20,11 +20,11 @@ namespace vlm {
 
 class Batches {
  public:
-  // `batch` examples in a microbatch.
+  // A microbatch has `batch` examples.
   Batches(std::vector<Example> examples, int batch, std::uint64_t seed);
 
-  // The examples of a microbatch: of the step's inputs, that which the program's `inputs` puts
-  // there. All have the same number of patches.
+  // Returns the numbers of a microbatch's examples. The program's `inputs` decides which input of
+  // the step the microbatch gets. All images have the same number of patches.
   using Picked = std::vector<std::size_t>;
   [[nodiscard]] Picked pick(ripeline::core::InputOrder order, std::int64_t step, int microbatches,
                             int microbatch) const;
@@ -37,8 +37,8 @@ class Batches {
   [[nodiscard]] std::size_t size() const { return examples_.size(); }
   [[nodiscard]] int vocabulary() const { return static_cast<int>(numbers_.size()) + kFirstWord; }
   [[nodiscard]] std::uint64_t digest() const { return digest_of(examples_); }
-  // The loss of the best model of these captions that does not see the images: their entropy, in
-  // nats per word. A model that knows the captions by heart and guesses among them has it.
+  // The least loss of a model that does not see the images, in nats per word. It is the entropy of
+  // the captions; a model that knows all captions and guesses among them has this loss.
   [[nodiscard]] double blind_loss() const;
 
  private:
@@ -50,8 +50,8 @@ class Batches {
                                    std::int64_t padding) const;
 
   std::vector<Example> examples_;
-  std::vector<std::vector<std::int64_t>> words_;  // per example: begin, its words, end
-  std::map<std::string, int> numbers_;            // per word, in the words' order
+  std::vector<std::vector<std::int64_t>> words_;  // per example: numbers of begin, its words, end
+  std::map<std::string, int> numbers_;            // each word's number, in alphabetical order
   std::map<std::pair<int, int>, Picked> by_size_;
   int batch_;
   std::uint64_t seed_;

@@ -22,7 +22,7 @@ using ripeline::runtime::TorchStage;
 
 namespace {
 
-constexpr double kTolerance = 1e-5;  // where sums may be taken in any order
+constexpr double kTolerance = 1e-5;  // for schedules that do not fix the order of sums
 
 std::vector<int> all_stages() {
   std::vector<int> stages(kStages);
@@ -50,7 +50,7 @@ Check::Check(const Options& options, const Schedule& schedule, const Pipeline& p
   result_.tolerance = schedule.fixed_sum ? 0 : kTolerance;
 }
 
-// Each rank gives those of its stages; stage s is on rank s.
+// Each rank sends the parameters of its stages; stage s is on rank s.
 Status Check::take_parameters(ripeline::runtime::Run& run) {
   const torch::NoGradGuard no_grad;
   std::string mine;
@@ -93,7 +93,7 @@ double Check::accumulate(std::int64_t step) {
       const auto data = whole_.inputs.find(number);
       if (data != whole_.inputs.end()) inputs.push_back(data->second(step, microbatch));
       const torch::Tensor output = stage.forward(inputs).toTensor();
-      // A slice's sums may be taken in another order; what a message brings is never one.
+      // Gradients of slices may be summed in another order, but messages never contain slices.
       output.register_hook([](const torch::Tensor& gradient) { return gradient.contiguous(); });
       outputs.push_back(output);
     }
@@ -121,7 +121,7 @@ void Check::compare_gradients() {
 }
 
 void Check::raise(double difference, const std::string& parameter) {
-  // Written so that a difference which is not a number counts.
+  // Negated, so that a difference that is not a number is noted, too.
   if (!(difference <= result_.gradient)) {
     result_.gradient = difference;
     result_.parameter = parameter;

@@ -37,7 +37,7 @@ constexpr std::array kSizes = {"small", "", "large"};
 constexpr std::array kRows = {"top", "", "bottom"};
 constexpr std::array kColumns = {"left", "", "right"};
 
-// Whether a point, as seen from the middle of the shape, lies in it.
+// Whether a point lies in the shape; x and y are relative to the shape's middle.
 bool covers(std::size_t shape, double x, double y, double radius) {
   const double far = std::max(std::abs(x), std::abs(y));
   switch (shape) {
@@ -58,7 +58,7 @@ Example make_example(std::uint64_t seed, int index) {
   const auto draw = [&random](std::size_t count) {
     return static_cast<std::size_t>(random() % count);
   };
-  // Statements of their own, since arguments are evaluated in no order.
+  // These are separate statements, since the order in which arguments are evaluated is not fixed.
   const int width = kPatch * static_cast<int>(3 + draw(6));
   const int height = kPatch * static_cast<int>(3 + draw(6));
   const std::size_t size = draw(kSizes.size());
@@ -93,7 +93,7 @@ Example make_example(std::uint64_t seed, int index) {
 
 std::string captions_in(const std::string& folder) { return folder + "/captions.txt"; }
 
-// A line of captions.txt; a failure says what is wrong with it.
+// Reads a line of captions.txt. Fails by status, which describes what is wrong with the line.
 Status read_example(const std::string& folder, const std::string& line, Example& example) {
   const std::size_t tab = line.find('\t');
   if (tab == std::string::npos || tab == 0) {

@@ -12,16 +12,16 @@ namespace vlm {
 struct Image {
   int width = 0;
   int height = 0;
-  std::vector<std::uint8_t> pixels;  // row by row from the top; red, green and blue of each
+  std::vector<std::uint8_t> pixels;  // by row from the top; red, green and blue of each
 };
 
-// A side is a multiple of this, the side of the patches that the model sees, and no longer than
-// the other.
+// The sides of an image are multiples of kPatch, the side of the patches that the model sees, and
+// are at most kLongestSide.
 inline constexpr int kPatch = 8;
 inline constexpr int kLongestSide = 128;
 
-// Any PNG becomes RGB of 8 bits; what is transparent is drawn on black. Fails by status with what
-// is wrong with the file, without its name; one whose sides do not fit is not decoded.
+// Reads any PNG as RGB of 8 bits, with transparent pixels drawn on black. Fails by status, which
+// describes the mistake without the file's name. An image with unsuitable sides is not decoded.
 ripeline::core::Status read_png(const std::string& path, Image& image);
 ripeline::core::Status write_png(const std::string& path, const Image& image);
 

@@ -1,5 +1,5 @@
-// vlm: vision and text encoders that join in a decoder, trained as a pipeline. This file finds out
-// who this process is and runs it.
+// vlm: vision and text encoders that join in a decoder, trained as a pipeline. This file determines
+// the process's rank and runs it.
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -36,7 +36,7 @@ int make_data(const Options& options) {
   return exit_code_after(status);
 }
 
-// The settings that the ranks must have equal: all that loss and gradients follow from.
+// The settings that must be equal on all ranks, since loss and gradients depend on them.
 ripeline::runtime::Configuration configuration_of(const Options& options, const Batches& batches) {
   const auto text_of = [](auto value) {
     std::ostringstream text;
@@ -44,7 +44,7 @@ ripeline::runtime::Configuration configuration_of(const Options& options, const 
     text << value;
     return text.str();
   };
-  std::string names;  // the first one's hash is compared by itself
+  std::string names;  // start-up also compares the first hash
   for (const Schedule* schedule : options.schedules) names += std::string(schedule->name) + ' ';
   return {{"schedule", names},
           {"steps", text_of(options.steps)},
@@ -58,7 +58,7 @@ ripeline::runtime::Configuration configuration_of(const Options& options, const 
           {"sleep", text_of(options.sleep.count())}};
 }
 
-// The exit code, after saying what went wrong: the status's, or 1 if --check found a difference.
+// Runs the rank, prints its error, and returns the exit code: the status's, or 1 if --check failed.
 int run_rank(const Options& options, const std::shared_ptr<const Batches>& batches) {
   ripeline::runtime::Termination termination;
   ripeline::runtime::RankEnvironment environment;

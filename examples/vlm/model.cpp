@@ -18,7 +18,7 @@ namespace nn = torch::nn;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-// Normal weights, those of a Linear by how many inputs it sums; biases and the bridge 0, norms 1.
+// Draws normal weights, in a Linear scaled by its number of inputs; sets biases and bridge to 0.
 void initialise(nn::Module& module, const ModelConfig& config, int stage) {
   const torch::NoGradGuard no_grad;
   auto generator = at::make_generator<at::CPUGeneratorImpl>(config.seed * 1'000'003 +
@@ -42,8 +42,8 @@ nn::LayerNorm norm(const ModelConfig& config) {
   return nn::LayerNorm(nn::LayerNormOptions({config.width}));
 }
 
-// Attention and an MLP, each behind a norm. `seen` says which position may look at which; all may
-// at all if it is not defined.
+// Attention and an MLP, each behind a norm. `seen` is a mask of the positions that each position
+// attends to; if it is undefined, every position attends to all.
 struct BlockImpl : nn::Module {
   explicit BlockImpl(const ModelConfig& config)
       : heads(config.heads),
@@ -60,7 +60,7 @@ struct BlockImpl : nn::Module {
   }
   torch::Tensor attention(const torch::Tensor& x, const torch::Tensor& seen) {
     const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
-    // [3, batch, head, position, width of a head]
+    // The shape is [3, batch, head, position, width of a head].
     const torch::Tensor qkv =
         attention_in(x).view({batch, length, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
     const c10::optional<torch::Tensor> mask =
@@ -77,7 +77,7 @@ struct BlockImpl : nn::Module {
 };
 TORCH_MODULE(Block);
 
-// [length, length]: each position sees those before it, and all see the first `prefix`.
+// A mask [length, length]: a position sees itself, earlier ones, and the first `prefix` positions.
 torch::Tensor causal(std::int64_t length, std::int64_t prefix) {
   torch::Tensor seen = torch::ones({length, length}, torch::kBool).tril();
   seen.index_put_({Slice(), Slice(None, prefix)}, true);
@@ -89,10 +89,10 @@ struct FirstOfVisionImpl : nn::Module {
       : patch(register_module("patch", nn::Linear(3 * kPatch * kPatch, config.width))),
         place(register_module("place", nn::Linear(2, config.width))),
         block(register_module("block", Block(config))) {}
-  // [batch, patch, width]
+  // Returns [batch, patch, width].
   torch::Tensor forward(const torch::Tensor& images) {
     const std::int64_t rows = images.size(2) / kPatch, columns = images.size(3) / kPatch;
-    // [batch, row, column, all that is in a patch]
+    // The shape is [batch, row, column, values of a patch].
     const torch::Tensor patches = images.unfold(2, kPatch, kPatch)
                                       .unfold(3, kPatch, kPatch)
                                       .permute({0, 2, 3, 1, 4, 5})
@@ -102,7 +102,7 @@ struct FirstOfVisionImpl : nn::Module {
     const torch::Tensor x = patch(patches) + place(places);
     return block(x.flatten(1, 2));
   }
-  // The middles of so many patches in a row, of an image from -1 to 1.
+  // The centres of `count` patches in a row, in an image that reaches from -1 to 1.
   static torch::Tensor across(std::int64_t count) {
     return (torch::arange(count) * 2 + 1) / static_cast<double>(count) - 1;
   }
@@ -129,7 +129,7 @@ struct TextImpl : nn::Module {
         position(
             register_parameter("position_embedding", torch::empty({kMostWords + 1, config.width}))),
         block(register_module("block", Block(config))) {}
-  // [batch, word, width]
+  // Returns [batch, word, width].
   torch::Tensor forward(const torch::Tensor& words) {
     const std::int64_t length = words.size(1);
     return block(torch::embedding(word, words) + position.slice(0, 0, length), causal(length, 0));
@@ -152,7 +152,7 @@ struct DecoderImpl : nn::Module {
     const torch::Tensor x = second(first(torch::cat({image + of_image, text}, 1), seen), seen);
     return logits(last_norm(x.slice(1, patches)));
   }
-  torch::Tensor of_image;  // added to what comes of an image, beside words
+  torch::Tensor of_image;  // added to the positions of an image, to mark them as such
   Block first, second;
   nn::LayerNorm last_norm;
   nn::Linear logits;

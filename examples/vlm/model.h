@@ -1,13 +1,13 @@
 // The model: a vision encoder and a text encoder, each a few stages, that join in a decoder.
 //
-//   0 vision   patches and their places, a block
+//   0 vision   patches and their positions, a block
 //   1 vision   a block, and the bridge to the decoder
 //   2 text     words and their positions, a causal block
-//   3 decoder  image before caption: blocks that are causal over the caption, and the next word
+//   3 decoder  blocks over image and caption, causal over the caption; predicts the next word
 //
-// Stages 0 and 2 have data of their own; stage 3 is a function of two tensors. The bridge begins at
-// zero, so what the decoder knows of an image has come through the gradient of the vision encoder.
-// A parameter's first value follows from the seed and its stage.
+// Stages 0 and 2 have data of their own; stage 3 takes two tensors. The bridge starts with zeros,
+// so the decoder learns to use images only through gradients of the vision encoder. A parameter's
+// first value depends on the seed and its stage.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct ModelConfig {
 
 [[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage);
 
-// Mean cross-entropy in nats per word.
+// The mean cross-entropy in nats per word.
 [[nodiscard]] torch::Tensor loss(const torch::Tensor& logits, const torch::Tensor& labels);
 
 }  // namespace vlm

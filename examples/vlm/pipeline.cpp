@@ -27,7 +27,7 @@ std::vector<int> stages_of(const Schedule& schedule, int rank) {
   return stages;
 }
 
-// Sleeps that stand for compute: in proportion to the patches, which text does not see.
+// Sleeps in proportion to the patches, to stand for compute. Text has no patches.
 void sleep(std::chrono::microseconds of_patch, const Batches& batches, const Schedule& schedule,
            const TaskInfo& task) {
   if (task.stage == kText) return;
@@ -98,16 +98,14 @@ Status gather(ripeline::runtime::Run& run, const std::string& mine, std::vector<
 
 Status gather_memory(ripeline::runtime::Run& run, Pipeline& pipeline, const Schedule& schedule,
                      std::string& text) {
-  // Stage s is on rank s, so what the ranks say is in the order of the stages.
+  // Stage s is on rank s, so the ranks' texts are in the order of the stages.
   std::string mine;
   std::string proved;
   const auto& pools = schedule.facts.pools;
   for (std::size_t pool = 0; pool < pools.size(); ++pool) {
     proved += std::to_string(pools[pool].bound) + ' ';
     if (pools[pool].rank != run.self()) continue;
-    mine +=
-        std::to_string(pipeline.trainer().worker().rank().ledger().peak(static_cast<int>(pool))) +
-        ' ';
+    mine += std::to_string(pipeline.trainer().rank().ledger().peak(static_cast<int>(pool))) + ' ';
   }
   std::vector<std::string> all;
   if (Status status = gather(run, mine, all); !status.ok()) return status;

@@ -1,4 +1,4 @@
-// Pipeline: one schedule's training on one rank: its stages of the model and its arbiter.
+// Pipeline: trains one rank under one schedule, with the rank's stages and its arbiter.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class AdamW;
 
 namespace vlm {
 
-// The stages `wanted` of the model, with data in the schedule's order of inputs, and the loss.
+// Makes the model with the stages `wanted`, data in the schedule's order of inputs, and the loss.
 [[nodiscard]] ripeline::runtime::TorchModel make_model(const Options& options,
                                                        const Schedule& schedule,
                                                        const std::vector<int>& wanted,
@@ -26,7 +26,7 @@ namespace vlm {
 
 class Pipeline {
  public:
-  // `batches` is shared by all; the rest is borrowed and must outlive the pipeline.
+  // The pipeline shares `batches`; the other arguments are borrowed and must outlive it.
   Pipeline(const Options& options, const Schedule& schedule, ripeline::runtime::Run& run,
            const std::shared_ptr<const Batches>& batches);
   ~Pipeline();
@@ -47,8 +47,8 @@ class Pipeline {
 ripeline::core::Status gather(ripeline::runtime::Run& run, const std::string& mine,
                               std::vector<std::string>& all);
 
-// The most microbatches whose activations each stage may hold, by the proof, and has held:
-// `4 3 2 1 proved, 4 3 2 1 held`. All ranks call it.
+// Gathers for each stage the most activations that it may hold by the proof, and the most that it
+// has held: `4 3 2 1 proved, 4 3 2 1 held`. All ranks must call this.
 ripeline::core::Status gather_memory(ripeline::runtime::Run& run, Pipeline& pipeline,
                                      const Schedule& schedule, std::string& text);
 

@@ -11,8 +11,8 @@ namespace vlm {
 
 struct Schedule {
   std::string_view name;
-  // Every stage's backwards run in microbatch order, so that gradients are the unpipelined
-  // model's to the bit.
+  // Whether all backwards of a stage run in microbatch order, so that gradients equal those of the
+  // unpipelined model to the bit.
   bool fixed_sum;
   const ripeline::core::ProgramFacts& facts;
   std::unique_ptr<ripeline::core::Arbiter> (*make_arbiter)(int rank);

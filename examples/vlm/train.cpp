@@ -24,7 +24,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// The mean of the last `count` values; of all if there are fewer.
+// The mean of the last `count` values, or of all values if there are fewer.
 double mean_of_last(const std::vector<double>& values, int count) {
   const auto last = std::min<std::ptrdiff_t>(count, std::ssize(values));
   return std::accumulate(values.end() - last, values.end(), 0.0) / static_cast<double>(last);
@@ -69,7 +69,7 @@ struct StepLine {
   std::optional<double> unpipelined_loss = std::nullopt;
 };
 
-// As exact as they are.
+// A number as JSON, with all its digits; null if it is not finite.
 std::string json_of(double number) {
   if (!std::isfinite(number)) return "null";
   std::array<char, 32> text{};
@@ -98,7 +98,7 @@ Status write_json(const Options& options, const Schedule& schedule,
 struct Side {
   const Schedule& schedule;
   Pipeline pipeline;
-  std::vector<double> ms = {};  // per step, but for the first, which warms up
+  std::vector<double> ms = {};  // per step, without the first, which warms up
   std::string memory = {};
 };
 
@@ -128,7 +128,7 @@ Status train(const Options& options, ripeline::runtime::Run& run,
   if (options.check > 0) check.emplace(options, schedule, pipeline, batches);
   const bool prints = run.self() == 0;
   if (prints) print_opening(options, schedule, *batches);
-  const int line = std::max(1, options.steps / 10);  // steps of a line of progress
+  const int line = std::max(1, options.steps / 10);  // the steps per line of progress
   std::vector<double> losses;
   std::vector<StepLine> lines;
   Clock::time_point begin = Clock::now();
@@ -166,7 +166,7 @@ Status compare(const Options& options, ripeline::runtime::Run& run,
                                Side{second, {options, second, run, batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
-      // The update at the end of a step is a barrier: no message of one side meets the other.
+      // The update ends a step with a barrier, so messages of the two sides never meet.
       const Clock::time_point begin = Clock::now();
       TrainReport report;
       Status status = side.pipeline.trainer().step(options.microbatches, report);

@@ -10,8 +10,8 @@
 
 namespace vlm {
 
-// Train under the one schedule, or compare two. Every rank calls the same; rank 0 prints. `passed`
-// is false when --check found a difference.
+// Train under one schedule, or compare two. All ranks must call the same function; rank 0 prints.
+// `passed` is false if --check found a difference.
 ripeline::core::Status train(const Options& options, ripeline::runtime::Run& run,
                              const std::shared_ptr<const Batches>& batches, bool& passed);
 ripeline::core::Status compare(const Options& options, ripeline::runtime::Run& run,

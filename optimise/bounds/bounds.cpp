@@ -1,6 +1,6 @@
-// The closed formulas of the uniform problem. Those of a V placement are the chain's, with the
-// paths of the V's 2p stages: on each rank the later stage has the last forward and the first input
-// gradient, and the earlier stage the last input gradient.
+// The closed formulas of the uniform problem. The formulas of a V placement are the chain's, with
+// the paths of the V's 2p stages. On each rank the later stage has the last forward and the first
+// input gradient, and the earlier stage the last input gradient.
 #include "optimise/bounds/bounds.h"
 
 #include <algorithm>
@@ -50,13 +50,13 @@ class UniformBounds {
     best_ = {value, fmt::format("{} of rank {}", name_of(formula), rank), formula};
   }
 
-  // How many stages follow the rank's last one; each is on another rank than the one before it.
+  // The number of stages below the rank's last one; each is on another rank than the one before it.
   [[nodiscard]] Time stages_below(int rank) const {
     return stages_each_ == 2 ? rank : u_.ranks - 1 - rank;
   }
   [[nodiscard]] Time first_forward(int rank) const { return rank * (u_.forward + u_.latency); }
 
-  // How long the rank does nothing before its first input gradient.
+  // The rank's total idle time before its first input gradient.
   [[nodiscard]] Time idle(int rank) const {
     const Time first_input = down_ + stages_below(rank) * (u_.input + u_.latency);
     const Time forwards = std::min<Time>(u_.memory, tasks_);
@@ -81,8 +81,8 @@ class UniformBounds {
            u_.weight;
   }
 
-  // `starts` has the least start of each forward of stage 0. Before a microbatch frees its slot at
-  // stage 0, rank 0 has run all other tasks of it too, except for the W of a later stage.
+  // `starts` has the least start of each forward of stage 0. Before a microbatch frees its slot
+  // there, rank 0 has run all of the microbatch's other tasks except the W of a later stage.
   [[nodiscard]] Time cycle() const {
     const Time trip = down_ + up_ + u_.weight;
     const Time freed = u_.input + u_.weight + (stages_each_ - 1) * (u_.forward + u_.input);
@@ -97,8 +97,8 @@ class UniformBounds {
     return starts.back() + trip;
   }
 
-  // The first forward's start and, per slot, the time for which the rank's activations occupy
-  // slots, or these are empty while forwards fill the slots one by one and the last W empty them.
+  // The first forward's start, plus per slot the time in which activations occupy the rank's slots,
+  // or slots are empty since the forwards fill them one by one and the last W empty them.
   [[nodiscard]] Time room(int rank) const {
     if (tasks_ < u_.memory) return 0;
     const Time below = stages_below(rank);
@@ -109,7 +109,7 @@ class UniformBounds {
     return first_forward(rank) + (taken + u_.memory - 1) / u_.memory;
   }
 
-  // From the start of a stage's F to the end of its W, with the given stages and messages below.
+  // From the start of a stage's F to the end of its W, with this much of the pipeline below it.
   [[nodiscard]] Time trip_from(Time below, Time messages) const {
     return (below + 1) * (u_.forward + u_.input) + 2 * messages * u_.latency + u_.weight;
   }
@@ -117,9 +117,9 @@ class UniformBounds {
   const Uniform& u_;
   int stages_each_;  // stages on each rank
   int stages_;
-  Time tasks_;  // F of a rank, as many I and as many W
-  Time down_;   // all forwards of a microbatch, with the messages between
-  Time up_;     // all its input gradients
+  Time tasks_;  // the number of F of a rank, also of I and of W
+  Time down_;   // all forwards of a microbatch, with the messages between them
+  Time up_;     // all its input gradients, with their messages
   Bound best_;
 };
 
@@ -183,7 +183,7 @@ core::Status lower_bound(const spec::Program& program, int microbatches,
   TaskGraph graph;
   if (core::Status s = TaskGraph::make(program, microbatches, timing, graph); !s.ok()) return s;
   ProgramBounds bounds(program, microbatches, timing, graph);
-  bound = objective == Objective::wall ? bounds.wall() : bounds.span();
+  bound = objective == Objective::makespan ? bounds.makespan() : bounds.span();
   return {};
 }
 

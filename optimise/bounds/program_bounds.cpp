@@ -24,7 +24,7 @@ ProgramBounds::ProgramBounds(const spec::Program& program, int microbatches,
   add_links();
 }
 
-Bound ProgramBounds::wall() {
+Bound ProgramBounds::makespan() {
   const auto nodes = static_cast<std::size_t>(graph_.nodes());
   heads_.assign(nodes, 0);
   tails_.assign(nodes, 0);
@@ -50,7 +50,7 @@ Bound ProgramBounds::span() {
 // first (Jackson's preemptive schedule). Sorts the jobs.
 ProgramBounds::Time ProgramBounds::one_after_the_other(std::vector<Job>& jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.head < b.head; });
-  std::priority_queue<std::pair<Time, Time>> ready;  // a job's tail and remaining time
+  std::priority_queue<std::pair<Time, Time>> ready;  // the tails and remaining times of jobs
   Time now = 0;
   Time longest = 0;
   std::size_t next = 0;
@@ -104,14 +104,14 @@ void ProgramBounds::add_links() {
   }
 }
 
-// The larger one stays; `where` is what its words say of the span.
+// Keeps the larger bound; `where` is appended to its description.
 void ProgramBounds::consider(Bound bound, const std::string& where) {
   if (bound.value <= best_.value) return;
   best_ = std::move(bound);
   best_.by += where;
 }
 
-// Expects heads set where paths may begin, and tails set where paths may end; extends both.
+// Expects that heads are set where paths may begin, tails where paths may end; extends both.
 void ProgramBounds::consider_all(const std::string& where) {
   graph_.extend_heads(heads_);
   graph_.extend_tails(tails_);

@@ -1,9 +1,9 @@
 // ProgramBounds: the bounds of a program, by the formulas of optimise/bounds/bounds.h.
 //
-// By span, each rank is measured by itself: from its own first start, so heads are paths from one
-// of its tasks, to its own last end, so tails are paths to one of its tasks. Tasks that lie on no
-// path between two tasks of the rank may run before or after these, and are left out. All arguments
-// must outlive the object; one thread.
+// By span, each rank is measured from its own first start to its own last end. So heads are paths
+// from one of its tasks, and tails are paths to one of its tasks. Tasks on no path between two
+// tasks of the rank may run outside this time, and are left out. All arguments must outlive the
+// object; one thread.
 #pragma once
 
 #include <array>
@@ -29,22 +29,22 @@ class ProgramBounds {
   ProgramBounds(const spec::Program& program, int microbatches, const simulate::Timing& timing,
                 const TaskGraph& graph);
 
-  Bound wall();
+  Bound makespan();
   Bound span();
 
  private:
   using Time = TaskGraph::Time;
 
-  // A task of an engine, or a message of a link, which excludes all others there while it runs. A
-  // job does not start before its head, and its tail comes after its end.
+  // A task of an engine or a message of a link; while it runs, no other runs there. The job starts
+  // no earlier than its head, and after its end at least its tail follows.
   struct Job {
     Time head = 0;
     Time takes = 0;
     Time tail = 0;
   };
   // The engine time that a task accounts for, whatever runs beside it: a share of its own time,
-  // such that two overlapping tasks account for no more than their overlap. Whenever another
-  // task starts beside it, its remaining time is rounded; `rounding` is subtracted for that.
+  // such that two overlapping tasks account for no more than their overlap. The remaining time is
+  // rounded whenever another task starts beside it; `rounding` is subtracted for that.
   struct Taken {
     double share = 1;
     Time rounding = 0;

@@ -1,6 +1,6 @@
-// Before the first release of a pool ends, only as many tasks can start as the pool has room for,
+// Before the first release of a pool ends, only as many tasks can start as find room in the pool,
 // so the engine idles. And when the last task that acquires starts, all amounts acquired beyond the
-// capacity have been released, which took work.
+// capacity have been released, by tasks that took time.
 #include "optimise/bounds/room_bounds.h"
 
 #include <algorithm>
@@ -20,15 +20,15 @@ namespace {
 using spec::Program;
 using Time = TaskGraph::Time;
 
-// The most distinct heads, or tails, of a pool's tasks to try: usually there are few, and each
-// gives a bound.
+// The most distinct heads, or tails, of a pool's tasks to try. Usually there are few; each gives a
+// bound.
 constexpr int kMostTried = 64;
 
-// An amount that is acquired or released, and the time of the tasks that do that.
+// An amount that is acquired or released, and the total time of the tasks that do so.
 struct Part {
   std::int64_t amount = 0;
   Time takes = 0;
-  int earlier = -1;  // a part that must be done before this one; -1: none
+  int earlier = -1;  // index of a part that must be done before this one; -1 if there is none
 };
 
 bool of_one_amount(const std::vector<Part>& parts) {
@@ -66,8 +66,8 @@ Time most_within(std::vector<Part>& parts, std::int64_t room) {
   return most;
 }
 
-// Joins a part to the one before it if the part is cheaper, since neither can be done without the
-// earlier one. Each part takes at most one other, so joined parts form a sequence.
+// Joins a part to the part before it if the later one is cheaper, since it cannot be done alone. To
+// each part at most one other is joined, so joined parts form a sequence.
 void join(std::vector<Part>& parts) {
   std::vector<std::uint8_t> taken(parts.size(), 0);
   for (Part& part : parts) {
@@ -82,8 +82,8 @@ void join(std::vector<Part>& parts) {
   std::erase_if(parts, [](const Part& part) { return part.amount == 0; });
 }
 
-// The exact least time for parts of two kinds, in which each part of the second kind comes after a
-// different part of the first. Nothing: the parts are not of this form.
+// The exact least time for parts of two kinds, in which each part of the second kind follows a
+// different part of the first kind. nullopt if the parts are not of this form.
 std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int64_t released) {
   std::array<std::vector<Part>, 2> kinds;
   std::vector<std::uint8_t> followed(parts.size(), 0);
@@ -113,7 +113,7 @@ std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int6
   return least;
 }
 
-// The least time in which parts release the amount.
+// The least total time of parts that together release the amount.
 Time least_for(std::vector<Part> parts, std::int64_t released) {
   if (released <= 0 || parts.empty()) return 0;
   const bool whole = of_one_amount(parts);
@@ -169,7 +169,7 @@ void RoomBounds::add(int id) {
   pools_.push_back(std::move(pool));
 }
 
-// Relates lanes of which each task of one needs the task of the same number of the other.
+// Relates lanes if each task of one needs the task of the same number of the other.
 void RoomBounds::relate(Pool& pool) const {
   std::vector<std::vector<int>> needed;  // per use: lanes
   for (const Use& use : pool.uses) needed.push_back(spec::ancestors(program_, use.lane));
@@ -184,8 +184,8 @@ void RoomBounds::relate(Pool& pool) const {
     for (int other = 0; other < size_of(pool.uses); ++other) {
       const Use& o = at(pool.uses, other);
       if (o.acquires > 0 && needs(other, use)) u.may_be_last = false;
-      // Among lanes that need this one, the nearest is the one with the fewest needs; among lanes
-      // that this one needs, the one with the most.
+      // Among the lanes that need this one, the nearest has the fewest needs; among the lanes that
+      // this one needs, the nearest has the most.
       const auto nearest = [&](int best, bool least) {
         return best < 0 || (size_of(at(needed, other)) < size_of(at(needed, best))) == least;
       };
@@ -217,7 +217,7 @@ void RoomBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
 }
 
 // At any moment before the first release ends, the engine can have run only tasks that need no room
-// and those for which there was room.
+// and those that found room.
 RoomBounds::Idle RoomBounds::idle(const Pool& pool, const Tasks& tasks) {
   Time first_release = kNever;
   std::vector<Time> moments;
@@ -301,8 +301,8 @@ void RoomBounds::find(const Pool& pool, const Tasks& tasks, const Consider& cons
                     Formula::head_and_tail, pool));
 }
 
-// For each tail: the tasks whose tails are at least as long run first, and a tail of that length
-// follows the last of them.
+// For each length of a tail: the tasks whose tails are at least as long run first, and the last of
+// them is followed by a tail of that length.
 void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& before,
                             const Consider& consider) const {
   std::vector<Task> longest = tasks.all;

@@ -1,7 +1,7 @@
 // RoomBounds: the bounds that follow from a program's capacities.
 //
-// They are the formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for any
-// amounts, costs, placements and needs of tasks that acquire and release. A pool counts if it has a
+// They are the formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for tasks that
+// acquire and release any amounts, with any costs, placements and needs. A pool counts if it has a
 // capacity and one engine runs all tasks that acquire or release it, one at a time. Other pools are
 // left out, and so is `leaving`. The program and the graph must outlive the object.
 #pragma once
@@ -30,14 +30,14 @@ class RoomBounds {
             const Consider& consider) const;
 
  private:
-  // A lane of the pool's engine; its relatives are entries of the same list, or -1.
+  // A lane of the pool's engine. `release` and `earlier` are indices in the pool's list, or -1.
   struct Use {
     int lane = 0;
     std::int64_t acquires = 0;
     std::int64_t releases = 0;
     bool may_be_last = false;  // it acquires, and no acquiring lane needs it
     int release =
-        -1;  // if it does neither: the nearest releasing use that needs it, which counts its time
+        -1;  // if it does neither: the nearest releasing use that needs it and includes its time
     int earlier = -1;  // if it releases: the nearest releasing use that it needs
   };
   struct Pool {
@@ -68,8 +68,8 @@ class RoomBounds {
   void find_drain(const Pool& pool, const Tasks& tasks, const Idle& idle,
                   const Consider& consider) const;
   static Idle idle(const Pool& pool, const Tasks& tasks);
-  // The least work of tasks that do not acquire, and whose tails are shorter than `tail`, that must
-  // come before the last start of a task that acquires.
+  // The least total time of tasks that do not acquire and have tails below `tail`, and that must
+  // have ended when the last task that acquires starts.
   static Time work_of_releases(const Pool& pool, const Tasks& tasks, Time tail);
   [[nodiscard]] Bound bound_by(Time value, Formula formula, const Pool& pool) const;
 

@@ -32,7 +32,7 @@ Time SlotBounds::least_takes(int lane) const {
 }
 
 // Per lane: the longest path from the start of any task of `from` to the end of the lane's task of
-// the same number, through tasks of that number; kNone: no path.
+// the same number, through tasks of that number; kNone if there is no path.
 std::vector<Time> SlotBounds::paths_from(int from, const simulate::Timing& timing) const {
   const spec::Lane& own = at(program_.lanes, from);
   std::vector<Time> paths(program_.lanes.size(), TaskGraph::kNone);
@@ -79,7 +79,7 @@ void SlotBounds::add(int id, const simulate::Timing& timing) {
     }
   }
   for (const int lane : pool.acquiring) {
-    // If several lanes of a stage acquire, one cannot tell for which a release counts first.
+    // If several lanes of a stage acquire, it is unknown for which of them a release counts first.
     const int stage = at(program_.lanes, lane).stage;
     const auto of_stage = [&](int other) { return at(program_.lanes, other).stage == stage; };
     if (std::count_if(pool.acquiring.begin(), pool.acquiring.end(), of_stage) > 1) return;
@@ -120,7 +120,7 @@ void SlotBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
 }
 
 // `starts` has the least start of the first, second, … task that acquires, in the order of their
-// starts. A task holds at least `held` until it can have released all the rest.
+// starts. Each task holds at least `held` from its start for `stay->time`.
 Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
                        const std::vector<Time>& tails) const {
   const int lane = pool.acquiring.front();
@@ -149,7 +149,7 @@ Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
   return starts.back() + tail;
 }
 
-// The capacity times the time of its use is at least the sum of all amounts times their stays.
+// The capacity times the time for which it is used is at least the sum of the amounts times stays.
 Time SlotBounds::room(const Pool& pool, const std::vector<Time>& heads,
                       const std::vector<Time>& tails) const {
   Time head = kNever;

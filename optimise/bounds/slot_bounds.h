@@ -2,7 +2,7 @@
 //
 // They are the formulas cycle and room of optimise/bounds/bounds.h. An amount that a task acquires
 // stays at least for the longest path from that task's start to the end of its releasing task. The
-// bound `cycle` is for pools that one lane acquires. Program and graph must outlive the object.
+// bound `cycle` is for pools of one acquiring lane. Program and graph must outlive the object.
 #pragma once
 
 #include <cstdint>

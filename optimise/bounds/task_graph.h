@@ -1,9 +1,9 @@
-// TaskGraph: the tasks of one step as a graph of their needs, with the least that each takes.
+// TaskGraph: the tasks of one step as a graph of their needs, with the least time of each task.
 //
-// The graph has all that a task waits for under every dispatch: its needs, with their messages, and
-// in a sequential lane the task before it. Needs are the Program's, times the Timing's; room and
-// engines are left out. So any run takes at least as long as each path of the graph. Times are in
-// nanoseconds. Immutable once made.
+// The graph has everything that a task waits for under every dispatch: its needs, with their
+// messages, and in a sequential lane the task before it. Needs are from the Program, times from the
+// Timing; room and engines are left out. So any run takes at least as long as each path of the
+// graph. Times are in nanoseconds. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class TaskGraph {
   static core::Status make(const spec::Program& program, int microbatches,
                            const simulate::Timing& timing, TaskGraph& graph);
 
-  // Nodes from 0 to tasks() - 1 are tasks, lane by lane; those after them take no time, and stand
-  // for all tasks that an edge with `of all` needs.
+  // Nodes from 0 to tasks() - 1 are tasks, lane by lane. Each node after them takes no time, and
+  // represents all tasks that an edge with `of all` needs.
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] int nodes() const { return size_of(takes_); }
   [[nodiscard]] int node(core::Task task) const {
@@ -47,14 +47,14 @@ class TaskGraph {
   [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
   // Sorted: the arcs to a node come before the arcs from it.
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
-  // The node that waits for the message: the first task that needs it, or an `of all` edge's node;
-  // -1: none.
+  // The node that waits for the message: the first task that needs the message, or an `of all`
+  // edge's node; -1 if none waits.
   [[nodiscard]] int receiver(core::Message message) const;
 
-  // `heads` gives kNone or a least start for each node. Replaces each entry by the longest path
+  // `heads` has kNone or a least start for each node. Each entry is replaced by the longest path
   // that begins with such a start and ends before the node.
   void extend_heads(std::vector<Time>& heads) const;
-  // The same for paths after the node; each path ends with a given tail.
+  // The same for paths that follow the node; each path ends with a given tail.
   void extend_tails(std::vector<Time>& tails) const;
 
  private:

@@ -13,15 +13,15 @@ namespace {
 
 using spec::Program;
 
-struct Wait {
+struct WaitingRule {
   const char* name;
   const char* clauses;
   spec::Patience patience;
-  bool fills = false;  // gaps with weight gradients
+  bool fills = false;  // whether gaps are filled with weight gradients
 };
 
-const std::vector<Wait>& waits() {
-  static const std::vector<Wait> all = {
+const std::vector<WaitingRule>& waiting_rules() {
+  static const std::vector<WaitingRule> all = {
       {"rn", "notices; learns;", {.learns = true}},
       {"fc", "forecasts; learns;", {.forecasts = true, .learns = true}},
       {"rn_fill", "notices; learns;", {.learns = true}, true},
@@ -57,7 +57,7 @@ bool same_rule(const spec::Hint& a, const spec::Hint& b) {
          a.patience == b.patience;
 }
 
-// A name that the program does not have.
+// A name, like the wish, that the program does not use yet.
 std::string unused(const Program& program, const std::string& wish) {
   const auto taken = [&](const std::string& name) {
     const auto has = [&](const auto& x) { return x.name == name; };
@@ -69,7 +69,7 @@ std::string unused(const Program& program, const std::string& wish) {
   return name;
 }
 
-// Adds `ready by` an order of the program as it is, unless a hint that has its name hides it.
+// Adds the dispatch `ready by` an order of the program, unless a hint has the order's name.
 void add_plain(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = at(program.orders, order).name;
   const bool hidden = std::any_of(program.hints.begin(), program.hints.end(),
@@ -88,7 +88,7 @@ void add_waiting(const Program& program, int order, std::vector<Candidate>& cand
     weights.push_back({.op = op});
     names.push_back(at(program.ops, op).name);
   }
-  for (const Wait& wait : waits()) {
+  for (const WaitingRule& wait : waiting_rules()) {
     if (wait.fills && weights.empty()) continue;
     const std::string fills = wait.fills ? fmt::format("fill {}; ", fmt::join(names, ", ")) : "";
     spec::Hint hint{wait.name, spec::Hint::Rule::order, {}, {}, order, wait.patience};
@@ -104,8 +104,8 @@ void add_waiting(const Program& program, int order, std::vector<Candidate>& cand
   }
 }
 
-// With several stages on a rank a hint that follows an order may be safe only where room is kept
-// for the order, and is faster where that lets it do without `leaving`.
+// If a rank has several stages, a hint that follows an order may be safe only if room is kept for
+// that order. Keeping room may also be faster than `leaving`, which is then unnecessary.
 void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
   const auto is_later = [](const spec::Stage& s) { return s.chunk > 0; };
   const auto is_copy = [](const spec::Lane& l) { return l.engine != spec::Engine::compute; };
@@ -127,7 +127,7 @@ void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
   }
 }
 
-// An order from a file is read only where the dispatch uses it.
+// Whether the order has rows. An order from a file is read only if the dispatch uses it.
 bool is_readable(const Program& program, int order) {
   const spec::Order& o = at(program.orders, order);
   return !o.file || !o.rows.empty();
@@ -142,7 +142,7 @@ bool can_dispatch(const Program& program, const spec::Hint& hint) {
   return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
 }
 
-// The program itself, under the name of its dispatch.
+// The program itself, with its own dispatch.
 Candidate own(const Program& program) { return {spec::dispatch_text(program), "", false, program}; }
 
 bool has_rendezvous(const Program& program) {

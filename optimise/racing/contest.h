@@ -1,8 +1,8 @@
-// Contest: dispatches of a pipeline against each other, under the same draws.
+// Contest: runs dispatches of a pipeline under the same draws, so that they can be compared.
 //
-// A Contestant runs one program again and again, each run with a seed; who meets the same seeds
-// meets the same numbers, so that a ratio of two makespans is far less uncertain than either. What
-// the ratios of many seeds are worth is said by optimise/racing/gain.h. One thread.
+// A Contestant runs one program again and again, each run with a seed. Two contestants with the
+// same seed draw the same numbers, so that the ratio of their makespans is far less uncertain than
+// either makespan. optimise/racing/gain.h tells what the ratios of many seeds show. One thread.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +24,25 @@ namespace ripeline::optimise {
 enum class End : std::uint8_t {
   ended,
   stuck,
-  breach,   // something proved, or asserted, does not hold
+  breach,   // something that was proved or asserted does not hold
   refused,  // the times do not fit the program
 };
-[[nodiscard]] const char* name_of(End end);  // as the enumerators
+[[nodiscard]] const char* name_of(End end);  // the enumerator's name
 struct Outcome {
-  double makespan = 0;  // in units, as the next one
+  double makespan = 0;  // in the timing's unit, as is `span`
   double span = 0;
   std::int64_t notices = 0;
   std::int64_t tasks = 0;
   std::vector<std::int64_t> peaks;  // per pool
   End end = End::ended;
-  std::string failure;  // unless it ended: why; then nothing else is said
+  std::string failure;  // why it did not end; the other fields then mean nothing
 };
 
 class Contestant {
  public:
   using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 
-  // Runs under arbiters made at run time, or under others with the same facts.
+  // Runs the program under table arbiters, or under those of `make_arbiter` with `facts`.
   Contestant(spec::Program program, int microbatches);
   Contestant(spec::Program program, int microbatches, const core::ProgramFacts& facts,
              const MakeArbiter& make_arbiter);
@@ -52,13 +52,13 @@ class Contestant {
   [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] int microbatches() const { return microbatches_; }
 
-  // `options.seed` is not looked at.
+  // Runs the program with `seed`; `options.seed` is ignored.
   [[nodiscard]] Outcome run(const simulate::TimingOptions& options, std::uint64_t seed);
 
  private:
   spec::Program program_;
   int microbatches_;
-  std::optional<core::OwnedFacts> storage_;  // nothing: the facts are someone else's
+  std::optional<core::OwnedFacts> storage_;  // nullopt if the caller owns the facts
   simulate::Simulator simulator_;
 };
 

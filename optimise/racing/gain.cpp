@@ -15,23 +15,23 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr int kResamples = 2000;
-constexpr std::uint64_t kSeed = 1;  // the bootstrap's: the same runs give the same interval
+constexpr std::uint64_t kSeed = 1;  // fixed, so that the same runs give the same interval
 
 // The 97.5 % point of Student's t.
 double student(int freedom) {
   return boost::math::quantile(boost::math::students_t(freedom), .975);
 }
 
-// The probability of a value above t, by Student's t with so many degrees of freedom.
+// The probability of a value above t, for Student's t with this number of degrees of freedom.
 double student_above(double t, double freedom) {
   return boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), t));
 }
 
 struct MeanAndError {
   double mean = 0;
-  double error = 0;  // the mean's standard error
+  double error = 0;  // the standard error of the mean
 };
-// Takes two values or more.
+// Needs at least two values.
 MeanAndError mean_and_error(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -46,7 +46,7 @@ std::vector<double> differences(std::span<const double> a, std::span<const doubl
   return all;
 }
 
-// One side of the pairs, in ascending order.
+// The runs of one dispatch, with their logarithms in ascending order.
 class Ascending {
  public:
   explicit Ascending(std::span<const double> logs) : runs_(logs.size()), logs_(logs.size()) {
@@ -56,7 +56,7 @@ class Ascending {
     for (std::size_t i = 0; i < runs_.size(); ++i) logs_[i] = logs[runs_[i]];
   }
 
-  // The estimate where run i was drawn `times[i]` times.
+  // The estimate if run i was drawn `times[i]` times.
   [[nodiscard]] double value(const Estimator& estimator, const std::vector<int>& times) {
     counts_.resize(runs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) counts_[i] = times[runs_[i]];
@@ -69,7 +69,7 @@ class Ascending {
   std::vector<int> counts_;
 };
 
-// The measure of `a` less that of `b`, in the runs as they are and in each resample.
+// The measure of `a` minus that of `b`, for the actual runs and for each resample.
 struct Resampled {
   double difference = 0;
   std::vector<double> ascending = {};

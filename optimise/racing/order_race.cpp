@@ -8,7 +8,6 @@
 
 #include "optimise/steady.h"
 #include "simulate/run_program.h"
-#include "spec/elaborate.h"
 #include "verify/verify.h"
 
 namespace ripeline::optimise {
@@ -20,12 +19,6 @@ spec::Result<std::string> text_with(const Claim& claim, const std::vector<NamedO
   const Problem& problem = claim.problem;
   return with_orders(claim.source, problem.program(), {problem.microbatches()}, problem.model(),
                      orders, dispatch, comments);
-}
-
-spec::Result<spec::Program> compiled_as(const Claim& claim, const std::string& text) {
-  spec::ElaborateOptions reading;
-  reading.read_file = claim.read_file;
-  return spec::compile({claim.source.name, text}, reading);
 }
 
 // The line that says what came out of the race.
@@ -45,7 +38,7 @@ std::string line_of_race(const std::string& order, const RaceResult& result,
 
 double seconds_of_race(const Certified& best, int microbatches,
                        const simulate::TimingOptions& times, int seeds) {
-  // About so many dispatches meet each seed, and those that wait take longer than an order.
+  // Mean number of dispatches per seed, counted in runs of an order; waiting makes a run longer.
   constexpr double kFirstRuns = 8;
   const auto begun = std::chrono::steady_clock::now();
   simulate::Timing timing;
@@ -68,7 +61,7 @@ spec::Result<OrderRace> order_race(const Claim& claim, const simulate::TimingOpt
   }
   const auto text = text_with(claim, race.orders, fmt::format("dispatch in order {};", name), {});
   if (!text.ok()) return text.errors();
-  auto program = compiled_as(claim, text.value());
+  auto program = compiled(claim, text.value());
   if (!program.ok()) return program.errors();
   race.program = std::move(program).value();
   return race;
@@ -86,13 +79,9 @@ spec::Result<PickedDispatch> picked_dispatch(const Claim& claim, const OrderRace
                                     pick.hint, pick.dispatch),
                         lines);
   if (!text.ok()) return text.errors();
-  const auto last = compiled_as(claim, text.value());
+  const auto last = compiled(claim, text.value());
   if (!last.ok() || !verify::verify(last.value()).proved) {
-    return spec::Diagnostic{
-        "defect",
-        "the dispatch that was picked is not proved\nThis is a defect of Ripeline.",
-        "",
-        {}};
+    return defect("the dispatch that was picked is not proved");
   }
   return PickedDispatch{.text = std::move(text).value(),
                         .dispatch = pick.dispatch,

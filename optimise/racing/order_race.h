@@ -1,5 +1,5 @@
-// A race of the order that a search found, one that was improved on drawn times, and hints that
-// follow them: the program that races, and what is written in the end. One thread.
+// Races the order that a search found, the same order improved on drawn times, and hints that
+// follow either order. Makes the program for the race and the program to write. One thread.
 #pragma once
 
 #include <functional>
@@ -15,28 +15,28 @@
 
 namespace ripeline::optimise {
 
-// The seconds that a race of a certified order takes, by one run with drawn times.
+// An estimate of the seconds that a race of a certified order takes, from one run with drawn times.
 [[nodiscard]] double seconds_of_race(const Certified& best, int microbatches,
                                      const simulate::TimingOptions& times, int seeds);
 
-// The claim's order, which was certified, and what it was improved to, if that is another.
+// The order of the claim, which was certified, and the improved order if it differs.
 struct OrderRace {
   std::vector<NamedOrder> orders;
-  spec::Program program;  // has them all, and commits to the claim's
+  spec::Program program;  // has all these orders, and commits to the claim's
 };
-// Improves the order while `go_on` says so. Errors: the text with the orders does not compile.
+// Improves the order while `go_on` is true. Fails if the text with the orders does not compile.
 [[nodiscard]] spec::Result<OrderRace> order_race(const Claim& claim,
                                                  const simulate::TimingOptions& times,
                                                  const std::function<bool()>& go_on);
 
-// The program with the dispatch that was picked, which is proved.
+// The proved program with the dispatch that was picked.
 struct PickedDispatch {
   std::string text;
   std::string dispatch;
-  bool in_order = false;  // it commits to an order
+  bool in_order = false;  // whether it commits to an order
 };
-// `result` is of race() with these times. `comments` as of with_orders(), and a line for the result
-// follows them. Errors: a defect, in a sentence.
+// `result` must be that of race() with these times. `comments` are as for with_orders(); a line
+// about the result follows them. An error describes a defect in a sentence.
 [[nodiscard]] spec::Result<PickedDispatch> picked_dispatch(
     const Claim& claim, const OrderRace& race, const RaceResult& result,
     const simulate::TimingOptions& times, const std::vector<std::string>& comments);

@@ -18,19 +18,19 @@ using core::StatusCode;
 using simulate::TimingOptions;
 using spec::Program;
 
-constexpr double kWrongDrops = .001;  // so often in a race
+constexpr double kWrongDrops = .001;  // the probability that a race drops the fastest
 
 bool is_stopped(const RaceOptions& options) { return options.go_on && !options.go_on(); }
 Status stopped() { return {StatusCode::failed, "stopped before all were compared"}; }
 
-// The runs of a dispatch: its time under each seed, and its peaks. The options must outlive it.
+// The runs of a dispatch: the time under each seed, and the peaks. The options must outlive them.
 class Runs {
  public:
   Runs(const Program& program, int microbatches, const RaceOptions& options)
       : contestant_(program, microbatches), options_(options) {}
 
-  // Goes on until it has met so many. Fails by status if one did not end (`end` says how), or took
-  // no time, or if it is stopped.
+  // Runs until there are results for `seeds` seeds. Fails by status if a run does not end (`end`
+  // tells how) or takes no time, or if the race is stopped.
   Status run_to(const TimingOptions& times, int seeds) {
     while (logs.size() < static_cast<std::size_t>(seeds)) {
       if (is_stopped(options_)) return stopped();
@@ -48,7 +48,7 @@ class Runs {
   std::vector<double> logs;
   std::int64_t notices = 0;
   std::int64_t tasks = 0;
-  std::vector<std::int64_t> peaks;  // until they are cleared
+  std::vector<std::int64_t> peaks;  // since pick() last cleared them
   End end = End::ended;
 
  private:
@@ -83,7 +83,7 @@ class Runs {
   const RaceOptions& options_;
 };
 
-// Names the first pool whose peak exceeds the baseline's; nothing: there is none.
+// Describes the first pool whose peak exceeds the baseline's; nullopt if there is none.
 std::optional<std::string> holds_more(const Program& program,
                                       const std::vector<std::int64_t>& baseline,
                                       const std::vector<std::int64_t>& peaks) {
@@ -95,8 +95,8 @@ std::optional<std::string> holds_more(const Program& program,
   return std::nullopt;
 }
 
-// The candidate's verdict: that of its twin, with the other order of inputs, where that was judged.
-// A proof of one hint holds for each that chooses among the same tasks.
+// The candidate's verdict. Candidates that differ only in the order of inputs have the same
+// verdict, and a proof for one hint holds for every hint that chooses among the same tasks.
 verify::Outcome verdict_of(const Candidate& candidate, const std::vector<const Trial*>& before,
                            const Judge& judge) {
   const spec::Dispatch& own = candidate.program.dispatch;
@@ -117,9 +117,9 @@ verify::Outcome verdict_of(const Candidate& candidate, const std::vector<const T
 struct Entrant {
   Trial trial;
   std::unique_ptr<Runs> runs;
-  const Entrant* slower_than = nullptr;  // for which it was dropped
+  const Entrant* slower_than = nullptr;  // the entrant for which it was dropped
 
-  // It is neither dropped nor has it failed.
+  // False if the entrant was dropped or did not end.
   [[nodiscard]] bool is_running() const { return trial.end == End::ended && !trial.dropped; }
   [[nodiscard]] bool may_be_picked() const { return is_running() && !trial.excluded; }
   [[nodiscard]] std::span<const double> first(int seeds) const {
@@ -134,13 +134,13 @@ void exclude(Trial& trial, const std::string& why) {
 
 class Race {
  public:
-  // `times` and `options` must outlive it.
+  // `times` and `options` must outlive the race.
   Race(int microbatches, const TimingOptions& times, const RaceOptions& options, int seeds)
       : microbatches_(microbatches), times_(times), options_(options), seeds_(seeds) {
     for (int look = first_look(); look < seeds_; look *= 2) ++looks_;
   }
 
-  // Nothing is compared with a baseline that fails.
+  // Judges all candidates. Fails if the baseline does not end or is not proved.
   Status enter(std::vector<Candidate> candidates) {
     std::vector<const Trial*> before;
     for (Candidate& candidate : candidates) {
@@ -162,7 +162,7 @@ class Race {
     return {};
   }
 
-  // All meet the seeds that choose, or are dropped.
+  // Runs every entrant on all seeds that choose, unless it is dropped.
   Status choose() {
     for (int seeds = first_look();; seeds *= 2) {
       seeds = std::min(seeds, seeds_);
@@ -178,8 +178,8 @@ class Race {
     return {};
   }
 
-  // Measures the fastest that may be picked on seeds that had no part in the choice, but for what
-  // it holds: what holds more with them is passed over. What was learned before is kept.
+  // Measures the fastest entrant that may be picked on seeds that had no part in the choice. If it
+  // then holds more than the baseline, or does not end, it is excluded and the next is measured.
   Status pick(RaceResult& result) {
     Runs& baseline = *entrants_.front()->runs;
     baseline.peaks.clear();
@@ -206,15 +206,14 @@ class Race {
     return {};
   }
 
-  // In the order of a RaceResult. Nothing is left here.
-  void tell(RaceResult& result) {
-    const auto place = [](const Trial& t) {
+  // Moves the trials into the result, in the order of RaceResult::trials.
+  void move_trials_to(RaceResult& result) {
+    const auto rank = [](const Trial& t) {
       return std::tuple(t.end != End::ended, t.dropped.has_value(), -t.dropped.value_or(0),
                         -t.gain.ratio);
     };
-    std::stable_sort(entrants_.begin() + 1, entrants_.end(), [&](const auto& a, const auto& b) {
-      return place(a->trial) < place(b->trial);
-    });
+    std::stable_sort(entrants_.begin() + 1, entrants_.end(),
+                     [&](const auto& a, const auto& b) { return rank(a->trial) < rank(b->trial); });
     for (const auto& entrant : entrants_) {
       if (entrant.get() == picked_) result.pick = result.trials.size();
       result.trials.push_back(std::move(entrant->trial));
@@ -235,7 +234,7 @@ class Race {
     return {StatusCode::invalid, baseline.trial.candidate.dispatch + ": " + ran.message()};
   }
 
-  // Fails by status only if it is stopped.
+  // Runs the entrant and sets the reason if it is excluded. Fails by status only if stopped.
   Status run(Entrant& entrant, int seeds) {
     Trial& trial = entrant.trial;
     Runs& runs = *entrant.runs;
@@ -254,7 +253,7 @@ class Race {
     return {};
   }
 
-  // The fastest of those that may be picked, as the baseline may, or of all that are running.
+  // The fastest running entrant, or the fastest that may be picked; the baseline always may.
   [[nodiscard]] const Entrant& best(int seeds, bool of_all) const {
     const Estimator estimator(options_.measure, static_cast<std::size_t>(seeds));
     const Entrant* fastest = nullptr;
@@ -286,7 +285,7 @@ class Race {
     }
   }
 
-  // Brings back candidates dropped for one that may not be picked, unless they may not be either.
+  // Brings back candidates that lost to an excluded one, unless they are excluded themselves.
   Status bring_back(int seeds) {
     for (bool found = true; found;) {
       found = false;
@@ -330,7 +329,7 @@ class Race {
   const TimingOptions& times_;
   const RaceOptions& options_;
   int seeds_;
-  std::size_t looks_ = 0;  // at losers
+  std::size_t looks_ = 0;  // the number of times at which losers are dropped
   std::vector<std::unique_ptr<Entrant>> entrants_;
   const Entrant* picked_ = nullptr;
 };
@@ -373,7 +372,7 @@ Status race(const Program& program, int microbatches, const TimingOptions& times
   Status status = race.enter(std::move(candidates));
   if (status.ok()) status = race.choose();
   if (status.ok()) status = race.pick(result);
-  if (status.ok()) race.tell(result);
+  if (status.ok()) race.move_trials_to(result);
   return status;
 }
 

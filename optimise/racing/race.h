@@ -1,17 +1,17 @@
-// race: which dispatch of a program is the fastest under given times, with no more memory.
+// race: finds the dispatch of a program that is fastest under given times, with no more memory.
 //
-// The baseline is the program's own dispatch, whatever it is. The others (candidates.h) meet the
-// same draws. What may be picked is proved, ends every run, and holds on no rank more than the
-// baseline; and it is faster beyond doubt, on the seeds that choose and on others after them. Else
-// the baseline stays.
+// The baseline is the program's own dispatch. The other candidates (candidates.h) run under the
+// same draws. A candidate may be picked if it is proved, ends every run, and holds on no rank more
+// than the baseline. It is picked if it is also faster beyond doubt, both on the seeds that choose
+// and on later seeds. Otherwise the baseline stays.
 //
-// Losers are dropped early. After 8 seeds, or as many as the measure asks for, and whenever their
-// number has doubled, each candidate is compared with the best that may be picked; with the best of
-// all, if it may not be picked itself. One that is slower meets no more seeds if that is by chance
-// with a probability below 1/1000, divided by all such comparisons of a race, so that in one race
-// of a thousand, if distributions are as doubt_that_slower() takes them, the fastest is dropped. If
-// it turns out that the one it was slower than may not be picked, it meets the seeds that it has
-// missed. One thread; verifies each candidate.
+// Losers are dropped early. After 8 seeds (or more, if the measure needs more) and each time the
+// number of seeds has doubled, candidates are compared: each that may be picked with the best of
+// its kind, and any other candidate with the best of all. A slower candidate is dropped if the
+// difference is chance with a probability below 1/1000 divided by the number of such comparisons in
+// a race. So the fastest is dropped in one race of a thousand, if times are distributed as
+// doubt_that_slower() assumes. If the best is excluded later, the candidates that were dropped
+// because of it run the seeds that they missed. One thread; verifies each candidate.
 #pragma once
 
 #include <cstdint>
@@ -32,25 +32,25 @@ namespace ripeline::optimise {
 struct Trial {
   Candidate candidate;
   verify::Outcome verdict = verify::Outcome::unknown;
-  Gain gain = {};                        // over the baseline, on the seeds that it met
-  double time = 0;                       // the measure of the makespans, in units
-  double notices = 0;                    // for each task
+  Gain gain = {};      // over the baseline, on the seeds that the candidate ran
+  double time = 0;     // the measure of the makespans or spans, in the timing's unit
+  double notices = 0;  // per task
   std::vector<std::int64_t> peaks = {};  // per pool, the most in any run
-  End end = End::ended;                  // else gain, time, notices and peaks say nothing
-  // Why it may not be picked: not proved, did not end and why, holds more. Nothing: it may, unless
-  // it was dropped.
+  End end = End::ended;                  // if it is not `ended`, the fields above are unset
+  // The reason why it may not be picked: it is not proved, did not end, or holds more. nullopt if
+  // it may be picked, unless `dropped` is set.
   std::optional<std::string> excluded = {};
-  std::optional<int> dropped = {};  // after so many seeds
+  std::optional<int> dropped = {};  // the number of seeds after which it was dropped
 };
 struct RaceResult {
-  // The baseline first; then those that met all seeds, the fastest first; then those that were
-  // dropped, the last one first; then those that did not end.
+  // The baseline; then the trials that ran all seeds, the fastest first; then the dropped trials,
+  // the last dropped first; then the trials that did not end.
   std::vector<Trial> trials;
   Measure measure;
-  std::uint64_t seed = 1;           // the first
-  int seeds = 0;                    // so many from the first chose, as many after them measured
-  std::optional<std::size_t> pick;  // nothing: the baseline stays
-  Gain measured;                    // for the fastest that may be picked, on the seeds after
+  std::uint64_t seed = 1;           // the first seed
+  int seeds = 0;                    // the number of seeds that choose; as many more seeds measure
+  std::optional<std::size_t> pick;  // nullopt if the baseline stays
+  Gain measured;                    // the fastest's that may be picked, on the seeds that measure
   std::vector<std::string> notes;   // why some orders or hints were not tried
 };
 
@@ -58,22 +58,22 @@ using Judge = std::function<verify::Outcome(const spec::Program&)>;
 
 struct RaceOptions {
   int seeds = 50;
-  bool by_span = false;  // else by wall
+  bool by_span = false;  // true: a run's time is its span, not its makespan
   Measure measure = {};
-  bool drops = true;                 // losers early
-  Judge judge = {};                  // verify::verify, without one
-  std::function<bool()> go_on = {};  // asked before each run; empty: it goes on
+  bool drops = true;                 // whether losers are dropped early
+  Judge judge = {};                  // if empty, verify::verify judges
+  std::function<bool()> go_on = {};  // asked before each run; false stops the race; may be empty
 };
 
-// Begins at `times.seed`. The judge is asked once for programs that differ in the order of their
-// inputs alone: no verdict depends on that. Fails by status: nothing to compare with, times in
-// which nothing takes time, a percentile of times that do not vary or of too few seeds, a baseline
-// that is not proved or does not end, and where `go_on` says no.
+// The first seed is `times.seed`. The judge is asked once for programs that differ only in the
+// order of their inputs, since no verdict depends on that order. Fails by status if there is no
+// other candidate, if nothing takes time, for a percentile if times do not vary or seeds are too
+// few, if the baseline is not proved or does not end, and if `go_on` is false.
 [[nodiscard]] core::Status race(const spec::Program& program, int microbatches,
                                 const simulate::TimingOptions& times, const RaceOptions& options,
                                 RaceResult& result);
 
-// Fails by status unless the measure has what it needs: times that vary, and enough seeds.
+// Fails by status if the measure is a percentile and times do not vary or seeds are too few.
 [[nodiscard]] core::Status fits(const Measure& measure, bool draws, int seeds);
 
 }  // namespace ripeline::optimise

@@ -1,5 +1,5 @@
-// The external interface is first_order(). Tasks are listed one after the other, over all machines,
-// and may be taken off the list again.
+// The external interface is first_order(). Tasks of all machines are appended to one list, one
+// after the other, and may be removed again.
 #include "optimise/search/first_order.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace ripeline::optimise {
 namespace {
 
-// The most tasks to look at, before and after the first dead end.
+// The most tasks to look at before the first dead end, and after it.
 constexpr std::int64_t kMostSteps = 50'000'000;
 constexpr std::int64_t kMostSearchSteps = 5'000'000;
-// The most numbers in all states that are remembered.
+// The most numbers in all remembered states together.
 constexpr std::int64_t kMostRemembered = 10'000'000;
 
 class FirstOrder {
@@ -58,7 +58,7 @@ class FirstOrder {
   // The key of a task; smaller keys are preferred.
   using Entry = std::tuple<int, Time, int>;  // microbatch, head, task
 
-  // The tasks that may come next after the first `listed`, and which of them to try next.
+  // A choice: any of `tasks` may follow the first `listed` tasks; tasks[next] is to be tried next.
   struct Branch {
     std::size_t listed = 0;
     std::vector<int> tasks;
@@ -84,7 +84,7 @@ class FirstOrder {
     if (task + 1 < lane.first + lane.tasks) each(task + 1);
   }
 
-  // Assigns to each task the latest microbatch among itself and all that it needs.
+  // Assigns to each task the latest microbatch among its own and those of the tasks that it needs.
   void find_microbatches() {
     std::vector<int> missing = missing_;
     std::queue<int> met;
@@ -111,7 +111,7 @@ class FirstOrder {
       return use.acquires == 0 || at(held_, p) + use.asks <= at(model_.pools, p).capacity;
     });
   }
-  // Whether no pool holds more after the task than before.
+  // Whether no pool holds more after the task than before it.
   [[nodiscard]] bool takes_nothing(int task) const {
     const std::vector<int>& pools = at(model_.machines, machine_of(task)).pools;
     return std::all_of(pools.begin(), pools.end(),
@@ -156,7 +156,7 @@ class FirstOrder {
     return false;
   }
 
-  // Lists tasks that take nothing and find room, as long as there are any.
+  // Lists tasks that take nothing and find room, as long as there are such tasks.
   void list_what_takes_nothing() {
     for (bool goes = true; std::exchange(goes, false) && steps_ > 0;) {
       for (const Entry& entry : ready_) {
@@ -170,7 +170,7 @@ class FirstOrder {
     }
   }
 
-  // Searches all orders. The number of listed tasks per lane is the whole state; none is met twice.
+  // Searches all orders. A state is the number of listed tasks per lane; no state is visited twice.
   void search() {
     std::vector<Branch> branches;
     for (bool back = false; steps_ > 0;) {
@@ -197,7 +197,7 @@ class FirstOrder {
     }
   }
 
-  // Remembers the state; returns false if it was met before. Ends the search if there are too many.
+  // Remembers the state; returns false if it was met before. Too many states end the search.
   bool remember() {
     const auto most = static_cast<std::size_t>(kMostRemembered / (size_of(model_.lanes) + 1));
     if (met_.size() > most) steps_ = 0;
@@ -213,7 +213,7 @@ class FirstOrder {
   std::set<Entry> ready_;        // tasks whose needs are listed
   std::vector<int> listed_;
   std::set<std::vector<int>> met_;  // states that are dead ends, or on the present path
-  std::int64_t steps_ = 0;          // still allowed
+  std::int64_t steps_ = 0;          // the steps that are left
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The best order so far of one search, with its receiver and the rule when to stop.
+// The best order that one search has found, its receiver, and the rule when to stop the search.
 //
-// Methods offer the orders that they find. An order that is better than all before, by the
-// objective or, if that is equal, by the other measure, is kept and reported. The search ends if
+// Methods offer the orders that they find. An order is kept and reported if it is better than all
+// before by the objective or, if the objectives are equal, by the other measure. The search ends if
 // the objective equals a lower bound, or `go_on` is false. One Incumbent belongs to one thread.
 #pragma once
 
@@ -17,29 +17,29 @@ namespace ripeline::optimise {
 
 using Value = std::pair<std::int64_t, std::int64_t>;  // the objective, then the other measure
 
-[[nodiscard]] inline Value value_of(Objective objective, std::int64_t wall, std::int64_t span) {
-  return objective == Objective::wall ? Value{wall, span} : Value{span, wall};
+[[nodiscard]] inline Value value_of(Objective objective, std::int64_t makespan, std::int64_t span) {
+  return objective == Objective::makespan ? Value{makespan, span} : Value{span, makespan};
 }
 
-// `Order` is a type with members `wall` and `span`.
+// `Order` is a type with members `makespan` and `span`.
 template <class Order>
 class Incumbent {
  public:
   using Report = std::function<void(const Order& order, std::string_view method)>;
 
-  // `go_on` is asked after every few milliseconds of work; with more than 100,000 tasks it may take
-  // seconds.
+  // `go_on` is called after every few milliseconds of work; with more than 100,000 tasks, seconds
+  // may pass between two calls.
   Incumbent(Objective objective, std::int64_t bound, std::function<bool()> go_on, Report better)
       : objective_(objective),
         bound_(bound),
         go_on_(std::move(go_on)),
         better_(std::move(better)) {}
 
-  [[nodiscard]] Value value_of(std::int64_t wall, std::int64_t span) const {
-    return optimise::value_of(objective_, wall, span);
+  [[nodiscard]] Value value_of(std::int64_t makespan, std::int64_t span) const {
+    return optimise::value_of(objective_, makespan, span);
   }
   [[nodiscard]] Value value_of(const Order& order) const {
-    return value_of(order.wall, order.span);
+    return value_of(order.makespan, order.span);
   }
 
   [[nodiscard]] bool is_better(const Value& value) const { return !best_ || value < *best_; }
@@ -49,7 +49,7 @@ class Incumbent {
     better_(order, method);
     return true;
   }
-  // The same without a report, for an order that the receiver has already.
+  // The same without a report, for an order that the receiver already has.
   bool take(const Order& order) {
     if (!is_better(value_of(order))) return false;
     best_ = value_of(order);
@@ -61,7 +61,7 @@ class Incumbent {
   [[nodiscard]] std::optional<Value> best() const { return best_; }
   [[nodiscard]] bool is_at_bound() const { return best_ && best_->first <= bound_; }
 
-  // Whether the search continues; stays false once it was false.
+  // Whether the search continues. Once false, it stays false.
   [[nodiscard]] bool goes_on() {
     if (!stopped_) stopped_ = is_at_bound() || !go_on_();
     return !stopped_;

@@ -1,6 +1,6 @@
-// Orders of more microbatches from an order of few, by repeating a part of it once.
+// Makes orders for more microbatches from an order for few, by repeating a part of it once.
 //
-// If the memory is small, a good order soon becomes periodic, and an order of few microbatches is
+// If the memory is small, a good order soon becomes periodic, and an order for few microbatches is
 // found much faster. The repeated part is `period` microbatches from `first` on: each of its tasks
 // is repeated a cycle later, and all later tasks are moved by a cycle. A cycle is the longest time
 // from a task of the part to the same task `period` microbatches later. Pure; thread-safe.
@@ -17,8 +17,8 @@ struct Part {
   int period = 1;  // microbatches
 };
 
-// The model is even and has at least first + 2 * period microbatches; `starts` are those of a legal
-// order. The result may hold more than the memory.
+// The model must be even and have at least first + 2 * period microbatches; `starts` must be those
+// of a legal order. The result may need more memory than there is.
 [[nodiscard]] Rows lengthened(const Model& model, const std::vector<Time>& starts,
                               const Part& part);
 

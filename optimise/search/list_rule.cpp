@@ -1,5 +1,5 @@
 // The external interface is run(), one_f_one_b(), each_list_rule() and try_list_rules(). A run goes
-// from one decision of a rank to the next in the order of time.
+// from one decision of a rank to the next, in the order of their times.
 #include "optimise/search/list_rule.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Chain {
     }
     RuleRun run;
     for (Rank& rank : ranks_) {
-      run.wall = std::max(run.wall, rank.end);
+      run.makespan = std::max(run.makespan, rank.end);
       run.span = std::max(run.span, rank.end - rank.begin);
       run.rows.push_back(std::move(rank.row));
     }
@@ -54,7 +54,7 @@ class Chain {
     Lane last = kInput;         // F or I
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t waited = 0;  // between its tasks
+    std::int64_t waited = 0;  // in total, between its tasks
     ShortRow row;
   };
 
@@ -136,7 +136,7 @@ class Chain {
       if (r + 1 < uniform_.ranks) {
         arrives(kForward, r + 1, m, end + uniform_.latency);
       } else {
-        arrival(kInput, r, m) = end;  // the loss
+        arrival(kInput, r, m) = end;  // the loss follows at once
       }
     } else if (lane == kInput && r > 0) {
       arrives(kInput, r - 1, m, end + uniform_.latency);
@@ -185,8 +185,8 @@ int lag_of(Lag lag, const Uniform& uniform, int r, int warm_up) {
   return 0;
 }
 
-// The warm-ups to try: by how much a rank's is longer than that of the next rank, and the last
-// rank's own.
+// The warm-ups to try: the difference between a rank's and the next rank's, and the last rank's
+// own.
 constexpr std::array kSlopes = {1.0, .85, .75, 1.25, .6, 1.5, .5, 1.75, 2.0, 3.0};
 constexpr std::array kLastWarmUps = {1, 2, 3};
 
@@ -199,8 +199,8 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
   return warm_up;
 }
 
-// First the warm-ups that are best from 1F1B's memory on, then those whose forwards end before the
-// first input gradient can come, with a few more forwards: these are best with much memory.
+// First the warm-ups that are best with 1F1B's memory or more. Then, for much memory, those whose
+// forwards end before the first input gradient can arrive, with a few more forwards.
 std::vector<std::vector<int>> families(const Uniform& uniform) {
   std::vector<std::vector<int>> all;
   const auto add = [&](double slope, int less) {
@@ -227,7 +227,7 @@ std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   return all;
 }
 
-// Visits the rule with all waits, ties and ends; returns false if `visit` did.
+// Visits the rule with all waits, ties and ends; returns false once `visit` did.
 bool each_timing(const Uniform& uniform, ListRule& rule,
                  const std::function<bool(const ListRule&)>& visit) {
   for (const auto& [look_ahead, evenly] : waits_of(uniform)) {
@@ -275,7 +275,7 @@ void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent) {
     if (!incumbent.goes_on()) return false;
     const std::int64_t most = incumbent.best() ? incumbent.best()->first : kNever;
     const auto made = run(uniform, rule, incumbent.objective(), most);
-    if (!made || !incumbent.is_better(incumbent.value_of(made->wall, made->span))) return true;
+    if (!made || !incumbent.is_better(incumbent.value_of(made->makespan, made->span))) return true;
     if (const auto order = timed(uniform, made->rows)) incumbent.offer(*order, kListRule);
     return true;
   });

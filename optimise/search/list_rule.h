@@ -1,14 +1,14 @@
-// Orders of a chain made by a rule, by which each rank chooses from what it knows at the moment.
+// Orders of a chain made by a rule: each rank chooses its next task from what it knows at the time.
 //
 // An idle rank runs the next forward or input gradient that has arrived. A forward is considered
 // only while fewer than `warm_up` forwards wait for their input gradients, and starts only if the
-// memory has room. A weight gradient runs at once if more than `lag` of them are put off, or if a
-// forward has arrived that lacks only room, and no input gradient has arrived. Otherwise it runs if
-// nothing is ready, unless something is known to arrive within `look_ahead`: then the rank waits.
-// By `evenly` it waits only if it would then have waited no longer in all than the rank that has
-// waited the longest. A rank knows the arrivals from tasks that its neighbours are running.
+// memory has room. A weight gradient runs at once if more than `lag` of them are postponed, or if a
+// forward has arrived that lacks only room, while no input gradient has arrived. Otherwise it runs
+// if nothing is ready; but if something is known to arrive within `look_ahead`, the rank waits.
+// With `evenly` it waits only if its waits in total would then be no longer than those of the rank
+// that has waited longest. A rank knows the arrivals from tasks that its neighbours are running.
 //
-// From 1F1B's memory on, rules of this kind reach the optimum nearly always. Pure; thread-safe.
+// With 1F1B's memory or more, rules of this kind nearly always find the optimum. Pure; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -41,20 +41,20 @@ struct ListRule {
 
 struct RuleRun {
   ShortRows rows;
-  std::int64_t wall = 0;
+  std::int64_t makespan = 0;
   std::int64_t span = 0;
 };
-// Runs the rule; nothing if the objective would be above `most`.
+// Runs the rule; nullopt if the objective would be above `most`.
 [[nodiscard]] std::optional<RuleRun> run(const Uniform& uniform, const ListRule& rule,
                                          Objective objective, std::int64_t most);
 
-// 1F1B with warm-ups that the memory allows, and each weight gradient right after its input
-// gradient; such a rule always exists.
+// 1F1B with as long warm-ups as the memory allows, and each weight gradient right after its input
+// gradient. Such a rule always exists.
 [[nodiscard]] ListRule one_f_one_b(const Uniform& uniform);
 
 inline constexpr std::string_view kListRule = "list rule";
 
-// Visits families of rules, first those that are best for most memories, until `visit` is false.
+// Visits families of rules until `visit` returns false; those best for most memories come first.
 void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit);
 // Offers the orders that these rules make, until the search ends.
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);

@@ -1,4 +1,4 @@
-// The external interface is PathMoves. A move turns a short range of a row by one.
+// The external interface is PathMoves. A move rotates a short range of a row by one position.
 #include "optimise/search/path_moves.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr std::uint32_t kMostPlaces = 8;  // a task moves no farther
+constexpr std::uint32_t kMostShift = 8;  // a task moves no farther
 
 std::uint32_t number(std::size_t i) { return static_cast<std::uint32_t>(i); }
 
@@ -37,7 +37,7 @@ PathMoves::PathMoves(const Model& model, Objective objective, const Rows& rows, 
   start_.assign(tasks, 0);
   tail_.assign(tasks, 0);
   nearby_.resize(tasks);
-  place_of_.resize(tasks);
+  position_of_.resize(tasks);
   sorted_.resize(tasks);
   sorted_at_.resize(tasks);
   is_marked_.assign(tasks, 0);
@@ -90,9 +90,9 @@ void PathMoves::start(const Rows& rows) {
       lane_of_.empty() ? 0 : *std::max_element(lane_of_.begin(), lane_of_.end()) + 1);
   for (std::size_t task = takes_.size(); task-- > 0;) next[lane_of_[task]] = number(task);
   for (std::size_t m = 0; m < rows.size(); ++m) {
-    Place place = row_[m];
-    for (const int lane : rows[m]) order_[place++] = next[static_cast<std::size_t>(lane)]++;
-    if (place > row_[m]) settle(row_[m], place - 1);
+    Position position = row_[m];
+    for (const int lane : rows[m]) order_[position++] = next[static_cast<std::size_t>(lane)]++;
+    if (position > row_[m]) settle(row_[m], position - 1);
   }
   std::iota(sorted_at_.begin(), sorted_at_.end(), std::size_t{0});
   const Window all{0, sorted_.size()};
@@ -105,8 +105,8 @@ void PathMoves::start(const Rows& rows) {
 
 Rows PathMoves::rows_of(const std::vector<Task>& order) const {
   Rows rows(row_.size() - 1);
-  for (std::size_t place = 0; place < order.size(); ++place) {
-    rows[machine_of_[place]].push_back(static_cast<int>(lane_of_[order[place]]));
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    rows[machine_of_[position]].push_back(static_cast<int>(lane_of_[order[position]]));
   }
   return rows;
 }
@@ -115,21 +115,21 @@ void PathMoves::run(std::int64_t moves, double temperature) {
   constexpr std::uint64_t kFine = 1U << 20U;
   if (order_.empty()) return;
   for (std::int64_t i = 0; i < moves; ++i) {
-    auto place = static_cast<Place>(random_.draw(order_.size()));
-    for (std::size_t looks = 0; !is_movable(place); ++looks) {
+    auto position = static_cast<Position>(random_.draw(order_.size()));
+    for (std::size_t looks = 0; !is_movable(position); ++looks) {
       if (looks == 64 * order_.size()) return;
-      place = static_cast<Place>(random_.draw(order_.size()));
+      position = static_cast<Position>(random_.draw(order_.size()));
     }
     const double chance =
         (static_cast<double>(random_.draw(kFine)) + 1.0) / static_cast<double>(kFine);
     const auto worse = static_cast<Time>(-temperature * std::log(chance));
-    const std::uint32_t machine = machine_of_[place];
-    const auto by = static_cast<Place>(random_.draw(kMostPlaces)) + 1;
+    const std::uint32_t machine = machine_of_[position];
+    const auto by = static_cast<Position>(random_.draw(kMostShift)) + 1;
     if (random_.draw(2) == 0) {
-      if (place - row_[machine] >= by) try_shift(place, place - by, value_ + worse);
+      if (position - row_[machine] >= by) try_shift(position, position - by, value_ + worse);
     } else {
-      if (place - 1 + by < row_[machine + 1]) {
-        try_shift(place - 1, place - 1 + by, value_ + worse);
+      if (position - 1 + by < row_[machine + 1]) {
+        try_shift(position - 1, position - 1 + by, value_ + worse);
       }
     }
     if (value_ < best_) {
@@ -139,11 +139,11 @@ void PathMoves::run(std::int64_t moves, double temperature) {
   }
 }
 
-// Whether the task there is on the critical path, right after another task of its machine.
-bool PathMoves::is_movable(Place place) const {
-  const Task task = order_[place];
-  return start_[task] + takes_[task] + tail_[task] == value_ && place != row_[machine_of_[place]] &&
-         end_before(place) == start_[task];
+// Whether the task at `position` is on the critical path, right after another task of its machine.
+bool PathMoves::is_movable(Position position) const {
+  const Task task = order_[position];
+  return start_[task] + takes_[task] + tail_[task] == value_ &&
+         position != row_[machine_of_[position]] && end_before(position) == start_[task];
 }
 
 Time PathMoves::value_now() const {
@@ -156,7 +156,7 @@ Time PathMoves::value_now() const {
   return value;
 }
 
-// Whether two adjacent tasks in this order may change places.
+// Whether two adjacent tasks, in this order, may change places.
 bool PathMoves::may_pass(Task first, Task second) const {
   if (lane_of_[first] == lane_of_[second]) return false;
   for (std::uint32_t i = first_near_[second]; i < first_near_[second + 1]; ++i) {
@@ -165,8 +165,8 @@ bool PathMoves::may_pass(Task first, Task second) const {
   return true;
 }
 
-// Whether all tasks find room if the one at `moved` goes to `to`, past those from `first` to `end`.
-bool PathMoves::has_room(Place first, Place end, Place moved, Place to) const {
+// Whether all tasks have room if the one at `moved` goes to `to`, past those from `first` to `end`.
+bool PathMoves::has_room(Position first, Position end, Position moved, Position to) const {
   const std::uint32_t machine = machine_of_[moved];
   const bool earlier = to < moved;
   for (std::size_t k = 0; k < pools_of_[machine]; ++k) {
@@ -174,9 +174,9 @@ bool PathMoves::has_room(Place first, Place end, Place moved, Place to) const {
     const Use& use = uses_[lane_of_[order_[moved]] * stride_ + k];
     const std::int64_t more = earlier ? use.net : -use.net;  // extra held for the others
     if (more > 0) {
-      for (Place place = first; place < end; ++place) {
-        const Use& other = uses_[lane_of_[order_[place]] * stride_ + k];
-        if (other.asks > 0 && held_[place * stride_ + k] + more + other.asks > capacity) {
+      for (Position position = first; position < end; ++position) {
+        const Use& other = uses_[lane_of_[order_[position]] * stride_ + k];
+        if (other.asks > 0 && held_[position * stride_ + k] + more + other.asks > capacity) {
           return false;
         }
       }
@@ -189,10 +189,10 @@ bool PathMoves::has_room(Place first, Place end, Place moved, Place to) const {
   return true;
 }
 
-bool PathMoves::try_shift(Place from, Place to, Time limit) {
+bool PathMoves::try_shift(Position from, Position to, Time limit) {
   if (!shift(from, to)) return false;
-  const Place first = std::min(from, to);
-  const Place last = std::max(from, to);
+  const Position first = std::min(from, to);
+  const Position last = std::max(from, to);
   if (estimate(first, last) > limit) {
     shift(to, from);
     return false;
@@ -214,61 +214,63 @@ bool PathMoves::try_shift(Place from, Place to, Time limit) {
 }
 
 // Moves the task if the tasks between and the memory allow that; returns whether it did.
-bool PathMoves::shift(Place from, Place to) {
+bool PathMoves::shift(Position from, Position to) {
   const Task moved = order_[from];
   const bool earlier = to < from;
-  const Place first = earlier ? to : from + 1;
-  const Place end = earlier ? from : to + 1;
-  for (Place place = first; place < end; ++place) {
-    const Task other = order_[place];
+  const Position first = earlier ? to : from + 1;
+  const Position end = earlier ? from : to + 1;
+  for (Position position = first; position < end; ++position) {
+    const Task other = order_[position];
     if (!(earlier ? may_pass(other, moved) : may_pass(moved, other))) return false;
   }
   if (stride_ > 0 && !has_room(first, end, from, to)) return false;
-  const auto place = [&](Place p) { return order_.begin() + static_cast<std::ptrdiff_t>(p); };
+  const auto position = [&](Position p) { return order_.begin() + static_cast<std::ptrdiff_t>(p); };
   if (earlier) {
-    std::rotate(place(to), place(from), place(from) + 1);
+    std::rotate(position(to), position(from), position(from) + 1);
   } else {
-    std::rotate(place(from), place(from) + 1, place(to) + 1);
+    std::rotate(position(from), position(from) + 1, position(to) + 1);
   }
   settle(std::min(from, to), std::max(from, to));
   return true;
 }
 
-// Updates the tasks' places and the held amounts in a range of a row; held at `first` is right.
-void PathMoves::settle(Place first, Place last) {
-  for (Place place = first; place <= last; ++place) place_of_[order_[place]] = place;
+// Updates tasks' positions and held amounts in a range of a row; held at `first` must be correct.
+void PathMoves::settle(Position first, Position last) {
+  for (Position position = first; position <= last; ++position)
+    position_of_[order_[position]] = position;
   const std::size_t pools = pools_of_[machine_of_[first]];
   for (std::size_t k = 0; k < pools; ++k) {
     std::int64_t held = held_[first * stride_ + k];
-    for (Place place = first; place <= last; ++place) {
-      held_[place * stride_ + k] = held;
-      held += uses_[lane_of_[order_[place]] * stride_ + k].net;
+    for (Position position = first; position <= last; ++position) {
+      held_[position * stride_ + k] = held;
+      held += uses_[lane_of_[order_[position]] * stride_ + k].net;
     }
   }
 }
 
 // The longest path through the tasks of a range, if arrivals from other machines, and the paths
-// from there to the end, are as they were before the move.
-Time PathMoves::estimate(Place first, Place last) {
+// from these tasks to the end, are unchanged by the move.
+Time PathMoves::estimate(Position first, Position last) {
   Time now = end_before(first);
-  for (Place place = first; place <= last; ++place) {
-    const Task task = order_[place];
+  for (Position position = first; position <= last; ++position) {
+    const Task task = order_[position];
     now = std::max(now, arrival(task));
-    nearby_[place] = now;
+    nearby_[position] = now;
     now += takes_[task];
   }
   Time tail = tail_before(last);
   Time longest = 0;
-  for (Place place = last + 1; place-- > first;) {
-    const Task task = order_[place];
+  for (Position position = last + 1; position-- > first;) {
+    const Task task = order_[position];
     tail = std::max(tail, way_on(task)) + takes_[task];
-    longest = std::max(longest, nearby_[place] + tail);
+    longest = std::max(longest, nearby_[position] + tail);
   }
   return longest;
 }
 
-// Sorts the places of a window again, and finds the starts of their tasks. No other place moves,
-// since only tasks of the window have new predecessors. False: the machines wait for each other.
+// Sorts the positions of a window again, and computes the starts of their tasks. No other position
+// moves, since only tasks of the window have new predecessors. Returns false if the machines wait
+// for each other.
 bool PathMoves::sort(const Window& window) {
   const std::size_t machines = row_.size() - 1;
   for (std::size_t m = 0; m < machines; ++m) {
@@ -283,20 +285,20 @@ bool PathMoves::sort(const Window& window) {
   for (bool goes = true; std::exchange(goes, false); forwards = !forwards) {
     for (std::size_t i = 0; i < machines; ++i) {
       const std::size_t m = forwards ? i : machines - 1 - i;
-      Place place = done_[m];
-      for (; place < end_[m]; ++place) {
-        const Task task = order_[place];
+      Position position = done_[m];
+      for (; position < end_[m]; ++position) {
+        const Task task = order_[position];
         const bool waits = std::any_of(
             needs_.begin() + first_need_[task], needs_.begin() + first_need_[task + 1],
             [&](const Arc& need) {
-              const Place before = place_of_[need.task];
+              const Position before = position_of_[need.task];
               return before >= done_[machine_of_[before]] && before < end_[machine_of_[before]];
             });
         if (waits) break;
-        sorted_at_[place] = sorted;
-        sorted_[sorted++] = place;
-        find_start(place, window.end);
-        done_[m] = place + 1;
+        sorted_at_[position] = sorted;
+        sorted_[sorted++] = position;
+        find_start(position, window.end);
+        done_[m] = position + 1;
         goes = true;
       }
     }
@@ -304,35 +306,36 @@ bool PathMoves::sort(const Window& window) {
   return sorted == window.end;
 }
 
-// Computes the start of a task. If it changes, marks the tasks that follow from a position on.
-void PathMoves::find_start(Place place, std::size_t marked_from) {
+// Computes the start of a task. If it changes, marks successors whose sorted index is high enough.
+void PathMoves::find_start(Position position, std::size_t marked_from) {
   ++work_;
-  const Task task = order_[place];
-  const Time start = std::max(end_before(place), arrival(task));
+  const Task task = order_[position];
+  const Time start = std::max(end_before(position), arrival(task));
   if (start_[task] == start) return;
   start_[task] = start;
-  const auto mark_later = [&](Place later) {
+  const auto mark_later = [&](Position later) {
     if (sorted_at_[later] >= marked_from) mark(later);
   };
-  if (place + 1 < row_[machine_of_[place] + 1]) mark_later(place + 1);
+  if (position + 1 < row_[machine_of_[position] + 1]) mark_later(position + 1);
   for (std::uint32_t i = first_feed_[task]; i < first_feed_[task + 1]; ++i) {
-    mark_later(place_of_[feeds_[i].task]);
+    mark_later(position_of_[feeds_[i].task]);
   }
 }
 
-// Computes the tail of a task. If it changes, marks its predecessors that stand before a position.
-void PathMoves::find_tail(Place place, std::size_t marked_to) {
+// Computes the tail of a task. If it changes, marks the task's predecessors whose sorted index is
+// below `marked_to`.
+void PathMoves::find_tail(Position position, std::size_t marked_to) {
   ++work_;
-  const Task task = order_[place];
-  const Time tail = std::max(tail_before(place), way_on(task));
+  const Task task = order_[position];
+  const Time tail = std::max(tail_before(position), way_on(task));
   if (tail_[task] == tail) return;
   tail_[task] = tail;
-  const auto mark_earlier = [&](Place earlier) {
+  const auto mark_earlier = [&](Position earlier) {
     if (sorted_at_[earlier] < marked_to) mark(earlier);
   };
-  if (place > row_[machine_of_[place]]) mark_earlier(place - 1);
+  if (position > row_[machine_of_[position]]) mark_earlier(position - 1);
   for (std::uint32_t i = first_need_[task]; i < first_need_[task + 1]; ++i) {
-    mark_earlier(place_of_[needs_[i].task]);
+    mark_earlier(position_of_[needs_[i].task]);
   }
 }
 
@@ -352,15 +355,15 @@ void PathMoves::find_tails_before(const Window& window) {
   }
 }
 
-void PathMoves::mark(Place place) {
-  char& is_marked = is_marked_[sorted_at_[place]];
+void PathMoves::mark(Position position) {
+  char& is_marked = is_marked_[sorted_at_[position]];
   if (is_marked == 0) ++marked_;
   is_marked = 1;
 }
 
-bool PathMoves::unmark(std::size_t position) {
-  if (is_marked_[position] == 0) return false;
-  is_marked_[position] = 0;
+bool PathMoves::unmark(std::size_t sorted_index) {
+  if (is_marked_[sorted_index] == 0) return false;
+  is_marked_[sorted_index] = 0;
   --marked_;
   return true;
 }

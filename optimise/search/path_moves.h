@@ -1,11 +1,12 @@
-// Local search on an order: tasks on the critical path change places with others of their machine.
+// Local search on an order: tasks on the critical path change positions with others of their
+// machine.
 //
-// A move puts a task of the path earlier by a few places, or the task right before it later. An
-// order that takes no longer is accepted, and by simulated annealing sometimes a longer one. A move
-// is first judged by the few tasks around it, with the longest paths from the start and to the end
-// as they were before the move; that rules out most moves. For the others these paths are computed
-// again where they change. By span a rank is measured from the earliest time at which it can begin.
-// Deterministic for a seed and a number of moves. One object belongs to one thread.
+// A move shifts a task of the path earlier by a few positions, or the task right before it later.
+// An order that takes no longer is accepted, and by simulated annealing sometimes a longer one. A
+// move is first judged by the few tasks around it, with the longest paths from the start and to the
+// end as they were before the move; this rules out most moves. For the other moves these paths are
+// computed again where they change. By span a rank is measured from the earliest time at which it
+// can begin. Deterministic for a seed and a number of moves. One object belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +27,15 @@ class PathMoves {
   // Tries `moves` moves at a temperature, which is in the unit of the model's times.
   void run(std::int64_t moves, double temperature);
 
-  // The value by the model of the best order met; best_rows() is that order, rows() the current.
+  // best_rows() is the best order so far, best() its value by the model, rows() the current order.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
-  // How many tasks were looked at, as a measure of the time taken.
+  // The number of tasks that were looked at, as a measure of the time taken.
   [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
  private:
-  using Place = std::uint32_t;  // tasks stand in one array, machine after machine
+  using Position = std::uint32_t;  // tasks are in one array, machine after machine
   using Task = std::uint32_t;
 
   // A lane's use of one pool of its machine.
@@ -45,10 +46,10 @@ class PathMoves {
   };
   struct Arc {
     Task task = 0;   // at the other end
-    Time delay = 0;  // for a need: from its start; else from this task's end to that one's end
+    Time delay = 0;  // for a need from `task`'s start; else from this task's end to that of `task`
   };
 
-  // Positions in the sorted order.
+  // Indices in the sorted order.
   struct Window {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -73,66 +74,68 @@ class PathMoves {
     }
     return longest;
   }
-  [[nodiscard]] Time end_before(Place place) const {
-    if (place == row_[machine_of_[place]]) return 0;
-    const Task before = order_[place - 1];
+  [[nodiscard]] Time end_before(Position position) const {
+    if (position == row_[machine_of_[position]]) return 0;
+    const Task before = order_[position - 1];
     return start_[before] + takes_[before];
   }
-  [[nodiscard]] Time tail_before(Place place) const {
-    const Place next = place + 1;
-    const std::uint32_t machine = machine_of_[place];
+  [[nodiscard]] Time tail_before(Position position) const {
+    const Position next = position + 1;
+    const std::uint32_t machine = machine_of_[position];
     return next == row_[machine + 1] ? tail_of_[machine]
                                      : takes_[order_[next]] + tail_[order_[next]];
   }
   [[nodiscard]] Time value_now() const;
-  [[nodiscard]] bool is_movable(Place place) const;
+  [[nodiscard]] bool is_movable(Position position) const;
   [[nodiscard]] bool may_pass(Task first, Task second) const;
-  [[nodiscard]] bool has_room(Place first, Place end, Place moved, Place to) const;
-  bool shift(Place from, Place to);
-  void settle(Place first, Place last);
-  [[nodiscard]] Time estimate(Place first, Place last);
+  [[nodiscard]] bool has_room(Position first, Position end, Position moved, Position to) const;
+  bool shift(Position from, Position to);
+  void settle(Position first, Position last);
+  [[nodiscard]] Time estimate(Position first, Position last);
   bool sort(const Window& window);
-  void find_start(Place place, std::size_t marked_from);
-  void find_tail(Place place, std::size_t marked_to);
+  void find_start(Position position, std::size_t marked_from);
+  void find_tail(Position position, std::size_t marked_to);
   void find_tails(const Window& window);
   // Recompute the starts, or the tails, of all marked tasks and of those that get marked thereby.
   void find_starts_after(const Window& window);
   void find_tails_before(const Window& window);
-  void mark(Place place);
-  bool unmark(std::size_t position);  // whether it was marked
-  bool try_shift(Place from, Place to, Time limit);
+  void mark(Position position);
+  bool unmark(std::size_t sorted_index);  // returns whether it was marked
+  bool try_shift(Position from, Position to, Time limit);
 
   static constexpr Time kLongAgo = INT64_MIN / 4;
 
   Random random_;
-  std::vector<std::uint32_t> lane_of_;  // per task, as the next four
+  std::vector<std::uint32_t> lane_of_;  // per task, as are the next four
   std::vector<Time> takes_;
-  std::vector<std::uint32_t> first_need_;  // and one past the last, as the next two
+  std::vector<std::uint32_t> first_need_;  // per task and one past the last, as the next two
   std::vector<std::uint32_t> first_feed_;
   std::vector<std::uint32_t> first_near_;
   std::vector<Arc> needs_;
   std::vector<Arc> feeds_;
   std::vector<Task> near_;
-  std::vector<Place> row_;     // per machine: the first place of its row; and one past the last
+  std::vector<Position> row_;  // per machine: the first position of its row; and one past the last
   std::vector<Time> tail_of_;  // per machine: its last task's tail; by span less the rank's begin
   std::size_t stride_ = 0;     // the most pools of a machine
   std::vector<Use> uses_;      // lane * stride_ + pool of its machine
   std::vector<std::int64_t> capacity_;   // machine * stride_ + pool
   std::vector<std::uint32_t> pools_of_;  // per machine: how many
 
-  std::vector<std::uint32_t> machine_of_;  // per place
-  std::vector<Task> order_;                // per place
-  std::vector<std::int64_t> held_;         // place * stride_ + pool: held before that place
+  std::vector<std::uint32_t> machine_of_;  // per position
+  std::vector<Task> order_;                // per position
+  std::vector<std::int64_t> held_;         // position * stride_ + pool: held before that position
   std::vector<Time> start_;                // per task: its earliest start
-  std::vector<Time> tail_;                 // per task: the longest way from its end to the end
-  std::vector<Place> place_of_;            // per task
-  std::vector<std::size_t> sorted_at_;     // per place: an order in which each follows its needs
-  std::vector<Place> sorted_;
-  std::vector<char> is_marked_;  // per position: whether its start or tail is to be found anew
-  std::size_t marked_ = 0;       // how many are marked
-  std::vector<Place> done_;      // per machine, of a window: the first place that is not sorted yet
-  std::vector<Place> end_;       // and where the window ends
-  std::vector<Time> nearby_;     // starts in an estimate
+  std::vector<Time> tail_;                 // per task: the longest path from its end to the end
+  std::vector<Position> position_of_;      // per task
+  std::vector<std::size_t> sorted_at_;     // per position: its index in an order with needs first
+  std::vector<Position> sorted_;
+  std::vector<char>
+      is_marked_;           // per index in sorted_: whether its start or tail must be found again
+  std::size_t marked_ = 0;  // how many are marked
+  std::vector<Position>
+      done_;  // per machine, in a window: the first position that is not sorted yet
+  std::vector<Position> end_;  // per machine: where the window ends
+  std::vector<Time> nearby_;   // starts in an estimate
   std::int64_t work_ = 0;
   Time value_ = 0;
   Time best_ = 0;

@@ -1,4 +1,4 @@
-// The random numbers of a search: the same everywhere for the same seed.
+// The random numbers of a search; the same seed gives the same numbers everywhere.
 #pragma once
 
 #include <cstdint>

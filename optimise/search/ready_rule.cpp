@@ -1,5 +1,5 @@
 // The external interface is run() and RandomRules. A run goes from one decision of a machine to the
-// next in the order of time.
+// next, in the order of their times.
 #include "optimise/search/ready_rule.h"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ class ReadyRun {
   }
 
  private:
-  // Whether no task of another machine waits for the lane's tasks, and they wait for a task of
-  // their own machine.
+  // Whether no task of another machine waits for the lane's tasks, and the lane's tasks wait for a
+  // task of their own machine.
   [[nodiscard]] bool is_fill(int l) const {
     const Model::Lane& lane = at(model_.lanes, l);
     return lane.tasks > 0 && model_.feeds_of(lane.first).empty() &&
@@ -128,7 +128,7 @@ class ReadyRun {
     return !acquires || keeps_room(m, l);
   }
 
-  // Whether the base's earlier tasks keep their room, as in core/kept_order.h.
+  // Whether the base's earlier tasks would still have room, as in core/kept_order.h.
   [[nodiscard]] bool keeps_room(int m, int l) const {
     const int own = at(place_, next_task(l));
     for (const int p : at(model_.machines, m).pools) {
@@ -188,7 +188,7 @@ class ReadyRun {
   std::vector<char> waits_;         // per machine: whether it waits for an arrival
 };
 
-// The number of each lane's class; lanes of one class are preferred alike.
+// The number of each lane's class; all lanes of a class are equally preferred.
 std::vector<int> classes_of(const spec::Program& program, const Model& model, bool by_chunk) {
   std::map<std::pair<int, int>, int> numbers;
   std::vector<int> classes;
@@ -246,7 +246,7 @@ ReadyRule RandomRules::next() {
     }
     for (const int c : classes) rule.wanted.push_back(at(order, c));
   } else {
-    std::vector<std::pair<double, double>> of_class;  // a stretch of paths, and a delay
+    std::vector<std::pair<double, double>> of_class;  // a factor of the head, and a delay
     for (std::size_t i = 0; i < classes.size(); ++i) {
       of_class.emplace_back(pick({.5, .75, 1, 1, 1.5, 2, 3}),
                             mean * (static_cast<double>(random_.draw(13)) - 4));
@@ -259,8 +259,8 @@ ReadyRule RandomRules::next() {
     }
     rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
   }
-  // Shares of the capacity vary evenly between one on the last rank and one on the first. Half of
-  // the rules give them to each rank's first stage, and its last stage has the whole capacity.
+  // The shares of the capacity vary evenly between one on the last rank and one on the first. Half
+  // of the rules use them for each rank's first stage, and the whole capacity for its last stage.
   const double last = static_cast<double>(random_.draw(5)) / 4;
   const double first = static_cast<double>(random_.draw(5)) / 4;
   const bool is_alike = random_.draw(2) == 0;

@@ -34,14 +34,14 @@ constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
-// The longest time that an order other than the best may take to be improved as well.
+// The longest time of an order that is improved although it is not the best.
 Time farthest(Time best) { return best + best / 10; }
 
 constexpr int kManyTasks = 25'000;
 
-using Best = Incumbent<Found>;
+using Best = Incumbent<TimedOrder>;
 
-void offer(const Problem& problem, const Found& found, std::string_view method, Best& best) {
+void offer(const Problem& problem, const TimedOrder& found, std::string_view method, Best& best) {
   if (best.is_better(best.value_of(found)) && problem.is_safe(found.rows)) {
     best.offer(found, method);
   }
@@ -54,7 +54,7 @@ bool offer(const Problem& problem, const Rows& rows, std::string_view method, Be
   return found.has_value();
 }
 
-// For a V placement: in groups as large as the memory holds, all forwards and then all backwards.
+// An order for a V: in groups as large as the memory holds, all forwards and then all backwards.
 ShortRows groups_of_v(const Uniform& uniform) {
   const int group = uniform.memory / 2;
   ShortRow row;
@@ -68,7 +68,7 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
-// The best orders, one for each value, that were met at the start of the search.
+// The best orders found at the start of the search, one for each value.
 class Starts {
  public:
   void add(Time value, const Rows& rows) {
@@ -89,7 +89,7 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
-// Tries the methods for even models on the problem's own or nearest even model.
+// Tries the methods for even models on the problem's own even model, or on the nearest one.
 void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   const UniformProgram& program = *problem.nearest_uniform();
   const Uniform& uniform = program.problem;
@@ -113,12 +113,12 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
 }
 
-// Tries random rules; only a few if an order is known, since moves on that order are worth more.
+// Tries random rules; few if an order is known, since moves on that order are more useful.
 void start_any(const Problem& problem, std::uint64_t seed, bool has_order, Best& best,
                Starts& starts) {
   constexpr int kRulesOfKnown = 8;
   constexpr int kMostRules = 2000;
-  constexpr std::int64_t kMostTasks = 5'000'000;  // all rules together
+  constexpr std::int64_t kMostTasks = 5'000'000;  // for all rules together
   const auto base = first_order(problem.model());
   if (!base || !offer(problem, *base, kOneByOne, best)) return;
   RandomRules rules(problem.program(), problem.model(), seed);
@@ -138,7 +138,7 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const bool has_order = best.best().has_value();
   if (const auto own = problem.of_own_dispatch()) {
     const auto found = problem.timed(own->rows);
-    // The program's own dispatch is what all else is compared with, so more states are allowed.
+    // All other orders are compared with the program's own dispatch, so it may have more states.
     if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
       best.offer(*found, kOwnDispatch);
     }
@@ -146,8 +146,8 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
   // On an even chain random rules gain nothing. On an even V placement with few tasks, moves soon
-  // gain more from groups of microbatches; and building blocks gain more if they fit, which takes a
-  // third of the memory of 1F1B.
+  // gain more from groups of microbatches. Building blocks also gain more if they fit, which takes
+  // a third of the memory of 1F1B.
   const bool is_known =
       is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
                   3 * uniform->problem.memory >= 2 * uniform->problem.ranks);
@@ -161,7 +161,7 @@ class Annealing {
   Annealing(const Problem& problem, Best& incumbent, const Limits& limits)
       : problem_(problem), incumbent_(incumbent), limits_(limits), seed_(limits.seed) {}
 
-  // Starts with orders of the whole problem: the best, and others that might become better.
+  // Starts with orders of the whole problem: the best one, and others that may become better.
   void start_with(Rows rows, std::vector<Rows> others) {
     lengths_[problem_.microbatches()].best = std::move(rows);
     others_ = std::move(others);
@@ -191,28 +191,28 @@ class Annealing {
   static constexpr double kMovesOfOther = .5;   // for each order except the best
   static constexpr double kFirstMoves = 2e6;    // for kUsualMicrobatches
   static constexpr double kUsualMicrobatches = 24;
-  static constexpr std::int64_t kFewOrders = 2000;  // to begin with
+  static constexpr std::int64_t kFewOrders = 2000;  // for the first orders
   static constexpr double kGrowth = 1.4;
   static constexpr int kMostGrowths = 10;
-  // Between two calls of `go_on`: the most tasks that moves may time again, and the most moves.
+  // Between two calls of `go_on`: the most tasks whose times are found again, and the most moves.
   static constexpr std::int64_t kMostTimed = 2'000'000;
   static constexpr std::int64_t kMostMoves = 2'000;
-  // The moves between two calls of `go_on` if each order is timed by a simulated run.
+  // The moves between two calls of `go_on` if a simulated run finds the times of each order.
   static constexpr std::int64_t kMovesPerRun = 200;
   // A round also ends after kWorkOfMove per planned move, as happens with many tasks. It starts
-  // cold if that is less than kWorkToCool per task, since heat would leave the order disorderly.
+  // cold if that is less than kWorkToCool per task, since it could not cool down in time.
   static constexpr double kWorkOfMove = 5;
   static constexpr double kWorkToCool = 300;
-  // Temperatures, in the mean cost of a task.
+  // Temperatures, in units of the mean cost of a task.
   static constexpr std::array kHot = {.2, .4, .1, .3};  // by round
   static constexpr double kCold = .03;
 
   struct Length {
     std::unique_ptr<Problem> problem;  // with fewer microbatches
-    Rows best;                         // empty: none is known yet
+    Rows best;                         // empty if none is known yet
   };
 
-  // Counts of microbatches, from few to all: an order of each count is lengthened to the next one.
+  // Numbers of microbatches, from few to all; an order for one is lengthened for the next.
   [[nodiscard]] std::vector<int> lengths_of_ladder() const {
     std::vector<int> lengths = {problem_.microbatches()};
     const int period = period_of();
@@ -223,7 +223,7 @@ class Annealing {
     return lengths;
   }
 
-  // How many microbatches the tightest pool has room for; 0: the model cannot be lengthened.
+  // How many microbatches the tightest pool has room for; 0 if the model cannot be lengthened.
   [[nodiscard]] int period_of() const {
     const Model& model = problem_.model();
     std::int64_t least = problem_.microbatches();
@@ -236,7 +236,7 @@ class Annealing {
     return static_cast<int>(least);
   }
 
-  // The problem with so many microbatches; nullptr if there is none.
+  // The problem with this number of microbatches; nullptr if there is none.
   [[nodiscard]] const Problem* of_length(int length) {
     if (length == problem_.microbatches()) return &problem_;
     Length& entry = lengths_[length];
@@ -264,7 +264,7 @@ class Annealing {
     std::int64_t asked = 0;
     Best few(
         incumbent_.objective(), 0, [&] { return ++asked < kFewOrders && incumbent_.goes_on(); },
-        [&](const Found& order, std::string_view) { rows = order.rows; });
+        [&](const TimedOrder& order, std::string_view) { rows = order.rows; });
     Starts starts;
     start(*of_length(length), seed_, few, starts);
   }
@@ -275,7 +275,7 @@ class Annealing {
     lengths_[problem_.microbatches()].best = order->rows;
   }
 
-  // Anneals an order, and replaces it by the best one that it met.
+  // Anneals an order, and replaces it by the best order that this found.
   void anneal(const Problem& problem, Rows& rows, double moves) {
     const int length = problem.microbatches();
     const Model& model = problem_.model();
@@ -308,7 +308,7 @@ class Annealing {
     if (!model.left_out) rows = path.best_rows();
   }
 
-  // Lengthens the next shorter order, and keeps the result if it is better than the known order.
+  // Lengthens the order of the next shorter length; keeps the result if it beats the known order.
   void lengthen_to(int length) {
     const int period = period_of();
     const Rows& shorter = lengths_[length - period].best;
@@ -343,10 +343,10 @@ class Annealing {
 }  // namespace
 
 void search(const Problem& problem, Time bound, const Limits& limits,
-            const std::function<void(const Found& order, std::string_view method)>& better) {
+            const std::function<void(const TimedOrder& order, std::string_view method)>& better) {
   Rows best;
   Best incumbent(problem.objective(), bound, limits.go_on,
-                 [&](const Found& order, std::string_view method) {
+                 [&](const TimedOrder& order, std::string_view method) {
                    best = order.rows;
                    better(order, method);
                  });

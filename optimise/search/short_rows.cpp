@@ -16,10 +16,10 @@ constexpr std::array<pytorch::ActionKind, 3> kKinds = {pytorch::ActionKind::forw
                                                        pytorch::ActionKind::backward_input,
                                                        pytorch::ActionKind::backward_weight};
 
-// Runs rows, each rank as far as it gets, until no rank gets further.
-class Run {
+// Runs the rows: each rank as far as possible, until no rank can continue.
+class ShortRowSimulation {
  public:
-  Run(const Uniform& uniform, const ShortRows& rows)
+  ShortRowSimulation(const Uniform& uniform, const ShortRows& rows)
       : uniform_(uniform),
         rows_(rows),
         stages_(uniform.ranks * chunks_of(uniform)),
@@ -38,7 +38,7 @@ class Run {
     for (int r = 0; r < uniform_.ranks; ++r) {
       const Rank& rank = ranks_[index(r)];
       if (found_.rows[index(r)].size() != all || rows_[index(r)].size() != all) return {};
-      found_.wall = std::max(found_.wall, rank.now);
+      found_.makespan = std::max(found_.makespan, rank.now);
       found_.span = std::max(found_.span, rank.now - rank.begin);
       found_.peak = std::max(found_.peak, rank.peak);
     }
@@ -112,7 +112,7 @@ class Run {
 }  // namespace
 
 std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows) {
-  return Run(uniform, rows).run();
+  return ShortRowSimulation(uniform, rows).run();
 }
 
 }  // namespace ripeline::optimise

@@ -1,7 +1,7 @@
-// An order as the searches hold it: a row of bytes for each rank.
+// An order in the form that the searches use: a row of bytes for each rank.
 //
 // A lane is one op of one stage. Lanes run their microbatches in order, so a row lists only lanes.
-// If all microbatches have equal costs, no better order is lost by that. Values; thread-safe.
+// If all microbatches have equal costs, this excludes no better order. Values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ inline constexpr int kMostLanes = 6;
 using ShortRow = std::vector<Lane>;
 using ShortRows = std::vector<ShortRow>;  // one per rank
 
-// The order with the times and the peak that `rows` have when each task starts as soon as it can.
-// Nothing if they are no legal order: a task is missing or there twice, ranks wait for each other,
-// or the memory does not suffice.
+// The order with the times and the peak that `rows` give when each task starts as soon as it can.
+// nullopt if they are not a legal order: a task is missing or listed twice, ranks wait for each
+// other, or the memory does not suffice.
 [[nodiscard]] std::optional<FoundOrder> timed(const Uniform& uniform, const ShortRows& rows);
 
 }  // namespace ripeline::optimise

@@ -1,5 +1,5 @@
-// The external interface is zero_bubble_search(). Sequences are made, filled with weight gradients,
-// and the best of them improved by pulling steps forward where a rank would wait.
+// The external interface is zero_bubble_search(). Sequences are made and filled with weight
+// gradients; the best are improved by pulling steps forward where a rank would wait.
 #include "optimise/search/zero_bubble.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using pytorch::ActionKind;
 using pytorch::Placement;
 
-// The most tasks that are played to find sequences, and again as many to improve them.
+// The most tasks that are run to find sequences, and again as many to improve them.
 constexpr std::int64_t kMostWork = 60'000'000;
 
 // Tries sequences, and keeps the best of them.
@@ -55,15 +55,15 @@ class Search {
   }
 
  private:
-  // How far ahead a rank looks: far is better in a long warm-up, near is better if a task taken too
-  // early would hold memory that others need first.
+  // How many steps a rank looks ahead: many are better in a long warm-up, few are better if a task
+  // that is taken too early would hold memory that others need first.
   static constexpr std::array<std::size_t, 6> kWindows = {6, 4, 8, 3, 12, 24};
   static constexpr std::size_t kMostFound = 400;
   static constexpr std::int64_t kMostSteps = 8'000'000;  // in all sequences kept for improve()
 
   struct TriedOrder {
     Value value;
-    int number = 0;  // orders equals by when they were found
+    int number = 0;  // among equal orders, the one found first is first
     Sequences sequences;
     bool operator<(const TriedOrder& other) const {
       return std::tie(value, number) < std::tie(other.value, other.number);
@@ -133,7 +133,7 @@ class ChainSearch {
   }
 
  private:
-  // Tries to change one rank's warm-up, or those of all ranks up to one, by one up or down.
+  // Tries to change one rank's warm-up, or those of all ranks up to it, by one up or down.
   bool improve() {
     bool better = false;
     for (const bool all_before : {false, true}) {
@@ -172,9 +172,9 @@ class ChainSearch {
 
 // ---- A V placement.
 
-// A building block: by how much later than its neighbour each rank runs a forward on the way down,
-// and an input gradient on the way back down, for the first ranks and for the others (on the way up
-// the delay is 1); and the waits at the three turns.
+// A building block: the delay of each rank, relative to its neighbour, of a forward on the way down
+// and of an input gradient on the way back down, for the first ranks and for the others (on the way
+// up the delay is 1); and the waits at the three turns.
 struct Block {
   int first_delay;
   int other_delay;
@@ -184,7 +184,7 @@ struct Block {
 constexpr int kInterval = 6;  // tasks of a rank for one microbatch
 constexpr int kLongest = 5;   // delay or turn
 
-// The times at which rank r runs F@0, F@1, I@1 and I@0 of the first microbatch.
+// The times at which rank r starts F@0, F@1, I@1 and I@0 of the first microbatch.
 std::array<int, 4> places_of(const Block& block, int ranks, int r) {
   const auto down = [&](int rank) {
     const int first = std::min(rank, block.first_ranks);
@@ -197,7 +197,7 @@ std::array<int, 4> places_of(const Block& block, int ranks, int r) {
   return {down(r), forward - r, gradient + down(r), last + far - r};
 }
 
-// The block repeated for all microbatches on rank r; nothing if two of its tasks coincide.
+// The block repeated for all microbatches on rank r; nullopt if two of its tasks coincide.
 std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int r) {
   const std::array<int, 4> places = places_of(block, uniform.ranks, r);
   constexpr std::array<Step, 4> kSteps = {{{ActionKind::forward, 0},
@@ -249,7 +249,7 @@ void consider_block(Search& search, const Uniform& uniform, const Block& block) 
   search.consider(std::move(sequences));
 }
 
-// The sequence of ZB-V for enough microbatches to fill the pipeline, less those beyond the number.
+// ZB-V's sequence for enough microbatches to fill the pipeline, without those beyond the number.
 Sequence zb_v_sequence(const Uniform& uniform, int r) {
   const int p = uniform.ranks;
   const int full = std::max(uniform.microbatches, 2 * p - 1);

@@ -1,5 +1,5 @@
 // The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`: fill()
-// runs each rank as far as it gets, since its order is fixed; pulled_forward() runs steps in the
+// runs each rank as far as possible, since its order is fixed; pulled_forward() runs steps in the
 // order of time, since a rank's choice depends on what has arrived.
 #include "optimise/search/zero_bubble_play.h"
 
@@ -28,8 +28,8 @@ class Pipeline {
     std::array<std::array<int, 2>, 2> next{};  // the next microbatch of F and I, by chunk
     std::vector<Action> weights;               // the W so far, in the order of their I
     std::size_t weights_done = 0;
-    int live = 0;  // forwards without their I
-    int held = 0;  // forwards without their W
+    int live = 0;  // forwards whose I have not run
+    int held = 0;  // forwards whose W have not run
     int peak = 0;
     std::vector<Action> row;
 
@@ -54,7 +54,7 @@ class Pipeline {
     return step.kind == ActionKind::forward ? uniform_.forward : uniform_.input;
   }
 
-  // When the step's inputs are there; kNotStarted if the sender of one has not run.
+  // The time at which the step's inputs have arrived; kNotStarted if the sender of one has not run.
   [[nodiscard]] std::int64_t ready_at(int r, const Step& step) const {
     const int stage = stage_of(r, step.chunk);
     const int m = rank(r).next[lane(step.kind)][index(step.chunk)];
@@ -91,14 +91,14 @@ class Pipeline {
     rank.row.push_back(rank.weights[rank.weights_done++]);
   }
 
-  // Runs the W that are left and returns the order; every step must have run.
+  // Runs the remaining W and returns the order; every step must have run.
   FoundOrder take() {
     FoundOrder played;
     for (int r = 0; r < uniform_.ranks; ++r) {
       while (rank(r).has_weight()) run_weight(r);
       Rank& rank = ranks_[index(r)];
       played.span = std::max(played.span, rank.now - rank.begin);
-      played.wall = std::max(played.wall, rank.now);
+      played.makespan = std::max(played.makespan, rank.now);
       played.peak = std::max(played.peak, rank.peak);
       played.rows.push_back(std::move(rank.row));
     }
@@ -145,7 +145,7 @@ class ForwardPull {
     for (int r = earliest(); r >= 0; r = earliest()) {
       take(r, next_[index(r)]);
       for (int near = std::max(0, r - 1); near <= std::min(uniform_.ranks - 1, r + 1); ++near) {
-        next_[index(near)] = choose(near);  // others get nothing from r
+        next_[index(near)] = choose(near);  // other ranks get nothing from r
       }
     }
     for (int r = 0; r < uniform_.ranks; ++r) {
@@ -157,8 +157,8 @@ class ForwardPull {
  private:
   static constexpr std::size_t kWeight = std::size_t(-1);
   struct Choice {
-    std::int64_t start = kNotStarted;  // kNotStarted: nothing can be chosen
-    std::size_t what = 0;              // position in the rest, or kWeight
+    std::int64_t start = kNotStarted;  // kNotStarted if nothing can be chosen
+    std::size_t what = 0;              // position in the rest of the sequence, or kWeight
   };
 
   [[nodiscard]] std::span<const Step> rest(int r) const {

@@ -16,21 +16,21 @@ struct Step {
   int chunk = 0;                                            // 1: on the way up of a V placement
   bool operator==(const Step&) const = default;
 };
-using Sequence = std::vector<Step>;       // one rank's; each step runs its lane's next microbatch
+using Sequence = std::vector<Step>;       // for one rank; each step runs its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
-// Runs each step as soon as possible, and a weight gradient wherever the next step comes at least
-// `gap` later or needs its room. Nothing: the memory is too small, or ranks wait for each other.
+// Runs each step as soon as possible, and a weight gradient wherever the next step starts at least
+// `gap` later or needs its room. nullopt if the memory is too small, or ranks wait for each other.
 [[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
                                              std::int64_t gap);
 
 struct Leeway {
   std::int64_t gap = 1;        // as in fill()
-  std::size_t window = 6;      // how many of a rank's next steps are looked at
+  std::size_t window = 6;      // the number of a rank's next steps that are looked at
   bool weights_first = false;  // whether a weight gradient is preferred to a later step
 };
-// The sequences in which the steps run if a rank whose next step is not ready takes a later step
-// that is ready, whenever the rest then still fits into the memory. Nothing: as for fill().
+// The sequences that result if a rank whose next step is not ready takes a later step that is
+// ready, whenever the rest then still fits into the memory. nullopt as for fill().
 [[nodiscard]] std::optional<Sequences> pulled_forward(const Uniform& uniform,
                                                       const Sequences& sequences,
                                                       const Leeway& leeway);

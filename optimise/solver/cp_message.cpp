@@ -111,7 +111,7 @@ std::string bytes_of(const CpModel& model) {
     pbf_writer variable(message, model_variables);
     write_values(variable, variable_domain, {domain.least, domain.most});
   }
-  // Intervals come first: other constraints refer to them by their places among the constraints.
+  // Intervals come first, since other constraints refer to them by their indices as constraints.
   for (const CpModel::Interval& interval : model.intervals) write(message, interval);
   for (const CpModel::Linear& linear : model.linears) write(message, linear);
   for (const std::vector<int>& intervals : model.no_overlaps) {

@@ -34,7 +34,7 @@ struct CpResponse {
   double bound = 0;                       // on the objective
   std::string text = {};                  // CP-SAT's own remark
 };
-// Decodes a CpSolverResponse; nothing if the bytes are none.
+// Decodes a CpSolverResponse; nullopt if the bytes are not one.
 [[nodiscard]] std::optional<CpResponse> response_of(std::string_view bytes);
 
 }  // namespace ripeline::optimise

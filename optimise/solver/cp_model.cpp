@@ -63,7 +63,7 @@ class Check {
 
   std::optional<std::string> room() const {
     for (const CpModel::Cumulative& cumulative : model_.cumulatives) {
-      std::vector<std::pair<Number, Number>> changes;  // by time, and ends before starts
+      std::vector<std::pair<Number, Number>> changes;  // by time; if equal, ends come before starts
       for (const auto& [i, demand] : cumulative.demands) {
         const CpModel::Interval& interval = at(model_.intervals, i);
         if (value(interval.start) >= value(interval.end)) continue;

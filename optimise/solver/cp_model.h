@@ -1,4 +1,4 @@
-// CpModel: a constraint program over integers in plain values, of the form that CP-SAT takes.
+// CpModel: a constraint program over integers as plain values, in the form that CP-SAT takes.
 //
 // Variables are numbered from 0, and each has a domain. A literal is a variable with the domain 0
 // to 1, or the negation of one, -variable - 1. The objective is one variable, which is minimised.
@@ -22,7 +22,7 @@ struct CpModel {
     Value least = 0;
     Value most = 0;
   };
-  // least <= sum of coefficient * variable <= most, if the literal holds.
+  // If the literal holds, least <= sum of coefficient * variable <= most.
   struct Linear {
     std::vector<std::pair<int, Value>> terms = {};
     Value least = 0;
@@ -30,7 +30,7 @@ struct CpModel {
     int only_if = kAlways;
   };
   struct Affine {
-    int variable = -1;  // -1: the offset alone
+    int variable = -1;  // -1 if there is none: then the value is the offset
     Value coefficient = 1;
     Value offset = 0;
   };
@@ -66,7 +66,7 @@ struct CpModel {
   std::vector<Value> hint;  // per variable, or empty
 };
 
-// A text on the first constraint that the values, one per variable, violate; nothing if none is.
+// Describes the first constraint that the values, one per variable, violate; nullopt if none is.
 [[nodiscard]] std::optional<std::string> broken_by(const CpModel& model,
                                                    const std::vector<CpModel::Value>& values);
 

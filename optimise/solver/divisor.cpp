@@ -8,8 +8,8 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr Time kTried = 300;      // how many divisors are tried
-constexpr int kMostTasks = 1000;  // with more tasks, no divisors are tried
+constexpr Time kTried = 300;             // how many divisors are tried
+constexpr int kMostTasksDivided = 1000;  // with more tasks, only the mean counts
 
 struct Sizes {
   Time path = 0;
@@ -41,13 +41,13 @@ Time divisor_of(const Model& model, Time least, Time most, Time fine) {
   for (const Time takes : model.takes) sum += takes;
   const Time mean = sum / std::max(1, model.tasks()) / common;
   if (mean <= fine) return common;
-  if (model.tasks() > kMostTasks) return mean / least * common;
+  if (model.tasks() > kMostTasksDivided) return mean / least * common;
   const Sizes exact = sizes_of(model, common);
   const Time from = std::max<Time>(1, mean / most);
   const Time to = mean / least;
   Time best = from;
   double least_lost = std::numeric_limits<double>::infinity();
-  // Large divisors come first, since of two that lose as much the larger is faster.
+  // Large divisors come first, since of two with the same loss the larger is faster.
   for (Time by = to; by >= from; by -= std::max<Time>(1, (to - from) / kTried)) {
     const Sizes rounded = sizes_of(model, by * common);
     const double share = lost(exact.path, rounded.path) + lost(exact.work, rounded.work);

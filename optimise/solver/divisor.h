@@ -10,9 +10,9 @@
 namespace ripeline::optimise {
 
 // The divisor with which a task of mean length takes from `least` to `most`, and rounding down
-// loses the least of the longest path and of the busiest machine's work. If without rounding a mean
-// task takes no more than `fine`, it is the common divisor of all times. For models with very many
-// tasks, any divisor with that mean is taken. At least 1.
+// loses the least of the longest path and of the busiest machine's work. If a mean task takes no
+// more than `fine` after division by the common divisor of all times, that divisor is returned. For
+// models with very many tasks, any divisor with that mean is taken. At least 1.
 [[nodiscard]] Time divisor_of(const Model& model, Time least, Time most, Time fine);
 
 }  // namespace ripeline::optimise

@@ -18,7 +18,7 @@ std::optional<OrderGraph> OrderGraph::make(const Model& model, const Scale& scal
                                            const std::vector<bool>& is_free) {
   OrderGraph graph;
   for (const Time takes : model.takes) graph.takes_.push_back(scale.of_task(takes));
-  graph.places_.assign(model.takes.size(), 0);
+  graph.positions_.assign(model.takes.size(), 0);
   if (rows != nullptr && !graph.read_rows(model, *rows)) return std::nullopt;
   graph.make_blocks(model, is_free);
   graph.add_needs(model, scale);
@@ -61,7 +61,7 @@ bool OrderGraph::read_rows(const Model& model, const Rows& rows) {
       const Model::Lane& lane = at(model.lanes, l);
       if (lane.machine != m || at(next, l) == lane.tasks) return false;
       const int task = lane.first + at(next, l)++;
-      at(places_, task) = size_of(rows_.back());
+      at(positions_, task) = size_of(rows_.back());
       rows_.back().push_back(task);
     }
   }
@@ -83,13 +83,14 @@ void OrderGraph::make_blocks(const Model& model, const std::vector<bool>& is_fre
       }
     }
     bool goes_on = false;
-    for (int place = 0; place < size_of(row); ++place) {
-      const int task = at(row, place);
+    for (int position = 0; position < size_of(row); ++position) {
+      const int task = at(row, position);
       if (!free(task)) {
         goes_on = whole_ = false;
         continue;
       }
-      if (!std::exchange(goes_on, true)) blocks_.push_back({.machine = m, .first_place = place});
+      if (!std::exchange(goes_on, true))
+        blocks_.push_back({.machine = m, .first_position = position});
       at(block_of_, task) = size_of(blocks_) - 1;
       blocks_.back().tasks.push_back(task);
     }
@@ -108,7 +109,7 @@ void OrderGraph::add_needs(const Model& model, const Scale& scale) {
   }
 }
 
-// Adds arcs between fixed neighbours, and between fixed tasks and each lane's ends in a block.
+// Adds arcs between fixed neighbours, and between a block's neighbours and each lane's ends in it.
 void OrderGraph::add_places(const Model& model) {
   for (const std::vector<int>& row : rows_) {
     for (std::size_t i = 1; i < row.size(); ++i) {
@@ -121,11 +122,11 @@ void OrderGraph::add_places(const Model& model) {
   for (int b = 0; b < size_of(blocks_); ++b) {
     const Block& block = at(blocks_, b);
     const std::vector<int>& row = at(rows_, block.machine);
-    const int end = block.first_place + size_of(block.tasks);
-    for (int i = 0; block.first_place > 0 && i < size_of(block.tasks); ++i) {
+    const int end = block.first_position + size_of(block.tasks);
+    for (int i = 0; block.first_position > 0 && i < size_of(block.tasks); ++i) {
       const int lane = at(model.lane_of, at(block.tasks, i));
       if (std::exchange(at(seen, lane), b) == b) continue;
-      arcs_.push_back({at(row, block.first_place - 1), at(block.tasks, i), 0});
+      arcs_.push_back({at(row, block.first_position - 1), at(block.tasks, i), 0});
     }
     seen.assign(seen.size(), -1);
     for (int i = size_of(block.tasks) - 1; end < size_of(row) && i >= 0; --i) {

@@ -1,11 +1,11 @@
-// OrderGraph: a model's tasks for a solver, and what may change in their order.
+// OrderGraph: a model's tasks for a solver, with the changes of their order that are allowed.
 //
 // Times are the model's divided by a scale. If they are rounded down, no order takes longer in the
-// scaled problem, so its optimum bounds the model's; rounded to the nearest, times are close to the
-// model's. If an order is given, some tasks may be free and the others not: free tasks that stand
-// together in a machine's row, a block, may change places among themselves, and all others keep
-// their places. Without an order each row is a block. Arcs are the model's needs, the turns of each
-// lane, and neighbours in a row whose places are fixed. Immutable once made.
+// scaled problem, so its optimum is a bound for the model; rounded to the nearest, times are close
+// to the model's. If an order is given, only some tasks may be free. Free tasks that are adjacent
+// in a machine's row form a block and may change places among themselves; all others keep their
+// positions. Without an order each row is a block. Arcs are the model's needs, the turns of each
+// lane, and neighbours in a row whose positions are fixed. Immutable once made.
 #pragma once
 
 #include <optional>
@@ -35,31 +35,33 @@ class OrderGraph {
   };
   struct Block {
     int machine = 0;
-    int first_place = 0;          // its place in the row
+    int first_position = 0;       // its position in the row
     std::vector<int> tasks = {};  // in the order of the row; without rows, lane by lane
   };
 
-  // `rows` may be null; an empty `is_free` means that all tasks are free. Nothing: the rows are no
-  // order of all tasks, or make tasks wait for each other.
+  // `rows` may be null; an empty `is_free` means that all tasks are free. nullopt if the rows are
+  // not an order of all tasks, or make tasks wait for each other.
   [[nodiscard]] static std::optional<OrderGraph> make(const Model& model, const Scale& scale,
                                                       const Rows* rows,
                                                       const std::vector<bool>& is_free);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(takes_.size()); }
   [[nodiscard]] Time takes(int task) const { return takes_[static_cast<std::size_t>(task)]; }
-  // Longest paths before the task and after it, by the arcs.
+  // Along the arcs, the longest paths before the task and after it.
   [[nodiscard]] Time head(int task) const { return heads_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Time tail(int task) const { return tails_[static_cast<std::size_t>(task)]; }
   // The tasks' starts in the given order, if each starts as soon as it can; empty without an order.
   [[nodiscard]] const std::vector<Time>& starts() const { return starts_; }
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // in topological order
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
-  // -1: its place is fixed.
+  // -1 if the task's position is fixed.
   [[nodiscard]] int block_of(int task) const { return block_of_[static_cast<std::size_t>(task)]; }
-  [[nodiscard]] int place_of(int task) const { return places_[static_cast<std::size_t>(task)]; }
-  // A topological position: the tasks that a task waits for have lower ones.
+  [[nodiscard]] int position_of(int task) const {
+    return positions_[static_cast<std::size_t>(task)];
+  }
+  // The position in a topological order: the tasks that a task waits for have lower ones.
   [[nodiscard]] int rank_of(int task) const { return ranks_[static_cast<std::size_t>(task)]; }
-  // Whether the task is free or depends on a free one; or is free or has a free one depend on it.
+  // Whether the task is free or depends on a free one; whether it is free or a free one needs it.
   [[nodiscard]] bool is_after_free(int task) const {
     return after_free_[static_cast<std::size_t>(task)];
   }
@@ -85,7 +87,7 @@ class OrderGraph {
   Rows rows_;
   std::vector<Block> blocks_;
   std::vector<int> block_of_;
-  std::vector<int> places_;
+  std::vector<int> positions_;
   std::vector<int> ranks_;
   std::vector<bool> after_free_;
   std::vector<bool> before_free_;

@@ -14,7 +14,7 @@ class Writer {
   Writer(const Model& model, const OrderGraph& graph, const OrderGoal& goal)
       : model_(model),
         graph_(graph),
-        objective_(goal.entry < 0 ? goal.objective : Objective::wall),
+        objective_(goal.entry < 0 ? goal.objective : Objective::makespan),
         entry_(goal.entry),
         least_(goal.least) {}
 
@@ -32,8 +32,8 @@ class Writer {
     add_rooms(model_, graph_, draft_);
     if (entry_ >= 0) {
       draft_.model.objective = variable(entry_);
-    } else if (objective_ == Objective::wall) {
-      add_wall();
+    } else if (objective_ == Objective::makespan) {
+      add_makespan();
     } else {
       add_span();
     }
@@ -61,7 +61,7 @@ class Writer {
     std::vector<Time> end(begin_.size(), 0);
     for (int task = 0; task < graph_.tasks(); ++task) {
       const Time start = at(graph_.starts(), task);
-      wall_ = std::max(wall_, start + graph_.takes(task));
+      makespan_ = std::max(makespan_, start + graph_.takes(task));
       const int rank = rank_of_task(task);
       if (rank < 0) continue;
       at(begin_, rank) = std::min(at(begin_, rank), start);
@@ -85,19 +85,19 @@ class Writer {
     for (int task = 0; task < graph_.tasks(); ++task) sum += graph_.takes(task) + at(longest, task);
     // An order with the least start of the entry may end late.
     if (entry_ >= 0) return std::max(sum, least_);
-    if (objective_ == Objective::wall) {
-      // If this is half as long again as is needed, equal costs are solved tens of times faster.
-      return std::max(draft_.is_hinted ? wall_ + wall_ / 2 : sum, least_);
+    if (objective_ == Objective::makespan) {
+      // Equal costs are solved tens of times faster with 1.5 times the hint's makespan as horizon.
+      return std::max(draft_.is_hinted ? makespan_ + makespan_ / 2 : sum, least_);
     }
     const Time span = std::max(draft_.is_hinted ? span_ : sum, least_);
-    if (has_leader()) return std::max(wall_, 2 * span);
-    // If for longer than a lag no rank is between its begin and its end, all later tasks may be
-    // moved earlier. Tasks that only join needs take no time.
-    return std::max(wall_, static_cast<Time>(model_.machines.size()) * (span + lag));
+    if (has_leader()) return std::max(makespan_, 2 * span);
+    // If no rank is between its first start and its last end for longer than a lag, all later tasks
+    // can be moved earlier. Tasks that only join needs take no time.
+    return std::max(makespan_, static_cast<Time>(model_.machines.size()) * (span + lag));
   }
 
-  // Whether the rank with the least head, the leader, is needed by all tasks of others, and needs a
-  // task of each other rank. Then no rank begins before the leader's begin or after its end.
+  // Whether the rank with the least head is a leader: all tasks of other ranks need the leader, and
+  // the leader needs a task of each of these ranks. Then no rank begins before it or after its end.
   [[nodiscard]] bool has_leader() const {
     const auto leader = static_cast<int>(
         std::min_element(model_.begin_of.begin(), model_.begin_of.end()) - model_.begin_of.begin());
@@ -127,7 +127,7 @@ class Writer {
     return true;
   }
 
-  // By span, tasks after the free ones are kept, since they end the spans of several ranks.
+  // If the span is minimised, tasks after the free tasks have variables, since they end the spans.
   void add_starts() {
     const std::vector<bool> after_entry = tasks_after_entry();
     for (int task = 0; task < graph_.tasks(); ++task) {
@@ -142,8 +142,8 @@ class Writer {
     }
   }
 
-  // The tasks that need the entry and are left out. None are left out if several lanes acquire from
-  // one pool: then the entry's start depends on the later tasks of its own microbatch.
+  // The tasks that have no variable because they need the entry. There are none if several lanes
+  // share a pool, since the entry's start then depends on later tasks of its own microbatch.
   [[nodiscard]] std::vector<bool> tasks_after_entry() const {
     std::vector<bool> after(model_.takes.size(), false);
     const bool shares =
@@ -177,9 +177,9 @@ class Writer {
     }
   }
 
-  void add_wall() {
+  void add_makespan() {
     Time least = least_;
-    std::vector<Time> after(model_.takes.size(), -1);  // path to the end over tasks left out
+    std::vector<Time> after(model_.takes.size(), -1);  // path to the end over tasks left out, or -1
     for (int task = 0; task < graph_.tasks(); ++task) {
       least = std::max(least, graph_.head(task) + graph_.takes(task) + graph_.tail(task));
     }
@@ -191,12 +191,13 @@ class Writer {
       Time& path = at(after, arc.before);
       path = std::max(path, arc.lag + graph_.takes(arc.after) + graph_.tail(arc.after));
     }
-    const int wall = draft_.add({least, std::max(draft_.horizon, least)}, std::max(wall_, least));
+    const int makespan =
+        draft_.add({least, std::max(draft_.horizon, least)}, std::max(makespan_, least));
     for (int task = 0; task < graph_.tasks(); ++task) {
       if (variable(task) < 0 || at(after, task) < 0) continue;
-      draft_.model.add_after(wall, variable(task), graph_.takes(task) + at(after, task));
+      draft_.model.add_after(makespan, variable(task), graph_.takes(task) + at(after, task));
     }
-    draft_.model.objective = wall;
+    draft_.model.objective = makespan;
   }
 
   void add_span() {
@@ -220,7 +221,7 @@ class Writer {
     draft_.model.objective = span;
   }
 
-  // A variable that is no later than the rank's first start.
+  // A variable that is at most the rank's first start.
   int begin_variable(int rank) {
     std::vector<int> firsts;
     for (const Model::Lane& lane : model_.lanes) {
@@ -251,8 +252,8 @@ class Writer {
   int entry_;
   Time least_;
   CpDraft draft_;
-  // The hint's times.
-  Time wall_ = 0;
+  // The times of the hint.
+  Time makespan_ = 0;
   Time span_ = 0;
   std::vector<Time> begin_;
 };
@@ -278,7 +279,7 @@ Rows rows_of(const Model& model, const OrderGraph& graph, const OrderModel& made
     }
     std::sort(sorted.begin(), sorted.end());
     for (int i = 0; i < size_of(sorted); ++i) {
-      at(at(rows, block.machine), block.first_place + i) = std::get<3>(at(sorted, i));
+      at(at(rows, block.machine), block.first_position + i) = std::get<3>(at(sorted, i));
     }
   }
   for (std::vector<int>& row : rows) {

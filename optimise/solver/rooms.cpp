@@ -30,14 +30,14 @@ class Room {
   }
 
  private:
-  // How many of a lane's tasks come before the block, and how many are in it.
+  // The number of a lane's tasks before the block, and of those in it.
   struct Part {
     int lane = 0;
     int before = 0;  // tasks
     int within = 0;
   };
   // The amount that each task of lane `from` holds until the task of the same number of lane `to`
-  // ends; -1: for ever.
+  // ends; for ever if `to` is -1.
   struct Stay {
     int from = 0;
     int to = -1;
@@ -55,19 +55,19 @@ class Room {
 
   [[nodiscard]] Part part_of(int lane) const {
     Part part{lane};
-    const int first = block().first_place;
+    const int first = block().first_position;
     const int last = first + size_of(block().tasks);
     for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
       if (graph_.block_of(task(lane, k)) == block_) {
         ++part.within;
-      } else if (graph_.place_of(task(lane, k)) < last) {
+      } else if (graph_.position_of(task(lane, k)) < last) {
         ++part.before;
       }
     }
     return part;
   }
 
-  // Task `f` starts after the end of `task`, or else of `other`, either of which frees the room.
+  // Task `f` starts after the end of `task`, or of `other`; either of the two frees the room.
   void add_clause(int f, int task, int other) {
     const auto is_left_out = [&](int t) { return t >= 0 && variable(t) < 0; };
     if (is_left_out(f) || is_left_out(task) || is_left_out(other)) return;
@@ -82,7 +82,7 @@ class Room {
       task = other;
     }
     if (task < 0) {
-      // There is never room: the constraint cannot hold.
+      // No task frees the room, so a constraint that cannot hold is added.
       draft_.model.linears.push_back({{{variable(f), 1}}, draft_.horizon + 1});
       return;
     }
@@ -128,7 +128,7 @@ class Room {
       return add_clause(f, nth(giving.front(), divided_up(lacks, gives)), -1);
     }
     // If only k tasks of the first lane have ended, enough of the other must have ended to free the
-    // rest. If k + 1 of the first require as many of the other, the clause for k + 1 suffices.
+    // rest. If this number is the same for k + 1, the clause for k + 1 suffices.
     const Number other_gives = -net(giving.back().lane);
     for (Number k = 0; lacks > gives * k; ++k) {
       const Number others = divided_up(lacks - gives * k, other_gives);
@@ -140,7 +140,7 @@ class Room {
     }
   }
 
-  // Whether the lane's task of f's number needs f.
+  // Whether the lane's task with the same number as `f` needs `f`.
   bool follows(int f, int number, int lane) {
     if (number >= at(model_.lanes, lane).tasks) return false;
     const int first = model_.even ? 0 : number;
@@ -154,7 +154,7 @@ class Room {
     return known;
   }
 
-  // Matches acquiring lanes with releasing lanes. False: some release has no matching acquisition.
+  // Matches acquiring lanes with releasing ones; false if some release matches no acquisition.
   bool find_stays() {
     if (std::exchange(found_, true)) return found_all_;
     std::vector<Number> acquired(model_.lanes.size(), 0);
@@ -171,7 +171,7 @@ class Room {
       at(released, lane) = at(pool_.uses, lane).releases;
       match(lane, lane);
     }
-    // Any matching of lanes is right; near lanes give the tightest constraints.
+    // Every matching of lanes is correct; near lanes give the tightest constraints.
     std::vector<std::tuple<int, int, int>> pairs;
     for (const int from : lanes_) {
       for (const int to : lanes_) {
@@ -197,10 +197,10 @@ class Room {
     return needs_between(model_, task(from, 0), task(to, 0));
   }
 
-  // Where the task is: -1 before the block, 0 in it, 1 after it.
+  // The place of the task: -1 before the block, 0 in it, 1 after it.
   [[nodiscard]] int side_of(int task) const {
     if (graph_.block_of(task) == block_) return 0;
-    return graph_.place_of(task) < block().first_place ? -1 : 1;
+    return graph_.position_of(task) < block().first_position ? -1 : 1;
   }
 
   void add_stays() {
@@ -220,8 +220,8 @@ class Room {
       }
     }
     for (const int lane : lanes_) {
-      // Room that a task must leave at its start may count as taken until its end, since nothing
-      // else happens on the machine meanwhile.
+      // Room that a task must leave free at its start may count as taken until its end, since
+      // nothing else happens on the machine in that time.
       const Model::Use& use = at(pool_.uses, lane);
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
@@ -269,7 +269,7 @@ class Room {
   bool found_ = false;
   bool found_all_ = true;
   std::vector<Stay> stays_;
-  std::vector<std::pair<int, bool>> followed_;  // per lane: the task last asked for, the answer
+  std::vector<std::pair<int, bool>> followed_;  // per lane: the last task asked about, the answer
 };
 
 }  // namespace
@@ -289,7 +289,7 @@ std::optional<int> needs_between(const Model& model, int from, int to) {
     const auto [task, needs] = at(met, i);
     if (task == from) return needs;
     const auto meet = [&](int other, int more) {
-      // On a path from `from`, no task has a shorter head than `from`.
+      // On paths from `from`, every task's head is at least that of `from`.
       if (seen[static_cast<std::size_t>(other)] || at(model.heads, other) < at(model.heads, from)) {
         return;
       }

@@ -2,10 +2,10 @@
 //
 // For a pool that one lane acquires, the tasks' numbers tell which task must end before another
 // starts: the n-th of the lane that releases or, if two lanes release, clauses over both. These
-// constraints are exact, and much faster than those for other pools. There an amount that a task
-// acquires stays until the task of the same number of a releasing lane has ended, and all amounts
-// that stay at a time must fit at once. Blocks of free tasks are handled one by one, since the
-// tasks before and after a block are fixed.
+// constraints are exact, and much faster than those for other pools. For the other pools, an amount
+// that a task acquires stays until the task of the same number of a releasing lane has ended, and
+// all amounts that stay at a time must fit at once. Blocks of free tasks are handled one by one,
+// since the tasks before and after a block are fixed.
 #pragma once
 
 #include <optional>
@@ -30,10 +30,10 @@ struct CpDraft {
   }
 };
 
-// Leaves out pools whose constraints cannot be stated in these ways, which only allows more orders.
+// Leaves out pools whose constraints cannot be stated in these ways; this only allows more orders.
 void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
 
-// The fewest needs on a path from a task to another; nothing if there is no path.
+// The fewest needs on a path from one task to another; nullopt if there is no path.
 [[nodiscard]] std::optional<int> needs_between(const Model& model, int from, int to);
 
 }  // namespace ripeline::optimise

@@ -1,5 +1,7 @@
 #include "optimise/solver/solver.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,11 +14,11 @@
 
 #include <fmt/format.h>
 
-#include "optimise/solver/child.h"
 #include "optimise/solver/cp_message.h"
 #include "optimise/solver/frames.h"
 #include "optimise/solver/order_graph.h"
 #include "optimise/solver/order_model.h"
+#include "process/child.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -27,8 +29,9 @@ using Status = SolveAnswer::Status;
 // The time that a child gets beyond the requested seconds, for starting and for ending.
 constexpr std::chrono::milliseconds kMoreTime{2000};
 constexpr std::chrono::milliseconds kGrace{3000};
+constexpr std::size_t kMostOutput = std::size_t{1} << 26U;  // bytes
 
-// The child's file: the one that the environment names, or the one beside this program.
+// The path of the child: from the environment, or in the folder of this program.
 std::string solver_program() {
   if (const char* const named = std::getenv("RIPELINE_SOLVER")) return named;
   std::error_code error;
@@ -50,14 +53,14 @@ SolveAnswer unavailable(std::string why) {
   return {.status = Status::unavailable, .why = std::move(why)};
 }
 
-// The answer if something went wrong with the child; nothing if all went well.
-std::optional<SolveAnswer> failure_of(const ChildRun& run, const std::string& program,
+// The answer if something went wrong with the child; nullopt if all went well.
+std::optional<SolveAnswer> failure_of(const process::ChildRun& run, const std::string& program,
                                       double seconds, bool was_asked_to_stop) {
-  if (!run.not_started.empty()) {
+  if (run.not_started != 0) {
     return unavailable(fmt::format(
         "ripeline-solver cannot be started ({}: {}); it is installed beside ripeline, and "
         "RIPELINE_SOLVER names another file",
-        program, run.not_started));
+        program, std::strerror(run.not_started)));
   }
   if (run.wrote_too_much) return unavailable("ripeline-solver's answer is too long");
   if (run.was_killed || (run.was_stopped && run.signal == SIGTERM)) {
@@ -70,9 +73,9 @@ std::optional<SolveAnswer> failure_of(const ChildRun& run, const std::string& pr
                                    strsignal(run.signal)));
   }
   if (run.exit_code == 0) return std::nullopt;
-  std::string said = run.errors.substr(0, run.errors.find_last_not_of('\n') + 1);
-  if (said.empty()) said = fmt::format("ripeline-solver ended with exit code {}", run.exit_code);
-  return unavailable(std::move(said));
+  std::string why = run.errors.substr(0, run.errors.find_last_not_of('\n') + 1);
+  if (why.empty()) why = fmt::format("ripeline-solver ended with exit code {}", run.exit_code);
+  return unavailable(std::move(why));
 }
 
 class Solve {
@@ -97,23 +100,25 @@ class Solve {
  private:
   SolveAnswer ask() {
     const std::string program = solver_program();
-    ChildLimits limits;
     const auto time = std::chrono::duration<double>(request_.seconds);
-    limits.time = std::chrono::duration_cast<std::chrono::milliseconds>(time) + kMoreTime;
-    limits.grace = kGrace;
     bool was_asked_to_stop = false;
-    if (request_.go_on) {
-      limits.go_on = [&] {
-        was_asked_to_stop = was_asked_to_stop || !request_.go_on();
-        return !was_asked_to_stop;
-      };
-    }
     const CpParameters parameters{.seconds = request_.seconds,
                                   .workers = request_.proves ? 1 : request_.workers,
                                   .relaxes = !request_.proves,
                                   .seed = request_.seed};
-    const ChildRun run =
-        run_child(program, framed(bytes_of(parameters)) + framed(bytes_of(made_.program)), limits);
+    const std::string input = framed(bytes_of(parameters)) + framed(bytes_of(made_.program));
+    // By the number of this process it can check that this still is its parent.
+    const process::ChildRun run = process::run_child(
+        {.command = {program, std::to_string(getpid())},
+         .time = std::chrono::duration_cast<std::chrono::milliseconds>(time) + kMoreTime,
+         .grace = kGrace,
+         .input = input,
+         .most_output = kMostOutput,
+         .has_group = true,
+         .go_on = [&] {
+           was_asked_to_stop = was_asked_to_stop || (request_.go_on && !request_.go_on());
+           return !was_asked_to_stop;
+         }});
     if (auto failure = failure_of(run, program, request_.seconds, was_asked_to_stop)) {
       return *std::move(failure);
     }
@@ -166,7 +171,7 @@ class Solve {
     }
     Time bound = request_.bound;
     if (std::isfinite(value) && value > 0) {
-      // The objective is a whole number. By span, starts between units may save less than one.
+      // The objective is a whole number. By span, starts within a unit may save less than one unit.
       const Time scaled = static_cast<Time>(std::ceil(value - 1e-6));
       const bool may_save =
           request_.objective == Objective::span && request_.entry < 0 && scale_.of_one > 1;

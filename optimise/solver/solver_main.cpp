@@ -1,5 +1,5 @@
-// ripeline-solver: one call of OR-tools' CP-SAT, in a process of its own, so that whatever happens
-// in that library ends this process and no other. optimise/solver/child.cpp starts it.
+// ripeline-solver: one call of OR-tools' CP-SAT, in a process of its own, so that a crash or hang
+// of that library affects no other process. optimise/solver/child.cpp starts it.
 //
 // It reads SatParameters and a CpModelProto from standard input and writes a CpSolverResponse to
 // standard output, as optimise/solver/frames.h says. On SIGTERM the search stops, and its best is

@@ -1,5 +1,5 @@
-// Generated = interpreted, in every state met, for random programs that were generated and compiled
-// with this build.
+// Generated and interpreted arbiters agree in every state that random walks reach, for random
+// programs whose arbiters were generated and compiled with this build.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -29,14 +29,14 @@ std::vector<GeneratedProgram> all() {
   return programs;
 }
 
-// In range: the fewest, the next ones, and one beyond.
+// The least count, some above it, the greatest, and one above the greatest.
 std::vector<int> counts_of(const core::ProgramFacts& facts) {
   const int least = facts.min_microbatches;
   const int most = facts.max_microbatches == 0 ? least + 6 : facts.max_microbatches;
   return {least, std::min(least + 1, most), std::min(least + 3, most), most, most + 1};
 }
 
-// How often each program and count is walked.
+// The number of walks for each program and count.
 constexpr int kWalks = 3;
 
 std::int64_t walk(const GeneratedProgram& generated) {

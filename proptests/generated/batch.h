@@ -1,4 +1,4 @@
-// Random programs as generated arbiters: what write_batch wrote and the property runs.
+// The random programs and generated arbiters that write_batch wrote, for agrees_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct GeneratedProgram {
   validate::Probe probe;
 };
 
-// Each batch is a file of its own, so that they compile side by side.
+// Each batch is a file of its own, so that batches are compiled in parallel.
 std::vector<GeneratedProgram> batch_0();
 std::vector<GeneratedProgram> batch_1();
 std::vector<GeneratedProgram> batch_2();

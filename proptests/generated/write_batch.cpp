@@ -1,8 +1,8 @@
 // write_batch FOLDER SEED COUNT: generates the arbiters of COUNT random programs as batch_0.cpp ..
 // batch_3.cpp, which the property tests compile.
 //
-// Programs that are proved pass generate(), the others generate_unproved(): the text is otherwise
-// the same.
+// Arbiters of proved programs come from generate(), the others from generate_unproved(), whose text
+// is otherwise the same.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,10 +23,10 @@
 namespace ripeline::proptests {
 namespace {
 
-// Enough for most programs of this size; the others are generated unproved.
+// Limits that suffice for most programs of this size; others are generated unproved.
 const verify::VerifyOptions kLimits{.solver_steps = 5'000'000, .search_states = 100'000};
 
-// Some wider than others; every second one has links, engines and needs of other kinds.
+// The options of the i-th program. Every second program may have other links, engines and needs.
 testing_support::RandomProgramOptions shape(int i) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 2 + i % 3;
@@ -63,8 +63,8 @@ struct Chosen {
   spec::Program program;
 };
 
-// The i-th program; of those that have links, engines and needs of other kinds, one that uses some,
-// if there is one among a few.
+// The i-th program. If it may have other links, engines and needs, this is the first of a few
+// attempts that has some.
 std::optional<Chosen> choose(std::uint64_t seed, int i, int count) {
   constexpr int kAttempts = 20;
   for (int attempt = 0;; ++attempt) {

@@ -62,7 +62,7 @@ DrawnProgram random_program(const Groups& groups) {
   return drawn;
 }
 
-// Those that a LibTorch model runs: chimera has two first and two last stages.
+// The library's schedules that a LibTorch model can run. Chimera has two first and last stages.
 std::vector<spec::LibraryEntry> schedules(const Groups& groups) {
   std::vector<spec::LibraryEntry> found;
   for (const spec::LibraryEntry& entry : spec::library()) {
@@ -72,11 +72,11 @@ std::vector<spec::LibraryEntry> schedules(const Groups& groups) {
   return found;
 }
 
-// As written, and what else its hints and orders allow.
+// The dispatch as written, and all others that the program's hints and orders allow.
 std::vector<std::string> dispatches_of(const Program& program, const Groups& groups) {
   std::vector<std::string> dispatches = {"", "ready"};
   for (const spec::Hint& hint : program.hints) dispatches.push_back("ready by " + hint.name);
-  const bool keeps = program.pairs.empty() && groups.replicas == 1;  // one task at a time
+  const bool keeps = program.pairs.empty() && groups.replicas == 1;  // needs one task at a time
   for (const spec::Order& order : program.orders) {
     dispatches.push_back("in order " + order.name);
     dispatches.push_back("ready by " + order.name);
@@ -90,7 +90,7 @@ void insert_before(std::string& text, std::string_view what, const std::string& 
   if (at != std::string::npos) text.insert(at, inserted);
 }
 
-// All tasks have collectives. Schedules have an op a line.
+// Gives all ops collectives, and the program members. Each op of a schedule is on its own line.
 void add_members(std::string& text, int members, const std::string& agree) {
   for (std::size_t at = text.find("\n  op "); at != std::string::npos;
        at = text.find("\n  op ", at + 1)) {
@@ -100,7 +100,7 @@ void add_members(std::string& text, int members, const std::string& agree) {
                 "  tensor_parallel " + std::to_string(members) + " { agree by " + agree + "; }\n");
 }
 
-// Each stage reduces its gradients, in an order last of all.
+// Adds replicas, and an op that reduces each stage's gradients, after all other tasks of an order.
 void add_replicas(std::string& text, int replicas) {
   const bool splits = text.find("backward weight") != std::string::npos;
   for (std::size_t order = text.find("\n  order "); order != std::string::npos;
@@ -127,7 +127,7 @@ DrawnProgram library_program(const Groups& groups) {
   drawn.source = std::string(entry.name) + ' ' + options.dispatch;
   if (groups.members > 1) {
     const spec::Dispatch dispatch = compiled(drawn.text, options).dispatch;
-    std::vector<std::string> ways = {"leader"};  // the only one in which a hint may wait
+    std::vector<std::string> ways = {"leader"};  // the only one with which a hint may wait
     if (!dispatch.hint.patience) ways.insert(ways.end(), {"intersection", "vote"});
     if (dispatch.in_order) ways.emplace_back("none");
     add_members(drawn.text, groups.members, pick(ways));

@@ -1,5 +1,5 @@
-// Programs of the property of gradients: random ones, and those of the library with each dispatch
-// that their hints and orders allow. To either are given the members and replicas of a run.
+// Programs for the property of gradients: random programs, and the library's programs with each
+// dispatch that their hints and orders allow, all with the members and replicas of a run.
 //
 // A run has at most kMostProcesses processes. Draws are RapidCheck's.
 #pragma once
@@ -14,12 +14,12 @@ constexpr int kMostProcesses = 8;
 
 struct DrawnProgram {
   spec::Program program;
-  std::string text;    // and below it the options, as the tool takes them
-  std::string source;  // `random`, or the schedule's name with the dispatch
+  std::string text;    // with the options after it, as the tool expects them
+  std::string source;  // `random`, or the schedule's name and dispatch
   int microbatches = 1;
 };
 
-// Fails the property if what was drawn is no program of the language.
+// Draws a program. Fails the property if its text does not compile.
 [[nodiscard]] DrawnProgram draw_program();
 
 }  // namespace ripeline::proptests

@@ -1,15 +1,15 @@
 // A law of training on LibTorch: the gradients of any proved program are those of the model in one
-// process. It covers random programs and the library's schedules with each of their dispatches,
-// chains and graphs, with tensor-parallel members and replicas, with the backward in one piece, in
-// two halves and, at one stage, in one piece for some microbatches, in one pass or several, under
-// autocast or not, with graphs kept, computed again or offloaded, over threads and sockets, under
-// random timings.
+// process. The law covers random programs and the library's schedules with each of their
+// dispatches; chains and graphs; tensor-parallel members and replicas; the backward in one piece,
+// in two halves and, at one stage, in one piece for some microbatches; one pass or several;
+// autocast or not; graphs kept, computed again or offloaded; threads and sockets; and random
+// timings.
 //
-// Where the program fixes the order of the sums, they are those of one process to the bit, also
-// with two replicas, whose sum has no order. Several members add up the parts of a product in an
-// order of their own: they are near those of one process, and to the bit those of any other run of
-// the same layout. Else they are near. At all times members have the same of what each has whole,
-// and replicas have the same of all, to the bit.
+// If the program fixes the order of the sums, gradients equal those of one process to the bit, even
+// with two replicas, since the sum of two has only one result. Several members add up the parts of
+// a product in another order. So their gradients are near those of one process, and equal to the
+// bit those of any other run of the same layout. In other programs gradients are near. Members
+// always agree to the bit on gradients that each of them has whole, and replicas on all gradients.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <torch/utils.h>
@@ -40,12 +40,12 @@ using runtime::NamedTensor;
 using spec::OpKind;
 using spec::Program;
 
-// Shares of the largest gradient. Another order of summation, in float32:
+// The tolerance, as a part of the largest gradient, if float32 numbers are summed differently.
 constexpr double kTolerance = 1e-5;
-// Parts of a product that are bfloat16, of 8 bits, before members add them up:
+// The tolerance if members add up parts of a product in bfloat16, which has 8 bits.
 constexpr double kNarrowTolerance = 0.05;
 
-// Programs that the judge leaves open or refutes are left out, and those that take it a second.
+// Limits of the verifier. Programs that are not proved within these are left out.
 constexpr verify::VerifyOptions kJudge{
     .solver_steps = 5'000'000, .search_states = 20'000, .find_runs = false};
 
@@ -71,8 +71,8 @@ bool has_backward(const Program& program) {
                      [](const spec::Op& op) { return op.kind == OpKind::backward; });
 }
 
-// Whether each stage sums its gradients in the order of the microbatches. Where some backwards are
-// whole and others split, tasks of two ops add to them, in the order in which they run.
+// Whether each stage sums its gradients in the order of the microbatches. If some backwards are
+// whole and others split, tasks of two ops add to the gradients in the order in which they run.
 bool order_of_sum_is_fixed(const Program& program) {
   if (is_mixed(program)) return false;
   if (program.dispatch.in_order) return true;
@@ -81,7 +81,7 @@ bool order_of_sum_is_fixed(const Program& program) {
   });
 }
 
-// Infinite if one of them has a gradient and the other has none, or if it is no number.
+// The largest difference; infinite if only one gradient is defined or the difference is no number.
 double difference_of(const NamedTensor& mine, const torch::Tensor& wanted) {
   const torch::Tensor& gradient = mine.tensor.grad();
   if (gradient.defined() != wanted.defined()) return INFINITY;
@@ -92,7 +92,7 @@ double difference_of(const NamedTensor& mine, const torch::Tensor& wanted) {
 
 using Parameters = std::vector<NamedTensor>;
 
-// The largest of a stage; `is_wanted` says of which parameters.
+// The largest difference in a stage, over the parameters for which `is_wanted` is true.
 template <class IsWanted>
 double largest_difference(const Parameters& mine, const Parameters& others,
                           const IsWanted& is_wanted) {
@@ -114,7 +114,7 @@ bool is_whole(const NamedTensor& parameter) { return !parameter.share.is_part();
 
 struct Expected {
   WholeModel whole;
-  std::string claim;  // about the differences from it
+  std::string claim;  // the counter in Shares for differences from `whole`
   double tolerance = 0;
 };
 
@@ -152,7 +152,7 @@ void check_against_one_process(const std::vector<Trained>& processes, const Expe
   RC_ASSERT(stages.size() == expected.whole.stages.size());
 }
 
-// Members agree on the parameters that each of them has whole, and replicas on all of them.
+// Members agree on gradients of undivided parameters, and replicas agree on all gradients.
 void check_alike(const std::vector<Trained>& processes, const core::Layout& layout) {
   for (int process = 0; process < layout.processes(); ++process) {
     const core::Coordinates self = layout.at(process);
@@ -225,7 +225,7 @@ Expected expect(const GraphModel& model, const RunPlan& plan, bool is_fixed) {
   return {std::move(whole), "bitwise", 0};
 }
 
-// One program, model and timing.
+// Checks one drawn program, model and timing.
 void check_gradients(Shares& shares) {
   const DrawnProgram drawn = draw_program();
   shares.draw();
@@ -259,7 +259,7 @@ void check_gradients(Shares& shares) {
 }
 
 TEST(TorchGradients, of_a_proved_program_are_those_of_the_model_in_one_process) {
-  // c10d's store asks for the name of each who connects. A lost answer is waited for so long.
+  // c10d's store looks up the name of each peer that connects; this limits how long it waits.
   setenv("RES_OPTIONS", "timeout:1", 1);
   Shares shares;
   EXPECT_TRUE(rc::check("gradients are those of the model in one process",

@@ -23,9 +23,9 @@ using runtime::TorchStage;
 using torch::IValue;
 using torch::Tensor;
 
-constexpr std::int64_t kWidth = 8;  // as many as four members can share
+constexpr std::int64_t kWidth = 8;  // a multiple of four, the most members
 constexpr std::int64_t kBatch = 3;
-constexpr int kMostInputs = 8;  // tensors that come to a stage
+constexpr int kMostInputs = 8;  // the most tensors that a stage receives
 
 Tensor random_tensor(std::uint64_t seed, std::vector<std::int64_t> shape) {
   auto generator = at::detail::createCPUGenerator(seed);
@@ -36,7 +36,7 @@ std::uint64_t drawn(const GraphModel& model, int stage, std::uint64_t what) {
   return core::draw_bits(model.seed, {static_cast<std::uint64_t>(stage), what});
 }
 
-// In one of the ways in which a stage may give two tensors.
+// The result of a stage: the sum of two tensors, or both tensors, in one of several ways.
 IValue packed(std::uint64_t how, const Tensor& a, const Tensor& b) {
   switch (how % 4) {
     case 0:
@@ -69,7 +69,7 @@ Tensor loss_of(const Tensor& output, const Tensor& labels) {
   return torch::mse_loss(output, labels);
 }
 
-// A model without stages.
+// A model with labels and loss, but without stages.
 TorchModel make_ends(const GraphModel& model) {
   TorchModel result;
   result.labels = data_of(model, model.facts.stages);
@@ -78,8 +78,8 @@ TorchModel make_ends(const GraphModel& model) {
   return result;
 }
 
-// One layer for each tensor that comes, whose sum goes through a non-linear function and another
-// layer, then through a norm and a weight that is used twice.
+// The layers of a stage, one for each input tensor. The sum of their outputs goes through a
+// non-linear function and another layer, then through a norm and a weight that is used twice.
 struct LayersImpl : torch::nn::Module {
   LayersImpl(const GraphModel& of, int of_stage, const runtime::Group& members)
       : model(of), stage(of_stage) {
@@ -161,7 +161,7 @@ TorchModel make_model(const GraphModel& model, int rank, const runtime::Group& m
 
 namespace {
 
-// Microbatches first to end-1 of `all`.
+// Trains on the microbatches from `first` to end - 1, of `all` in the step.
 WholeModel train_part(const GraphModel& model, std::int64_t step, int first, int end, int all) {
   WholeModel whole;
   const int stages = model.facts.stages;

@@ -1,10 +1,10 @@
-// A model for any program whose stages are LibTorch's: what each stage computes is drawn from a
-// seed, and is the same wherever it is made.
+// GraphModel: a LibTorch model for any program. The function of each stage is drawn from a seed,
+// and is the same wherever the stage is made.
 //
-// A stage gives a tensor, or two in a tuple, or a list or a dictionary with them; it has own data
-// if it needs no other stage, and now and then if it does. Members of a group have shares of its
-// linear layers, and all of the rest. Pure functions, but that layers draw from LibTorch's
-// generator what is then written over.
+// A stage returns a tensor, or two tensors in a tuple, a list or a dictionary. It has data of its
+// own if it needs no other stage, and sometimes also otherwise. Members of a group have shares of
+// its linear layers, and all other parameters whole. Pure functions, except that making a layer
+// first draws values from LibTorch's generator, which are then overwritten.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace ripeline::proptests {
 struct GraphModel {
   const core::ProgramFacts& facts;
   std::uint64_t seed;
-  bool is_narrow = false;   // under autocast
-  bool recomputes = false;  // every other stage of the pipeline, by the seed
+  bool is_narrow = false;   // whether it runs in bfloat16, under autocast
+  bool recomputes = false;  // whether about half of a pipeline's stages recompute
 };
 
-// The stages whose forward a stage's forward needs, in order.
+// The stages whose forward the forward of `stage` needs, in ascending order.
 [[nodiscard]] std::vector<int> producers_of(const core::ProgramFacts& facts, int stage);
 
 [[nodiscard]] runtime::TorchStage make_stage(const GraphModel& model, int stage,
@@ -35,8 +35,8 @@ struct WholeModel {
   std::vector<runtime::TorchStage> stages;
   double loss = 0;
 };
-// The gradients of a step in one process, without a pipeline: of so many microbatches of each
-// replica, one replica after the other, whose sums are added up.
+// Computes the gradients of a step in one process, without a pipeline. Each replica has that number
+// of microbatches; the replicas' sums are computed one after the other and added up.
 [[nodiscard]] WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches,
                                      int replicas);
 

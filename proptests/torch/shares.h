@@ -1,4 +1,4 @@
-// Shares: how many of a property's cases had each feature, printed at the end.
+// Shares: counts how many of a property's cases had each feature, and prints that at the end.
 //
 // One thread.
 #pragma once
@@ -27,7 +27,7 @@ class Shares {
   Shares(const Shares&) = delete;
   Shares& operator=(const Shares&) = delete;
 
-  // A case; it may turn out to be none, and is not added then.
+  // Counts a draw. If the draw is discarded, add() is not called for it.
   void draw() { ++drawn_; }
   // `source` is a schedule with its dispatch, or `random`.
   void add(const std::string& source, const std::map<std::string, bool>& features) {

@@ -9,8 +9,8 @@
 
 #include "core/draw.h"
 #include "runtime/network/local.h"
-#include "runtime/process/delay.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/delay.h"
+#include "runtime/protocol/neighbours.h"
 #include "runtime/torch/train.h"
 #include "simulate/interpreter.h"
 #include "tests/runtime/ranks.h"
@@ -21,12 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 using core::Status;
 
-// Messages overtake each other often: a third of them is late by more than a task takes.
+// Messages often overtake each other, as a third of them are late by more than a task's time.
 constexpr const char* kDelays = "jitter=0.9,rare=30:0.4";
 
 using Transports = std::vector<std::unique_ptr<runtime::Transport>>;
 
-// Each process is connected with its neighbours alone, as join_run() does it.
+// Connects each process with its neighbours only, as join_run() does.
 Status connect(Link link, const core::ProgramFacts& facts, Transports& transports) {
   const core::Layout layout = core::layout_of(facts);
   if (link == Link::local) {
@@ -40,7 +40,7 @@ Status connect(Link link, const core::ProgramFacts& facts, Transports& transport
     const auto at = static_cast<std::size_t>(self);
     runtime::network::SocketOptions options =
         testing_support::socket_options(self, layout.processes());
-    options.neighbours = runtime::process::neighbours_of(self, layout, facts);
+    options.neighbours = runtime::protocol::neighbours_of(self, layout, facts);
     options.connect_limit = 60s;
     statuses[at] =
         link == Link::tcp_sockets
@@ -53,7 +53,7 @@ Status connect(Link link, const core::ProgramFacts& facts, Transports& transport
   return {};
 }
 
-// Every third task begins late, at each process another one.
+// Delays a third of the tasks, which are different ones at each process.
 runtime::BeforeTask late_tasks(std::uint64_t timing) {
   return [timing](const runtime::TaskInfo& task) {
     const std::uint64_t bits = core::draw_bits(
@@ -72,16 +72,16 @@ Status train_one(const spec::Program& program, const GraphModel& model, const Ru
   runtime::TorchModel own = make_model(model, rank, groups->members());
   own.replicas = groups->replicas();
   runtime::TorchWork work(std::move(own));
-  // No stage runs while another is made: all threads share LibTorch's generator.
+  // No stage may run while another is made, since all threads share LibTorch's generator.
   std::vector<runtime::Blob> all;
   if (Status s = run.gather("all models", {}, all); !s.ok()) return s;
 
   const std::uint64_t timing =
       core::draw_bits(plan.timing, {static_cast<std::uint64_t>(run.self())});
-  runtime::process::DelayPlan delays;
-  if (Status s = runtime::process::DelayPlan::parse(kDelays, timing, delays); !s.ok()) return s;
+  runtime::protocol::DelayPlan delays;
+  if (Status s = runtime::protocol::DelayPlan::parse(kDelays, timing, delays); !s.ok()) return s;
   runtime::TrainerOptions options{.passes = plan.passes};
-  options.rank.due = runtime::process::due_of(delays, facts);
+  options.rank.due = runtime::protocol::due_of(delays, facts);
   options.before_task = late_tasks(timing);
   options.groups = groups.get();
   simulate::InterpretedArbiter arbiter(program, facts, rank);

@@ -1,5 +1,5 @@
-// A step of training by all processes of a program's layout, as threads: over a transport, with
-// tasks that begin and messages that arrive at random times.
+// train: a step of training by all processes of a program's layout, as threads, over a transport.
+// Tasks begin and messages arrive at random times.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct RunPlan {
   int microbatches = 1;  // in a pass
   int passes = 1;
   Link link = Link::local;
-  std::uint64_t timing = 0;  // the seed of when what happens
+  std::uint64_t timing = 0;  // the seed of all delays
 };
 
-// The state of a process when the step had ended.
+// The state of a process after the step.
 struct Trained {
   core::Status status;
   double loss = 0;
@@ -35,7 +35,7 @@ struct Trained {
   std::size_t live = 0;                                         // activations
 };
 
-// By process.
+// Trains one step; the results are by process.
 [[nodiscard]] std::vector<Trained> train(const spec::Program& program, const GraphModel& model,
                                          const RunPlan& plan);
 

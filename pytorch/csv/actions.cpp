@@ -17,7 +17,7 @@ struct ActionName {
   std::string_view text;
   ActionKind kind;
 };
-// If one name begins like another, the longer one comes first.
+// If one name is the beginning of another, the longer one is listed first.
 constexpr std::array<ActionName, 11> kWritten = {{
     {"UNSHARD", ActionKind::unshard},
     {"RESHARD", ActionKind::reshard},
@@ -50,7 +50,7 @@ std::string shown(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The number that `text` begins with, taken from it; nothing if there is none or it is too large.
+// The number at the beginning of `text`, which is removed; nullopt if there is none, or too large.
 std::optional<int> take_number(std::string_view& text) {
   const auto* end = std::find_if_not(text.begin(), text.end(), is_digit);
   int value = 0;
@@ -62,11 +62,11 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-// The result of reading an action; `why` it failed is for people, and nothing else depends on it.
+// The result of reading an action; `why`, the reason of a failure, is only for people.
 struct ActionReading {
   std::optional<Action> action;
   std::string why;
-  bool older = false;  // it was written BW
+  bool older = false;  // whether it was written BW
 };
 
 ActionReading failed(std::string why) {
@@ -192,7 +192,7 @@ class Reader {
     result_.table.rows.back().push_back(std::move(cell));
   }
 
-  // Reads the actions of an overlap; whether these two may overlap is not checked here.
+  // Reads the actions of an overlap; whether the two may overlap is not checked here.
   void read_overlap(std::string_view text, ActionCell& cell) {
     const std::size_t close = text.find(')');
     if (close == text.npos || text.substr(close + 1) != kOverlap) {
@@ -260,7 +260,7 @@ class Reader {
     });
   }
 
-  template <class Visit>  // returns whether to go on
+  template <class Visit>  // returns whether to continue
   void each_backward(const Visit& visit) const {
     for (const auto& row : result_.table.rows) {
       for (const ActionCell& cell : row) {
@@ -276,8 +276,8 @@ class Reader {
     for (auto& row : result_.table.rows) {
       for (ActionCell& cell : row) {
         for (std::size_t i = 0; i < cell.actions.size(); ++i) {
-          while (next != written_bw_.end() && *next < Place{cell.row, cell.column, i}) ++next;
-          const bool bw = next != written_bw_.end() && *next == Place{cell.row, cell.column, i};
+          while (next != written_bw_.end() && *next < Position{cell.row, cell.column, i}) ++next;
+          const bool bw = next != written_bw_.end() && *next == Position{cell.row, cell.column, i};
           if (!bw && cell.actions[i].kind == ActionKind::backward) {
             cell.actions[i].kind = ActionKind::backward_input;
           }
@@ -297,18 +297,18 @@ class Reader {
                                 .message = std::move(message)});
   }
 
-  struct Place {
+  struct Position {
     int row;
     int column;
     std::size_t index;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Position&) const = default;
   };
 
   CsvCells cells_;
   std::size_t cells_read_ = 0;
   bool open_ = false;  // the current cell has a quote that is never closed
   bool older_ = false;
-  std::vector<Place> written_bw_;  // sorted
+  std::vector<Position> written_bw_;  // sorted
   ReadActions result_;
 };
 

@@ -4,12 +4,12 @@
 //   0F0,0F1,,0B0,(0F2;0B1)OVERLAP_F_B
 // An action is <stage>F<mb>, I (backward for the input), W (for the weights), B (both), SEND_F,
 // RECV_F, SEND_B, RECV_B, each with a microbatch; or <stage>UNSHARD, RESHARD, REDUCE_GRAD. An empty
-// cell is idle. Blanks around a cell do not count. Cells may be in quotes, as Python's csv module
+// cell is idle. Blanks around a cell are ignored. Cells may be in quotes, as Python's csv module
 // reads them (cells.h).
 //
-// read_actions() takes any bytes and never fails as a whole: a cell that is no action, from its
-// first to its last character, becomes a mistake and a cell without actions. What the actions mean
-// together is judged in pytorch/check.h. Values; thread-safe.
+// read_actions() takes any bytes and never fails as a whole: a cell that is not an action, from its
+// first to its last character, becomes a mistake and a cell without actions. pytorch/check.h judges
+// what the actions mean together. Values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +36,23 @@ enum class ActionKind : std::uint8_t {
 };
 [[nodiscard]] std::string name_of(ActionKind kind);  // as it is written in a cell
 [[nodiscard]] bool is_compute(ActionKind kind);      // F, I, W, B
-[[nodiscard]] bool is_message(ActionKind kind);      // the four SEND and RECV
+[[nodiscard]] bool is_message(ActionKind kind);      // the four kinds of SEND and RECV
 [[nodiscard]] bool has_microbatch(ActionKind kind);  // compute and message kinds
 
 struct Action {
   ActionKind kind = ActionKind::forward;
   int stage = 0;        // 0 .. kMostIndex
-  int microbatch = -1;  // 0 .. kMostIndex, or -1 where there is none
+  int microbatch = -1;  // 0 .. kMostIndex, or -1 if there is none
   bool operator==(const Action&) const = default;
 };
 [[nodiscard]] std::string to_string(const Action& action);  // 2F0, 1UNSHARD
 
 struct ActionCell {
-  ShortList<Action> actions;  // none: idle, or a mistake; several: an OVERLAP_F_B
+  ShortList<Action> actions;  // empty if idle or a mistake; several if an OVERLAP_F_B
   bool overlap = false;       // (0F1;0B0)OVERLAP_F_B
-  int row = 0;                // from 1: where it was read; 0: it was not read
+  int row = 0;                // where it was read, from 1; 0 if it was not read
   int column = 0;
-  // The place where a cell was read does not count.
+  // The place where a cell was read is not compared.
   bool operator==(const ActionCell& other) const {
     return actions == other.actions && overlap == other.overlap;
   }
@@ -64,13 +64,13 @@ struct ActionTable {
   bool operator==(const ActionTable&) const = default;
 };
 
-// A cell of a form that is not allowed; the table has its likely meaning, if there is one.
+// A cell of a form that is not allowed; the table has the cell's likely meaning, if there is one.
 struct CellMistake {
   // cell: no action; naming: B for I and BW for B, as in older files; file: a byte order mark, or a
-  // separator other than a comma. For `naming` and `file` the table has what is meant.
+  // separator other than a comma. For `naming` and `file` the table has the actions that are meant.
   std::string rule;
   int row = 0;       // from 1
-  int column = 0;    // from 1; 0: the whole file
+  int column = 0;    // from 1; 0 for the whole file
   std::string text;  // the cell, shortened and printable
   std::string message;
   bool operator==(const CellMistake&) const = default;
@@ -78,19 +78,19 @@ struct CellMistake {
 struct ReadActions {
   ActionTable table;
   std::vector<CellMistake> mistakes;  // in order of rows and columns, the first kMostMistakes
-  std::size_t mistake_count = 0;      // including those not kept
+  std::size_t mistake_count = 0;      // including those not stored
 };
 
 inline constexpr int kMostIndex = 999'999;             // the largest stage or microbatch
 inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
-inline constexpr std::size_t kMostCells = 20'000'000;  // the rest is not read, which is a mistake
+inline constexpr std::size_t kMostCells = 20'000'000;  // more are not read, which is a mistake
 inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module accepts no more
 
 [[nodiscard]] ReadActions read_actions(std::string_view bytes);
-// True if any cell has actions.
+// True if any cell of the file has actions.
 [[nodiscard]] bool has_action(std::string_view bytes);
 
-// A number that no other action has.
+// A number that is different for each action.
 [[nodiscard]] constexpr std::uint64_t key_of(const Action& action) {
   constexpr std::uint64_t kIndices = kMostIndex + 2;  // -1 .. kMostIndex
   return (static_cast<std::uint64_t>(action.kind) * kIndices +
@@ -99,7 +99,7 @@ inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv mod
          static_cast<std::uint64_t>(action.microbatch + 1);
 }
 
-// The text that read_actions() reads as this table without mistakes; lines end in \n.
+// A text from which read_actions() reads this table, without mistakes; lines end in \n.
 [[nodiscard]] std::string write_actions(const ActionTable& table);
 
 }  // namespace ripeline::pytorch

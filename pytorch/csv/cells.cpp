@@ -40,7 +40,7 @@ char separator_of(std::string_view bytes) {
   bool quoted = false;
   bool inside = false;  // parentheses are open
   bool filled = false;  // the line has some character
-  bool tab = false;     // and a tab after it
+  bool tab = false;     // the line has a tab after that character
   bool tabs = false;    // a tab between two cells of some line
   for (const char c : bytes) {
     quoted = quoted != (c == '"');
@@ -125,7 +125,7 @@ bool CsvCells::unquote(std::size_t& end) {
     unquoted_ += '"';
     end += 2;
   }
-  // Text behind the closing quote belongs to the cell as it stands.
+  // Text behind the closing quote belongs to the cell, unchanged.
   for (++end; end < bytes_.size() && !ends_cell(bytes_[end]); ++end) unquoted_ += bytes_[end];
   return true;
 }

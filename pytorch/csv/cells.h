@@ -1,12 +1,12 @@
-// The cells of a CSV file, split as Python's csv module does with its default dialect: PyTorch
-// reads schedules in this way.
+// The cells of a CSV file, split as by Python's csv module with its default dialect, which is how
+// PyTorch reads schedules.
 //
-// Cells are separated by commas; rows end with \n, \r\n or \r. A cell that begins with a quote ends
-// with the next quote that is not doubled: it may contain commas and line ends, and text after its
-// last quote belongs to it. A quote anywhere else is a plain character. A quote that is never
-// closed takes the rest of the file. An empty line is a row without cells.
+// Cells are separated by commas; rows end with \n, \r\n or \r. A cell that begins with a quote is
+// quoted up to the next quote that is not doubled. It may contain commas and line ends, and text
+// after its last quote belongs to it. A quote anywhere else is a plain character. A quote that is
+// never closed includes the rest of the file. An empty line is a row without cells.
 //
-// A file without any comma whose cells are separated by ';' or a tab is split there: separator()
+// A file without any comma whose cells are separated by ';' or a tab is split at these; separator()
 // returns the separator, and the reader reports it. Accepts any bytes; one thread.
 #pragma once
 
@@ -21,18 +21,18 @@ struct CsvCell {
   std::size_t begin = 0;  // in the bytes of the file, with quotes
   std::size_t end = 0;
   std::string_view text;  // without quotes; valid until the next cell
-  bool open = false;      // its quote is never closed
+  bool open = false;      // whether its quote is never closed
 };
 
 class CsvCells {
  public:
-  explicit CsvCells(std::string_view bytes);  // the bytes must outlive this
+  explicit CsvCells(std::string_view bytes);  // which must outlive the object
 
-  [[nodiscard]] bool has_byte_order_mark() const { return mark_; }  // it belongs to no cell
+  [[nodiscard]] bool has_byte_order_mark() const { return mark_; }  // belongs to no cell
   [[nodiscard]] char separator() const { return separator_; }       // ',', ';' or '\t'
   // Begins the next row, skipping the rest of this one; false at the end of the file.
   [[nodiscard]] bool next_row();
-  // The next cell of the row; nothing at its end.
+  // The next cell of the row; nullopt at the row's end.
   [[nodiscard]] std::optional<CsvCell> next();
   [[nodiscard]] std::size_t row_begin() const { return row_begin_; }  // the row's start
 

@@ -19,7 +19,7 @@ CellBytes bytes_of_cell(std::string_view bytes, int row, int column) {
   for (int r = 0; r < row && cells.next_row(); ++r) {
   }
   const auto first = cells.next();
-  // An empty row is represented by the place where it ends.
+  // The cell of an empty row is the place where the row ends.
   if (!first) return {cells.row_begin(), cells.row_begin()};
   CellBytes last{first->begin, first->end};
   for (int c = 1; c != column; ++c) {

@@ -12,8 +12,8 @@ struct CellBytes {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-// The cell without the blanks around it; for column 0, its whole line. A place beyond the row or
-// the file is the empty place at the end of it.
+// The bytes of the cell without the blanks around it; for column 0, of its whole line. Beyond the
+// row or the file they are the empty range at its end.
 [[nodiscard]] CellBytes bytes_of_cell(std::string_view bytes, int row, int column);
 
 }  // namespace ripeline::pytorch

@@ -1,11 +1,11 @@
-// Completions: tells, by events, which pieces of work that streams were given are over.
+// Completions: tells, by events, which pieces of the work on streams are over.
 //
 //   completions.note(stream, number);   // after all that the stream has been given until now
 //   completions.progress(over);         // appends the numbers of what is over
 //
 // A stream works in order, so only the first pending event of each stream is queried. Events are
-// made when there are too few, and used again. Once the device has failed all further calls
-// fail. One thread.
+// reused, and made when there are too few. Once the device has failed, all further calls fail. One
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // The runtime's use of CUDA: streams and events, as values that destroy what they hold.
 //
 // Only sync() and a Stream's destructor wait for the device. If a call does not return, the guard
-// of its thread names it (runtime/watchdog/call_guard.h); so calls of CUDA elsewhere that may
-// block, even just for a lock of the driver, are GuardedCalls as well. A failure is a status with
-// what CUDA was asked for and its answer. An Event belongs to the device that was current when it
-// was made. Streams are not the legacy default stream and do not wait for that. Any thread may use
-// a value, one thread at a time.
+// of its thread names the call (runtime/watchdog/call_guard.h). So other files make every call of
+// CUDA that may block, even just for a lock of the driver, as a GuardedCall. A failure is a status
+// with the request to CUDA and CUDA's answer. An Event belongs to the device that was current when
+// it was made. No stream is the legacy default stream, or waits for it. Any thread may use a value,
+// one thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,8 +18,8 @@
 
 namespace ripeline::runtime::cuda {
 
-// Makes a status; `what` is the request: "record an event". The caller handles the error, which is
-// cleared as the thread's last one.
+// Makes a status of an error; `what` is the request, such as "record an event". Also clears the
+// thread's last error, since the caller handles it.
 [[nodiscard]] core::Status status_of(cudaError_t error, std::string_view what);
 
 // Counts the devices that this process can use. Refused if CUDA cannot be used here at all.
@@ -29,9 +29,9 @@ core::Status use_device(int device);
 // Names a device by its place on the host's PCI bus, independently of its number.
 core::Status name_device(int device, std::string& name);
 
-// Makes a device current in this thread, and restores the previous one at the end: for functions
+// Makes a device current in this thread, and restores the previous one at the end, for functions
 // that may be called in threads that have never used the device. Events are made on the current
-// device, and the first use of a device makes a context on it.
+// device, and the first use of a device makes a context there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device);
@@ -66,7 +66,7 @@ class Stream {
 
 class Event {
  public:
-  // Whether the event has the time at which it was reached; without that it costs the device less.
+  // Whether the event records the time at which it is reached; without a time it costs less.
   enum class Time { none, reached };
   static core::Status make(Event& event, Time time = Time::reached);
   Event() = default;

@@ -61,7 +61,7 @@ class DeviceMemory::Pool {
   struct Buffer {
     void* data = nullptr;
     std::size_t size = 0;
-    Readers readers;  // those when it came back
+    Readers readers;  // the readers at its release
   };
 
   Status take(std::size_t size, cudaStream_t stream, Buffer& buffer) {
@@ -72,7 +72,7 @@ class DeviceMemory::Pool {
     if (of_size.empty()) {
       if (Status s = allocate(size, buffer.data); !s.ok()) return s;
     } else {
-      // The buffer that came back first is taken, since its readers are the likeliest to be over.
+      // The buffer that was released first is taken: its readers are the likeliest to be over.
       buffer = std::move(of_size.front());
       of_size.pop_front();
       if (Status s = buffer.readers.hold_up(stream); !s.ok()) return s;
@@ -124,7 +124,7 @@ class DeviceMemory::Pool {
     return status_of(error, "allocate " + std::to_string(size) + " bytes");
   }
 
-  // Frees all unused buffers, after a wait for their readers: cudaFree() need not wait for these.
+  // Frees all unused buffers after a wait for their readers, since cudaFree() might not wait.
   void free_all() {
     for (auto& [size, buffers] : free_) {
       for (Buffer& buffer : buffers) {
@@ -160,7 +160,7 @@ Status DeviceMemory::take(std::size_t size, cudaStream_t stream, Bytes& bytes) {
   bytes = {.data = data,
            .size = size,
            .device = pool_->device(),
-           .keeper = std::shared_ptr<Pool::Buffer>(buffer.release(), give_back)};
+           .owner = std::shared_ptr<Pool::Buffer>(buffer.release(), give_back)};
   return {};
 }
 

@@ -1,14 +1,14 @@
-// DeviceMemory: buffers of a device, which are used again.
+// DeviceMemory: buffers of a device, which are reused.
 //
-// A buffer's last keeper may end on the host while the device still reads the buffer, since a task
-// may release a buffer on which it has enqueued work. So for a buffer that comes back an event is
-// recorded on each stream that computes, and whoever takes the buffer next names the stream that
-// will write to it; that stream waits for those events. The host does not wait, unless there is no
-// more memory.
+// A buffer's last owner may end on the host while the device still reads the buffer, since a
+// task may release a buffer on which it has enqueued work. So when a buffer is released, an
+// event is recorded on each computing stream. Whoever takes the buffer next names the stream
+// that will write to it, and that stream waits for those events. The host waits only if no
+// memory is left.
 //
-// The source of a copy on another stream must be kept until the copy is over. Buffers of one size
-// are used again: no more are allocated than are ever out at once. Copies of a DeviceMemory share
-// the same memory. Any thread.
+// The source of a copy on another stream must be kept until the copy is over. A buffer is reused
+// for its own size only, and no more buffers are allocated than are ever in use at once. Copies of
+// a DeviceMemory share the same memory. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace ripeline::runtime::cuda {
 
-// All work that the computing streams had been given at some moment, which includes all readers of
-// a buffer that was released then.
+// The work that had been enqueued on the computing streams at some moment. It includes all readers
+// of a buffer that was released then.
 class Readers {
  public:
   // Sets that moment to now; the streams' device must be current.
@@ -47,7 +47,7 @@ class DeviceMemory {
   // Takes `size` uninitialised bytes, aligned to 256, to which `stream` will write first.
   core::Status take(std::size_t size, cudaStream_t stream, Bytes& bytes);
 
-  // Memory that is given to nobody else. The destructor, in any thread, frees it.
+  // Memory that is outside the pool. The destructor, in any thread, frees it.
   class Own {
    public:
     Own() = default;
@@ -60,7 +60,7 @@ class DeviceMemory {
     }
     ~Own();
     [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
-    // Leaks the memory, since another process may still write to it.
+    // Leaks the memory, since another process may still write there.
     void leave() { data_ = nullptr; }
 
    private:
@@ -74,14 +74,14 @@ class DeviceMemory {
 
   [[nodiscard]] int device() const;
   // The number of allocations so far, the number among them that are an Own's, and the bytes of
-  // buffers that are out.
+  // buffers that are in use.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t owned() const;
   [[nodiscard]] std::size_t taken() const;
 
  private:
   class Pool;
-  std::shared_ptr<Pool> pool_;  // also kept alive by buffers that are out
+  std::shared_ptr<Pool> pool_;  // also kept alive by buffers in use
 };
 
 }  // namespace ripeline::runtime::cuda

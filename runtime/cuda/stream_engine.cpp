@@ -25,7 +25,7 @@ std::size_t at(core::Engine engine) { return static_cast<std::size_t>(engine); }
 
 }  // namespace
 
-// The work that the enqueuing thread calls; it records events around what each task enqueues.
+// The work that the enqueuing thread calls. It records events around each task's own work.
 class StreamEngine::Launcher final : public Work {
  public:
   Launcher(Work& work, const core::ProgramFacts& facts, const EngineStreams& streams)
@@ -33,7 +33,7 @@ class StreamEngine::Launcher final : public Work {
     device_status_ = status_of(cudaGetDevice(&device_), "say which device is current");
   }
 
-  // Ties the device's clock to the host's, which also waits for the rest of the step before.
+  // Ties the device's clock to the host's. This also waits for the device's last step to end.
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
     if (Status s = enter(); !s.ok()) return s;
@@ -56,7 +56,7 @@ class StreamEngine::Launcher final : public Work {
   Status run_pair(Call& first, Call& second) override {
     return around(first.task, [&] { return work_.run_pair(first, second); });
   }
-  // Ignores that the thread has enqueued a task; tell_end() tells the work of the device's end.
+  // Does nothing, since the task is only enqueued; tell_end() tells the work when it has ended.
   void ended(const TaskInfo& /*task*/) override {}
   // Tells the work that a task has ended on the device. Called from the loop's thread.
   void tell_end(const Ended& ended) {
@@ -158,8 +158,8 @@ class StreamEngine::Launcher final : public Work {
     return {};
   }
 
-  // Guards the whole of a task in the first thread. Tasks in other threads, beside it, may wait for
-  // other processes without a limit, so only the guarded calls that they make themselves count.
+  // Guards the whole of a task in the first thread. Tasks in other threads may wait for other
+  // processes without a limit, so for those only the GuardedCalls that they make are watched.
   template <class Enqueue>
   Status guard(const Enqueue& enqueue) const {
     if (first_thread_ != std::this_thread::get_id()) return enqueue();
@@ -183,7 +183,7 @@ class StreamEngine::Launcher final : public Work {
   const core::ProgramFacts& facts_;
   const EngineStreams streams_;
   const std::shared_ptr<watchdog::GuardedThreads> guarded_ =
-      watchdog::guarded_threads();  // those of the loop's guard
+      watchdog::guarded_threads();  // the threads of the loop's guard
   std::atomic<std::thread::id> first_thread_;
   int device_ = 0;
   Status device_status_;

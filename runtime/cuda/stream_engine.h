@@ -1,23 +1,23 @@
 // StreamEngine: tasks that run on streams of a device.
 //
-// The work's run() enqueues a task's computation on the stream of the task's engine, and returns;
-// run() should not wait for the device. A thread of its own calls run(), since to enqueue a large
-// model takes long. A task has ended when the host has seen that the stream has passed it: only
-// then do the work (Work::ended) and the rank hear of the end. So the task's outputs are complete,
-// its inputs are no longer read, and the executor's rules hold for what the device does.
+// The work's run() enqueues a task's computation on the stream of the task's engine, and should
+// return without waiting for the device. The engine calls run() in a thread of its own, since
+// enqueuing a large model takes long. A task has ended when the host has seen that the stream has
+// finished it; only then are the work (Work::ended) and the rank told. So the outputs are complete,
+// the inputs are no longer read, and the executor's rules hold for what the device does.
 //
 //   StreamEngine engine(work, facts, streams, [&run] { run.wake(); });
 //
-// A task's begin and end are those on the device, converted to the host's clock: events have times,
+// A task's begin and end are times on the device, converted to the host's clock. Events have times,
 // and at the start of each step the host waits for one event, which ties the two clocks together.
 //
-// While a task is enqueued the loop polls without sleeping; a task that has not ended keeps the run
+// While an enqueued task has not ended, the loop polls without sleeping. Such a task keeps the run
 // alive, and is reported as any task that takes too long. The destructor waits for enqueued tasks,
 // since they use the work's memory (runtime/watchdog/last_wait.h). If the thread that makes the
-// engine has a guard, that also watches the engine's threads (runtime/watchdog/call_guard.h). Tasks
-// are enqueued in the order of their starts. So a task may enqueue work that waits for the same
-// task of other processes if all have agreed on the order of starts, as the members of a rank do;
-// any other task that waits for processes does so on the host, in a thread beside the enqueuing one
+// engine has a guard, the guard also watches the engine's threads (runtime/watchdog/call_guard.h).
+// Tasks are enqueued in the order of their starts. So if processes have agreed on that order, as
+// the members of a rank do, a task may enqueue work that waits for the same task of the others. Any
+// other task that waits for processes does so on the host, in a thread beside the enqueuing one
 // (Work::runs_beside). The engine belongs to the loop's thread.
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace ripeline::runtime::cuda {
 
-// Streams by engine; null: no task runs on the engine.
+// The stream of each engine; null for an engine on which no task runs.
 using EngineStreams = std::array<cudaStream_t, core::kEngines>;
 
 class StreamEngine final : public TaskEngine {

@@ -19,7 +19,7 @@
 namespace ripeline::runtime::launcher {
 namespace {
 
-constexpr std::chrono::seconds kMargin{2};  // for a guard that is busy
+constexpr std::chrono::seconds kMargin{2};  // the time that a busy guard gets
 
 }  // namespace
 
@@ -60,13 +60,13 @@ Status Guard::start(const RunPlan& plan, const std::vector<RankOutputs>& outputs
   return {StatusCode::failed, std::string("cannot start the guard: ") + std::strerror(error)};
 }
 
-std::vector<Notice> Guard::hear() {
-  std::vector<Notice> notices;
+std::vector<GuardReport> Guard::reports() {
+  std::vector<GuardReport> reports;
   while (socket_ >= 0) {
-    Notice notice;
-    const ssize_t n = recv(socket_, &notice, sizeof notice, MSG_DONTWAIT);
-    if (n == sizeof notice) {
-      notices.push_back(notice);
+    GuardReport report;
+    const ssize_t n = recv(socket_, &report, sizeof report, MSG_DONTWAIT);
+    if (n == sizeof report) {
+      reports.push_back(report);
     } else if (n >= 0 || (errno != EINTR && errno != EAGAIN)) {
       close(socket_);
       socket_ = -1;
@@ -74,11 +74,11 @@ std::vector<Notice> Guard::hear() {
       break;
     }
   }
-  return notices;
+  return reports;
 }
 
 void Guard::signal_ranks(int number) const {
-  // A signal that does not fit is not sent: the guard is stopped, and will be killed.
+  // A signal that does not fit the socket is not sent: the guard is stopped, and will be killed.
   if (socket_ >= 0) send(socket_, &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -90,12 +90,12 @@ std::vector<pid_t> Guard::end() {
     const auto limit = std::chrono::steady_clock::now() + kEndLimit + kMargin;
     while (socket_ >= 0 && std::chrono::steady_clock::now() < limit) {
       poll(&gone, 1, 100);
-      hear();
+      reports();
     }
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
   }
-  kill(pid_, SIGKILL);  // it has ended, or cannot
+  kill(pid_, SIGKILL);  // the guard has ended, or cannot end
   waitpid(pid_, nullptr, 0);
   pid_ = 0;
   const std::vector<pid_t> left = end_children(kEndLimit, others_);

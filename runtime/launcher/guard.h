@@ -1,16 +1,16 @@
-// launcher/guard: the process between launcher and ranks. It starts the ranks and ends with all
-// that they started.
+// launcher/guard: the process between launcher and ranks. It starts the ranks, and ends together
+// with all processes that they started.
 //
-// The guard is the ranks' parent and a subreaper: whatever a rank starts, in whatever group or
-// session, becomes the guard's child when its own parents have ended. When all ranks have ended, or
-// the launcher is gone for whatever reason, the guard kills what is left, removes the run's folder
-// and ends. Should the guard itself be killed, the ranks die with it and the launcher, a subreaper
-// too, does the same. Only if both are killed at once is something left: processes that the ranks
-// started, and the folder, which the next run removes (launcher/run_folder.h). `pkill -KILL -f` by
-// the program's name does that, since the guard has the launcher's command line; other signals than
-// SIGKILL and SIGSTOP the guard ignores.
+// The guard is the ranks' parent and a subreaper: whatever a rank starts, in any group or session,
+// becomes the guard's child when its own parents have ended. When all ranks have ended, or the
+// launcher is gone for any reason, the guard kills what is left, removes the run's folder and ends.
+// If the guard itself is killed, the ranks die with it; the launcher, which is a subreaper too,
+// kills the rest and removes the folder. Only if both are killed at once does anything remain:
+// processes that the ranks started, and the folder, which the next run removes
+// (launcher/run_folder.h). `pkill -KILL -f` by the program's name kills both, since the guard has
+// the launcher's command line; the guard ignores all signals but SIGKILL and SIGSTOP.
 //
-// Guard is the launcher's side. It belongs to the thread that starts it.
+// The class Guard is used by the launcher, in the thread that calls start().
 #pragma once
 
 #include <sys/types.h>
@@ -26,12 +26,12 @@
 namespace ripeline::runtime::launcher {
 
 // A report of the guard to the launcher.
-struct Notice {
+struct GuardReport {
   enum class Kind : int {
-    ended,        // rank `who`, with exit code `value`
-    signalled,    // rank `who`, by signal `value`
+    ended,        // rank `who` ended with exit code `value`
+    signalled,    // signal `value` ended rank `who`
     no_folder,    // nothing was started; `value` is an errno
-    not_started,  // rank `who`; those before it are ended; `value` is an errno
+    not_started,  // rank `who` did not start; earlier ranks are ended; `value` is an errno
   };
   Kind kind = Kind::ended;
   int who = 0;
@@ -49,19 +49,19 @@ class Guard {
   core::Status start(const RunPlan& plan, const std::vector<RankOutputs>& outputs,
                      const Inherited& inherited);
 
-  // To be polled; -1: the guard is gone.
+  // The descriptor to be polled; -1 if the guard is gone.
   [[nodiscard]] int descriptor() const { return socket_; }
-  // All notices that are there. When the guard is gone descriptor() says so after the last.
-  std::vector<Notice> hear();
+  // Returns all reports that have arrived. If the guard is gone, descriptor() is -1 after the last.
+  std::vector<GuardReport> reports();
 
-  // Sends a signal to the group of each rank that runs, and wakes those that are stopped.
+  // Sends a signal to the group of each running rank, and continues the ranks that are stopped.
   void signal_ranks(int number) const;
 
-  // Ends ranks and guard, at once, if they are not. Returns the processes that could not be ended.
+  // Ends ranks and guard at once, unless they have ended. Returns the processes that do not end.
   std::vector<pid_t> end();
 
  private:
-  std::vector<pid_t> others_;  // the launcher's children from before
+  std::vector<pid_t> others_;  // the launcher's earlier children
   int was_subreaper_ = 0;
   std::string folder_;
   int socket_ = -1;

@@ -40,7 +40,7 @@ class GuardProcess {
     prctl(PR_SET_NAME, "launch-guard");  // the name in `ps` and `top`
     folder_ = make_run_folder(plan_.folder);
     if (folder_ < 0) {
-      tell({Notice::Kind::no_folder, 0, errno});
+      send_report({GuardReport::Kind::no_folder, 0, errno});
       return;
     }
     remove_abandoned_folders(plan_.folder);
@@ -65,17 +65,17 @@ class GuardProcess {
         become_rank(plan_, rank, outputs_[static_cast<std::size_t>(rank)], inherited_, self);
       }
       if (pid < 0) {
-        tell({Notice::Kind::not_started, rank, errno});
+        send_report({GuardReport::Kind::not_started, rank, errno});
         return false;
       }
-      setpgid(pid, pid);  // in both, since either may be first
+      setpgid(pid, pid);  // in parent and child, as either may be first
       ranks_.push_back(pid);
       ++running_;
     }
     return true;
   }
 
-  // Whoever reads the launcher's output, or a rank's, must not wait for the guard.
+  // Closes the outputs: readers of the launcher's or a rank's output must not wait for the guard.
   void let_go() {
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
@@ -116,18 +116,19 @@ class GuardProcess {
       if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
       const auto rank = std::find(ranks_.begin(), ranks_.end(), info.si_pid);
       if (rank != ranks_.end()) {
-        kill(-info.si_pid, SIGKILL);  // the rest of its group, while its id is still its own
+        kill(-info.si_pid, SIGKILL);  // the rest of the group, before the id may be reused
         *rank = 0;
         --running_;
         publish(static_cast<int>(rank - ranks_.begin()), info);
-        tell({info.si_code == CLD_EXITED ? Notice::Kind::ended : Notice::Kind::signalled,
-              static_cast<int>(rank - ranks_.begin()), info.si_status});
+        send_report(
+            {info.si_code == CLD_EXITED ? GuardReport::Kind::ended : GuardReport::Kind::signalled,
+             static_cast<int>(rank - ranks_.begin()), info.si_status});
       }
       waitpid(info.si_pid, nullptr, 0);
     }
   }
 
-  // For those that wait for it to join the run.
+  // Writes into the store how the rank ended, for ranks that wait for this one to join the run.
   void publish(int rank, const siginfo_t& info) {
     if (!store_) return;
     const std::string how = info.si_code == CLD_EXITED
@@ -143,19 +144,19 @@ class GuardProcess {
     for (const pid_t pid : ranks_) {
       if (pid == 0) continue;
       kill(-pid, number);
-      kill(-pid, SIGCONT);  // a stopped one would not see it
+      kill(-pid, SIGCONT);  // a stopped rank would not see the signal
     }
   }
 
   void end_all() const {
-    end_children(kEndLimit);  // the launcher inherits those that stay, and says so
+    end_children(kEndLimit);  // the launcher inherits those that remain, and reports them
     std::error_code ignored;
     std::filesystem::remove_all(plan_.folder, ignored);
   }
 
-  // Waits if the launcher is stopped, and not if it is gone.
-  void tell(const Notice& notice) const {
-    while (send(launcher_, &notice, sizeof notice, MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
+  // Waits if the launcher is stopped, but not if the launcher is gone.
+  void send_report(const GuardReport& report) const {
+    while (send(launcher_, &report, sizeof report, MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
   }
 
   const RunPlan& plan_;
@@ -163,9 +164,9 @@ class GuardProcess {
   const Inherited& inherited_;
   const int launcher_;
   int signals_ = -1;
-  int folder_ = -1;                              // holds the run's folder
+  int folder_ = -1;                              // keeps the run's folder locked
   std::unique_ptr<network::FolderStore> store_;  // the run's
-  std::vector<pid_t> ranks_;                     // each leads a group; 0: it has ended
+  std::vector<pid_t> ranks_;                     // each leads a group; 0 if it has ended
   int running_ = 0;
 };
 

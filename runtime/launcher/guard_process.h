@@ -1,4 +1,4 @@
-// launcher/guard_process: what runs in the guard.
+// launcher/guard_process: the code that runs in the guard.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 
 namespace ripeline::runtime::launcher {
 
-// After so long a process that was killed is left alone: it is in the kernel.
+// A killed process that has not ended after this time hangs in the kernel and is left alone.
 inline constexpr std::chrono::seconds kEndLimit{10};
 
-// In a forked child of the launcher: makes the run's folder, starts the ranks, tells Notices over
-// `launcher`, and sends the ranks the signals that it reads there as ints, until all have ended or
-// the launcher is gone. How a rank has ended it puts into the run's store, for others that wait for
-// it to join. Then ends all that is left.
+// Runs in a forked child of the launcher, until all ranks have ended or the launcher is gone. Makes
+// the run's folder, starts the ranks, sends GuardReports over `launcher`, and passes on to the
+// ranks the signals that it reads there as ints. Writes into the run's store how a rank has ended,
+// for ranks that wait for that rank to join. Then ends all processes that are left.
 [[noreturn]] void run_guard(const RunPlan& plan, const std::vector<RankOutputs>& outputs,
                             const Inherited& inherited, int launcher);
 

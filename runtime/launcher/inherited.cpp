@@ -8,7 +8,7 @@ Inherited::Inherited() {
   sigemptyset(&end_signals_);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action {};
-    // A signal that is blocked is kept even if it is ignored: it must not be blocked.
+    // A blocked signal stays pending even if it is ignored, so ignored ones must not be blocked.
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
       sigaddset(&end_signals_, number);
   }
@@ -21,9 +21,9 @@ Inherited::Inherited() {
 void Inherited::change() const {
   sigprocmask(SIG_BLOCK, &end_signals_, nullptr);
   struct sigaction action {};
-  action.sa_handler = SIG_IGN;  // when nobody reads our output any longer
+  action.sa_handler = SIG_IGN;  // for writes to an output that nobody reads any longer
   sigaction(SIGPIPE, &action, nullptr);
-  action.sa_handler = SIG_DFL;  // where it is ignored, children end without being waited for
+  action.sa_handler = SIG_DFL;  // if SIGCHLD were ignored, nobody could wait for children
   sigaction(SIGCHLD, &action, nullptr);
   rlimit most = descriptors_;
   most.rlim_cur = most.rlim_max;

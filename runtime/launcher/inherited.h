@@ -1,4 +1,4 @@
-// launcher/inherited: what the launcher found when it was started and its ranks must find too.
+// launcher/inherited: the state that the launcher found at its start, and restores for its ranks.
 //
 // The launcher blocks signals, ignores SIGPIPE, waits for children and raises its limit of
 // descriptors; none of this may reach the ranks, nor the caller when launch() returns. A signal
@@ -17,7 +17,7 @@ class Inherited {
   Inherited(const Inherited&) = delete;
   Inherited& operator=(const Inherited&) = delete;
 
-  // Those of SIGINT, SIGTERM and SIGHUP that were not ignored.
+  // The signals among SIGINT, SIGTERM and SIGHUP that were not ignored.
   [[nodiscard]] const sigset_t& end_signals() const { return end_signals_; }
   void change() const;
   void restore() const;  // calls only what a forked child may call

@@ -1,5 +1,5 @@
-// One loop over the ranks' output, the guard and a signalfd, which never waits for anything else.
-// What ends when is decided here; launcher/guard.h does it.
+// One loop waits for the ranks' output, the guard and a signalfd, and never for anything else. The
+// loop decides which ranks end and when; launcher/guard.h ends them.
 #include "runtime/launcher/launch.h"
 
 #include <fcntl.h>
@@ -32,12 +32,12 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kTermToKill = 3s;
-// A killed rank's sockets close before it can be waited for: the others may seem to fail first.
+// A killed rank's sockets close before its end is reported, so others may seem to fail first.
 constexpr auto kSameFailure = 500ms;
-constexpr auto kDrain = 1s;       // for output that outlives its rank
-constexpr auto kGuardEnds = 15s;  // more than it gives to what it kills
+constexpr auto kDrain = 1s;       // for output that arrives after its rank's end
+constexpr auto kGuardEnds = 15s;  // longer than the guard waits for processes that it kills
 
-// A port that is free now, for programs that use MASTER_PORT; Ripeline's sockets do not.
+// A port that is free now, for programs that use MASTER_PORT. Ripeline's own sockets do not.
 int free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -50,7 +50,7 @@ int free_port() {
   return bound ? ntohs(address.sin_port) : 29500;
 }
 
-// A pipe that took the number of a closed standard output would be written to as if it were that.
+// Without this a pipe could get the number of a closed standard output, and be written to as such.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest number
@@ -81,9 +81,9 @@ class Launcher {
 
  private:
   enum class Stage {
-    running,     // or the others get their grace
+    running,     // all ranks run, or one has failed and the others have their grace
     terminated,  // SIGTERM was sent
-    ended,       // all ranks have
+    ended,       // all ranks have ended
     killed,
   };
 
@@ -108,7 +108,7 @@ class Launcher {
     const bool moved = output_.wait(limit, others);
     if (others[0].revents != 0) read_signals();
     if (others[1].revents != 0) {
-      for (const Notice& notice : guard_.hear()) heed(notice);
+      for (const GuardReport& report : guard_.reports()) handle(report);
     }
     return moved;
   }
@@ -122,27 +122,27 @@ class Launcher {
     }
   }
 
-  void heed(const Notice& notice) {
-    const std::string rank = "rank " + std::to_string(notice.who);
-    switch (notice.kind) {
-      case Notice::Kind::no_folder:
+  void handle(const GuardReport& report) {
+    const std::string rank = "rank " + std::to_string(report.who);
+    switch (report.kind) {
+      case GuardReport::Kind::no_folder:
         not_started_ = {StatusCode::failed,
-                        folder_ + ": cannot make the run's folder: " + std::strerror(notice.value)};
+                        folder_ + ": cannot make the run's folder: " + std::strerror(report.value)};
         return;
-      case Notice::Kind::not_started:
+      case GuardReport::Kind::not_started:
         not_started_ = {StatusCode::failed,
-                        "cannot start " + rank + ": " + std::strerror(notice.value)};
+                        "cannot start " + rank + ": " + std::strerror(report.value)};
         return;
-      case Notice::Kind::ended:
-        if (notice.value != 0)
-          failed(notice.value,
-                 rank + " failed first, with exit code " + std::to_string(notice.value));
+      case GuardReport::Kind::ended:
+        if (report.value != 0)
+          failed(report.value,
+                 rank + " failed first, with exit code " + std::to_string(report.value));
         break;
-      case Notice::Kind::signalled:
-        // Not of those that the launcher itself ends.
+      case GuardReport::Kind::signalled:
+        // A rank that the launcher itself ends is not reported.
         if (stage_ == Stage::running)
-          output_.say(rank + " was ended by " + signal_name(notice.value));
-        failed(128 + notice.value, {});
+          output_.write_line(rank + " was ended by " + signal_name(report.value));
+        failed(128 + report.value, {});
         break;
     }
     if (++ended_ < options_.ranks) return;
@@ -150,8 +150,8 @@ class Launcher {
     deadline_ = Clock::now() + kGuardEnds;
   }
 
-  // A rank that a signal ended comes before those that ended by themselves at the same time: they
-  // failed because of it. Those that say they lost another come after every one that does not.
+  // Notes a failure. A rank that a signal ended counts as the cause before ranks that ended by
+  // themselves at the same time, and any failure counts before that of a rank that lost another.
   void failed(int code, std::string sentence) {
     constexpr int kLost = exit_code_of(core::StatusCode::lost);
     const bool is_same = failed_at_ && Clock::now() - *failed_at_ < kSameFailure;
@@ -168,8 +168,8 @@ class Launcher {
   void escalate() {
     if (stage_ == Stage::running) {
       if (!interrupted_) {
-        output_.say("the ranks that still run " + std::to_string(options_.grace.count()) +
-                    " s after the first failure are ended");
+        output_.write_line("the ranks that still run " + std::to_string(options_.grace.count()) +
+                           " s after the first failure are ended");
       }
       guard_.signal_ranks(SIGTERM);
       stage_ = Stage::terminated;
@@ -182,22 +182,22 @@ class Launcher {
   void finish() {
     const bool guard_died = stage_ != Stage::ended && stage_ != Stage::killed && not_started_.ok();
     for (const pid_t pid : guard_.end()) {
-      output_.say("process " + std::to_string(pid) + " does not end, though it was killed");
+      output_.write_line("process " + std::to_string(pid) + " does not end, though it was killed");
     }
     if (guard_died) {
-      output_.say("the launcher's guard was ended, and with it the ranks");
+      output_.write_line("the launcher's guard was ended, and with it the ranks");
       if (exit_code_ == 0) exit_code_ = 128 + SIGKILL;
     }
     const bool all = drain(true);
     output_.stop_reading();
     const std::vector<std::string> left_out = output_.left_out();
-    if (!cause_.empty()) output_.say(cause_);
-    for (const std::string& sentence : left_out) output_.say(sentence);
+    if (!cause_.empty()) output_.write_line(cause_);
+    for (const std::string& sentence : left_out) output_.write_line(sentence);
     drain(all);
   }
 
-  // Moves the output until all is written. Gives up, false, when nothing moves: without `patience`
-  // at once, else as long as a reader gets.
+  // Moves the output until all is written. Returns false if nothing can be moved: at once without
+  // `patience`, else after the time that a reader has.
   bool drain(bool patience) {
     Clock::time_point moved = Clock::now();
     while (output_.reading() || output_.unwritten() > 0) {
@@ -215,17 +215,17 @@ class Launcher {
 
   const LaunchOptions& options_;
   const Inherited inherited_;
-  // Chosen here and made by the guard: whichever of the two is left can remove it.
+  // Chosen here and made by the guard, so that either of them can remove it if the other is killed.
   const std::string folder_ = new_run_folder();
   int signals_ = -1;
   MergedOutput output_;
   Guard guard_;
   Stage stage_ = Stage::running;
-  std::optional<Clock::time_point> deadline_;  // the stage's
-  int ended_ = 0;                              // ranks
+  std::optional<Clock::time_point> deadline_;  // the stage's deadline
+  int ended_ = 0;                              // ranks that have ended
   int exit_code_ = 0;
-  std::string cause_;                           // exit_code_'s, if it was not reported at once
-  std::optional<Clock::time_point> failed_at_;  // the rank that gave exit_code_
+  std::string cause_;                           // the cause of exit_code_, if not reported at once
+  std::optional<Clock::time_point> failed_at_;  // when the first rank failed
   bool interrupted_ = false;
   Status not_started_;
 };

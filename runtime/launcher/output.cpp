@@ -50,7 +50,7 @@ Status MergedOutput::open(int ranks, bool prefix, std::vector<RankOutputs>& ends
   return {};
 }
 
-void MergedOutput::say(std::string_view line) { error_sink().add(std::string(line) + '\n'); }
+void MergedOutput::write_line(std::string_view line) { error_sink().add(std::string(line) + '\n'); }
 
 bool MergedOutput::wait(Clock::time_point limit, std::span<pollfd> others) {
   std::vector<pollfd> fds(others.begin(), others.end());
@@ -91,7 +91,7 @@ void MergedOutput::read_from(Stream& stream) {
   show(stream, n <= 0);
 }
 
-// Hands on the complete lines of what it has, and the rest too if it is `last`.
+// Passes the stream's complete lines to its sink, and if `last` the incomplete one too.
 void MergedOutput::show(Stream& stream, bool last) {
   std::string lines;
   std::size_t begin = 0;

@@ -1,8 +1,8 @@
-// launcher/output: the outputs of the ranks, a pipe for each, to the launcher's own.
+// launcher/output: merges the ranks' outputs, a pipe for each, into the launcher's own outputs.
 //
-// Lines come out whole, prefixed, in the order in which they came. What is kept is bounded: while a
-// reader takes nothing, the ranks' pipes are not read, so that ranks that go on writing wait. The
-// launcher does not.
+// Each line is written in one piece with its prefix, in the order in which the lines arrived. The
+// stored text is bounded: while a reader takes nothing, the ranks' pipes are not read, so ranks
+// that keep writing block. The launcher does not block.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 namespace ripeline::runtime::launcher {
 
-// The ends that one rank writes to.
+// The ends of the pipes that one rank writes to.
 struct RankOutputs {
   int out = -1;
   int err = -1;
@@ -33,23 +33,23 @@ class MergedOutput {
   MergedOutput& operator=(const MergedOutput&) = delete;
   ~MergedOutput();
 
-  // Makes the pipes of all ranks; `prefix`: `[rank 2] ` before each line. Fails by status when
+  // Makes the pipes of all ranks. `prefix` puts `[rank 2] ` before each line. Fails by status if
   // there are not enough descriptors.
   core::Status open(int ranks, bool prefix, std::vector<RankOutputs>& ends);
 
-  // A line of the launcher, on standard error.
-  void say(std::string_view line);
+  // Writes a line of the launcher's own to standard error.
+  void write_line(std::string_view line);
 
-  // Moves what can be moved, and waits for more until `limit` or until `others` report something.
-  // True if something was moved.
+  // Waits until something can be moved, until `others` report something, or until `limit`; then
+  // moves what can be moved. True if anything was moved.
   bool wait(Clock::time_point limit, std::span<pollfd> others);
 
   [[nodiscard]] bool reading() const;           // some rank's end is open
   [[nodiscard]] std::size_t unwritten() const;  // bytes that wait for a reader
-  // Reads no more. What the ranks still had to say counts as left out.
+  // Stops reading. Bytes that a rank has written and nobody has read count as dropped.
   void stop_reading();
 
-  // The output that no reader got, as a sentence for each reason; nothing if there is none.
+  // A sentence for each reason why output reached no reader; empty if all output did.
   [[nodiscard]] std::vector<std::string> left_out() const;
 
  private:
@@ -57,18 +57,18 @@ class MergedOutput {
     int from = -1;  // -1: closed
     Sink* to = nullptr;
     std::string prefix = {};
-    std::string line = {};  // the last one, while it has no end
+    std::string line = {};  // the last line, while it is incomplete
   };
 
   Sink& error_sink() { return together_ ? out_ : err_; }
   static void show(Stream& stream, bool last);
   static void read_from(Stream& stream);
 
-  const bool together_;  // one reader: all goes through out_, so that no line is torn
+  const bool together_;  // both outputs have one reader: all uses out_, so no line is torn
   Sink out_;
   Sink err_;
   std::vector<Stream> streams_;
-  std::size_t first_ = 0;  // the stream whose turn it is
+  std::size_t first_ = 0;  // the stream that is next
   std::size_t unread_ = 0;
 };
 

@@ -27,7 +27,7 @@ struct Process {
   pid_t group = 0;
 };
 
-// From /proc/ID/stat: `ID (name) state parent group …`, where the name may hold anything.
+// Reads /proc/ID/stat: `ID (name) state parent group …`, where the name may hold any character.
 std::optional<Process> read_process(const std::string& id) {
   const int file = open(("/proc/" + id + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
@@ -66,9 +66,9 @@ std::vector<pid_t> children() {
   return ids;
 }
 
-// Only children are killed: nobody else waits for them, so their ids are theirs. What they leave
-// behind is a child the next time. A child that has ended stays listed until it is waited for here;
-// hence, when a reading of /proc lists none, there was no descendant when it began.
+// Only children are killed: nobody else waits for them, so their ids are not reused. A killed child
+// leaves its children to this process. An ended child stays listed until this process waits for it;
+// so if a reading of /proc lists no child, there was no descendant when the reading began.
 std::vector<pid_t> end_children(std::chrono::nanoseconds limit, const std::vector<pid_t>& spared) {
   const Clock::time_point end = Clock::now() + limit;
   std::chrono::milliseconds pause = 1ms;
@@ -78,7 +78,7 @@ std::vector<pid_t> end_children(std::chrono::nanoseconds limit, const std::vecto
     for (const Process& child : child_processes()) {
       if (std::find(spared.begin(), spared.end(), child.id) != spared.end()) continue;
       any = true;
-      // The group at once, so that none gets away that starts others faster than we read.
+      // The group is killed at once, as a process may start others faster than /proc is read.
       if (child.group != getpgrp()) kill(-child.group, SIGKILL);
       kill(child.id, SIGKILL);
       if (waitpid(child.id, nullptr, WNOHANG) != child.id) left.push_back(child.id);

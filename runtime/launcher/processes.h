@@ -1,6 +1,6 @@
 // launcher/processes: the children of this process, and their end.
 //
-// What is found is read from /proc; where that is not mounted there is nobody.
+// Processes are found in /proc; where /proc is not mounted, none are found.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +11,17 @@
 
 namespace ripeline::runtime::launcher {
 
-// This process's children, also ended ones that nobody waited for. A process that a descendant
-// leaves becomes a child of the nearest subreaper above it (PR_SET_CHILD_SUBREAPER).
+// This process's children, including ended ones that nobody has waited for. When a descendant ends,
+// its children become those of the nearest subreaper above it (PR_SET_CHILD_SUBREAPER).
 std::vector<pid_t> children();
 
-// Ends this process's children but `spared` with SIGKILL, and what they leave to it, until there
-// are none. For a subreaper these are all its descendants, whatever their groups and sessions.
-// Returns those that are still there after `limit`: a process in the kernel may not end.
+// Ends this process's children except `spared`, and those that it inherits from them, by SIGKILL,
+// until none are left. For a subreaper these are all descendants, in any group and session. Returns
+// those that are left after `limit`, since a process that hangs in the kernel may not end.
 std::vector<pid_t> end_children(std::chrono::nanoseconds limit,
                                 const std::vector<pid_t>& spared = {});
 
-// SIGKILL; the number for one without a name.
+// The name of a signal, such as `SIGKILL`; `signal 40` for a signal without a name.
 std::string signal_name(int number);
 
 }  // namespace ripeline::runtime::launcher

@@ -54,7 +54,7 @@ void become_rank(const RunPlan& plan, int rank, RankOutputs outputs, const Inher
   const int exit_code = errno == ENOENT ? 127 : 126;
   const std::string message =
       plan.command[0] + ": cannot be started: " + std::strerror(errno) + "\n";
-  // A pipe that is empty takes so little at once.
+  // An empty pipe takes a message this short at once.
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, message.data(), message.size());
   _exit(exit_code);
 }

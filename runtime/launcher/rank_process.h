@@ -1,4 +1,4 @@
-// launcher/rank_process: what a forked child does to become a rank.
+// launcher/rank_process: the code by which a forked child becomes a rank.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@ struct RunPlan {
   std::string port;    // free when the run began
 };
 
-// Gives this process torchrun's variables and a rank's outputs, and executes the command. It ends
-// with `parent`. Where the command cannot be executed it says so and exits, 127 or 126.
+// Gives this process torchrun's variables and a rank's outputs, and executes the command. The
+// process ends with `parent`. Exits with 127 or 126, and an error, if the command cannot be run.
 [[noreturn]] void become_rank(const RunPlan& plan, int rank, RankOutputs outputs,
                               const Inherited& inherited, pid_t parent);
 

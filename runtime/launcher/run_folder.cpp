@@ -17,8 +17,8 @@ namespace ripeline::runtime::launcher {
 namespace {
 
 constexpr std::string_view kPrefix = "ripeline-run-";
-constexpr std::size_t kLongestPath = 80;   // bytes, of a path with room for a socket's name
-constexpr std::time_t kSurelyHeldBy = 60;  // seconds, after it was made
+constexpr std::size_t kLongestPath = 80;   // bytes; leaves room for a socket's name
+constexpr std::time_t kSurelyHeldBy = 60;  // seconds after the folder was made
 
 int open_folder(const std::string& path) {
   return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

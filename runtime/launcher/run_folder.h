@@ -1,21 +1,21 @@
-// launcher/run_folder: the folder of a run on this host, which its guard holds.
+// launcher/run_folder: the folder of a run on this host, which the run's guard keeps locked.
 //
-// The guard removes it, or else the launcher. When both are killed at the same instant nobody is
-// left who could: the next run does.
+// The guard removes the folder, or else the launcher does. If both are killed at the same instant,
+// the next run removes it.
 #pragma once
 
 #include <string>
 
 namespace ripeline::runtime::launcher {
 
-// A new one's name: beside other temporary files, short enough for a socket's address.
+// The path of a new folder: beside other temporary files, and short enough for a socket's address.
 [[nodiscard]] std::string new_run_folder();
 
-// Makes it, mode 0700. The descriptor that is returned holds it; -1, with errno: it cannot be made.
+// Makes the folder, with mode 0700. Returns the descriptor that locks it, or -1 with errno.
 [[nodiscard]] int make_run_folder(const std::string& path);
 
-// Removes those of this user beside `path` that nobody holds. One that is a minute old is held, if
-// its guard lives.
+// Removes this user's run folders beside `path` that nobody has locked. Spares folders younger than
+// a minute, which may not be locked yet.
 void remove_abandoned_folders(const std::string& path);
 
 }  // namespace ripeline::runtime::launcher

@@ -28,8 +28,8 @@ Sink::Sink(int descriptor) : descriptor_(descriptor), largest_(SSIZE_MAX) {
   if (!S_ISFIFO(info.st_mode) && isatty(descriptor) == 0) return;
   own_ = open(("/proc/self/fd/" + std::to_string(descriptor)).c_str(),
               O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  // Perhaps another user's. A pipe that poll() calls writable takes so much without waiting, unless
-  // somebody else writes in between.
+  // Opening the output anew may fail for another user's pipe. A pipe that poll() reports as
+  // writable takes PIPE_BUF bytes without waiting, unless somebody else writes in between.
   if (own_ < 0) largest_ = PIPE_BUF;
 }
 
@@ -53,7 +53,7 @@ bool Sink::write() {
                           : ::write(own_ >= 0 ? own_ : descriptor_, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (n <= 0) {  // the ranks go on
+    if (n <= 0) {  // the text is dropped, so that the ranks can continue
       if (n < 0 && errno != EPIPE) {
         lost_ += pending_.size() - written;
         error_ = errno;

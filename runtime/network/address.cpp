@@ -39,7 +39,7 @@ Status parse_path(std::string_view path, Address& address) {
   return {};
 }
 
-// False: the text is no number of that kind.
+// False if `host` is not numeric: neither an IPv4 address nor an IPv6 address in brackets.
 bool parse_host(std::string_view host, std::uint16_t port, Address& address) {
   if (host.starts_with('[') && host.ends_with(']')) {
     auto& at = as<sockaddr_in6>(address);

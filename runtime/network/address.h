@@ -1,6 +1,6 @@
 // Addresses at which a process listens: `unix:/tmp/run/socket-3`, `tcp:10.0.0.1:4567`,
-// `tcp:[fd00::1]:4567`. Those of the network are numbers, and port 0 is one that the system
-// chooses. Private to network/socket.
+// `tcp:[fd00::1]:4567`. Hosts and ports are numbers; the system replaces port 0 by a free port.
+// Private to network/socket.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,10 +21,10 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// Refuses by status, with what was expected.
+// Fails with a status that names what was expected.
 core::Status parse_address(std::string_view text, Address& address);
 [[nodiscard]] std::string print_address(const Address& address);
-// The path of a Unix socket; empty for another address.
+// The path of a Unix socket; empty for an address of another kind.
 [[nodiscard]] std::string path_of(const Address& address);
 
 }  // namespace ripeline::runtime::network

@@ -23,9 +23,9 @@ using core::Status;
 using core::StatusCode;
 
 constexpr std::size_t kBufferBytes = 16 << 10;
-// A rest of a piece that is shorter is read with what follows it, and copied.
+// If less than this is missing of a piece, it is read with the bytes that follow, and copied.
 constexpr std::size_t kDirectBytes = 2 << 10;
-constexpr std::size_t kLongestRead = 1 << 20;  // others shall not wait for a long part
+constexpr std::size_t kLongestRead = 1 << 20;  // so that a long part does not delay others
 
 core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
@@ -35,7 +35,7 @@ int family_of(int descriptor) {
   return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 ? family : -1;
 }
 
-// A closed connection and a killed peer look the same; a network may say more.
+// A closed connection and a killed peer look the same; other errors of a network are reported.
 Status gone(const asio::error_code& error, bool was_up) {
   const bool says_more = error != asio::error::eof && error != asio::error::connection_reset &&
                          error != asio::error::broken_pipe;
@@ -43,8 +43,8 @@ Status gone(const asio::error_code& error, bool was_up) {
   return {StatusCode::lost, (was_up ? "connection closed: " : "") + error.message()};
 }
 
-// A network may forget a connection on which nothing is said: the kernel asks for an answer once a
-// minute. That a peer is silent is found out elsewhere, and sooner.
+// A network may forget an idle connection, so the kernel asks the peer for an answer once a minute.
+// Heartbeats notice a silent peer sooner.
 void keep_up(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
     setsockopt(descriptor, level, name, &value, sizeof value);
@@ -73,11 +73,11 @@ void prepare_socket(int descriptor, int kernel_bytes) {
 }
 
 Connection::Connection(asio::io_context& io, int descriptor, std::uint64_t token,
-                       std::uint64_t largest_payload, Place& place)
+                       std::uint64_t largest_payload, BufferPool& pool)
     : socket_(io, asio::generic::stream_protocol(family_of(descriptor), 0), descriptor),
       token_(token),
       largest_payload_(largest_payload),
-      place_(place),
+      pool_(pool),
       buffer_(kBufferBytes),
       heard_(now()),
       descriptor_(descriptor) {
@@ -100,7 +100,7 @@ void Connection::start(Handlers handlers) {
 
 void Connection::hand_over(Handlers handlers) {
   if (delivering_) {
-    next_handlers_ = std::move(handlers);  // the present one is running
+    next_handlers_ = std::move(handlers);  // since a handler is running
   } else {
     handlers_ = std::move(handlers);
   }
@@ -211,7 +211,7 @@ Status Connection::next_piece() {
 
 Status Connection::take_part() {
   const std::size_t size = sizes_[frame_.payload.parts.size()];
-  Status status = add_part(place_, edge_of(frame_.content), size, frame_.payload);
+  Status status = add_part(pool_, edge_of(frame_.content), size, frame_.payload);
   if (!status.ok()) return status;
   const Bytes& part = frame_.payload.parts.back();
   expect(Reading::part, part.data, part.size);
@@ -247,7 +247,7 @@ void Connection::pulse(const Header& frame) {
     pulse.bytes = kHeaderBytes;
     queued_ += pulse.bytes;
   }
-  // The owner writes what it has waiting. A pulse that the kernel took in part is ended here.
+  // Frames that wait are left to the owner. A pulse that was partly written is completed here.
   Write& first = writes_.front();
   if (writes_.size() > 1 || first.bytes > kHeaderBytes || waits_to_write_) return;
   const ssize_t n = ::send(descriptor_, first.header.data() + first.done, first.bytes - first.done,
@@ -283,9 +283,9 @@ void Connection::write() {
     const std::size_t written = socket_.write_some(pieces_, error);
     if (error == asio::error::would_block || error == asio::error::try_again)
       return wait_to_write();
-    // A peer that is gone is reported by the read, after what it said last.
+    // The loss of a peer is reported by the read, after the peer's last frames.
     if (error) {
-      write_error_ = error;  // which the read is not told again
+      write_error_ = error;  // the read would not get this error again
       queued_ = 0;
       return writes_.clear();
     }

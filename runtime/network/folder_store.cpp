@@ -22,7 +22,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-constexpr std::size_t kLargestValue = 1 << 20;  // bytes: whoever may write here may be mistaken
+constexpr std::size_t kLargestValue = 1 << 20;  // bytes; guards against a mistaken writer
 const std::string kDraft = ".draft-";
 constexpr std::size_t kReserve = 4096;  // bytes
 
@@ -30,10 +30,10 @@ Status system_error(const std::string& path, const std::string& what) {
   return {StatusCode::failed, path + ": " + what + ": " + std::strerror(errno)};
 }
 
-// The locks of a claim's file, each of one byte, which need not be there.
+// The locks of a claim's file. Each locks one byte, which need not exist in the file.
 enum class Lock : off_t {
-  life,   // held by the process that has claimed it
-  place,  // if its process has ended: held by the one that takes over
+  life,   // held by the process that has claimed the key
+  place,  // held by the process that takes over an abandoned claim
 };
 
 struct flock lock_of(Lock what, short type) {
@@ -64,7 +64,7 @@ bool write_all(int descriptor, const Blob& value) {
   return true;
 }
 
-// Whoever is killed while it writes leaves a draft.
+// A process that is killed while it writes leaves a draft, which this removes.
 void remove_drafts_of_the_dead(const std::string& folder) {
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
@@ -87,7 +87,7 @@ FolderStore::~FolderStore() {
     unlink(reserve_.path.c_str());
     close(reserve_.descriptor);
   }
-  if (rmdir(folder_.c_str()) == 0 || errno != ENOTEMPTY) return;  // the last one succeeds
+  if (rmdir(folder_.c_str()) == 0 || errno != ENOTEMPTY) return;  // the last process succeeds
   remove_drafts_of_the_dead(folder_);
   rmdir(folder_.c_str());
 }
@@ -123,7 +123,7 @@ Status FolderStore::draft(const std::string& key, const Blob& value, Draft& draf
   return status;
 }
 
-// Overwrites the reserve, which takes no more room on the disk, unless the value is longer.
+// Overwrites the reserve, which needs no more room on the disk unless the value is longer.
 bool FolderStore::use_reserve(const Blob& value, Draft& draft) {
   if (reserve_.descriptor < 0) return false;
   draft = std::exchange(reserve_, {});
@@ -136,7 +136,7 @@ bool FolderStore::use_reserve(const Blob& value, Draft& draft) {
   return false;
 }
 
-// False, with errno: EEXIST if the key has a value.
+// Returns false on failure, with errno: EEXIST if the key has a value.
 bool FolderStore::put(const Draft& draft, const std::string& key) const {
   return renameat2(AT_FDCWD, draft.path.c_str(), AT_FDCWD, path_of(key).c_str(),
                    RENAME_NOREPLACE) == 0;
@@ -154,7 +154,7 @@ Status FolderStore::set(const std::string& key, const Blob& value) {
 
 Status FolderStore::set_if_absent(const std::string& key, const Blob& value, Blob& there) {
   Draft draft;
-  // The value may say that there are no more descriptors, or that the disk is full.
+  // The value may be the report that no descriptors or disk space are left.
   if (Status drafted = this->draft(key, value, draft); !drafted.ok()) {
     if (!use_reserve(value, draft)) return drafted;
   }
@@ -211,7 +211,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
     close(draft.descriptor);
     return status;
   };
-  // Locked before it has its name, so that nobody ever finds a live process's claim abandoned.
+  // The file is locked before it gets its name, so that no live process's claim looks abandoned.
   if (!take_lock(draft.descriptor, Lock::life))
     return give_up(system_error(path_of(key), "cannot be locked"));
   there.clear();
@@ -229,7 +229,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
 bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft, Blob& there) {
   const int old = ::open(path_of(key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (old < 0) return false;
-  // Several may see it abandoned: the one that locks it takes over, if the key still names it.
+  // Several may find it abandoned. The one that locks it wins, if the key still names this file.
   struct stat opened {};
   struct stat named {};
   const bool is_ours = !is_alive(old) && take_lock(old, Lock::place) && fstat(old, &opened) == 0 &&

@@ -1,9 +1,9 @@
-// FolderStore: the store of the processes of one host: a folder of their user alone, mode 0700.
+// FolderStore: the store of the processes of one host, in a folder of their user alone (mode 0700).
 //
-// Each key is a file, put there by rename. A claim's file is locked by its process (an open file
-// description's lock), which the kernel ends with it. The folder is made if it is not there, and
-// removed with the last file. It keeps an open file in reserve, so that a process which has no more
-// descriptors, or finds the disk full, can still say so: by set_if_absent(), once.
+// Each key is a file, renamed into the folder. The process that claims a key locks its file (an
+// open file description's lock), and the kernel releases the lock when the process ends. The folder
+// is made if missing, and removed with its last file. The store keeps an open file in reserve, so
+// that a process with no descriptors or disk space left can report that once, by set_if_absent().
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ namespace ripeline::runtime::network {
 
 class FolderStore final : public Store {
  public:
-  // Refuses what is no folder, or one that others may enter: who can write into it can take a
-  // process's place.
+  // Refuses a path that is not a folder, and a folder that other users may enter: whoever can write
+  // into it can pose as a process of the run.
   static core::Status open(const std::string& folder, std::unique_ptr<FolderStore>& store);
-  ~FolderStore() override;  // ends its claims
+  ~FolderStore() override;  // ends this process's claims
   FolderStore(const FolderStore&) = delete;
   FolderStore& operator=(const FolderStore&) = delete;
 
@@ -35,7 +35,7 @@ class FolderStore final : public Store {
   [[nodiscard]] int watch() override;
 
  private:
-  // A file that has its value and not yet its name.
+  // A file that contains its value, but does not have the name of its key yet.
   struct Draft {
     std::string path;
     int descriptor = -1;
@@ -46,13 +46,13 @@ class FolderStore final : public Store {
   core::Status draft(const std::string& key, const Blob& value, Draft& draft);
   bool use_reserve(const Blob& value, Draft& draft);
   [[nodiscard]] bool put(const Draft& draft, const std::string& key) const;
-  core::Status read(const std::string& key, Blob& value);  // empty: not there
-  // Takes the name from a process that has ended; false: from nobody.
+  core::Status read(const std::string& key, Blob& value);  // `value` is empty if the key is not set
+  // Takes over the key if the process that claimed it has ended; false if it was not taken over.
   bool replace_abandoned(const std::string& key, const Draft& draft, Blob& there);
 
   std::string folder_;
   Draft reserve_;
-  std::map<std::string, int> claims_;  // descriptors that hold the locks
+  std::map<std::string, int> claims_;  // the descriptors with the locks, by key
 };
 
 }  // namespace ripeline::runtime::network

@@ -12,8 +12,8 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// The fields of a header that a frame's content gives; docs/formats.md says in which kinds they
-// mean something. The others are as they are made.
+// The header fields that a frame's content sets; docs/formats.md says which kinds use which fields.
+// The other fields keep their defaults.
 struct Fields {
   FrameKind kind = FrameKind::data;
   std::int64_t step = 0;
@@ -22,7 +22,7 @@ struct Fields {
   std::int32_t ordinal = 0;
 };
 
-// The message of a `data` frame that is a word of transports which connect.
+// The message of a `data` frame with a Connect, which transports exchange while they connect.
 constexpr core::Message kNoMessage{.edge = -1, .microbatch = 0};
 
 Fields of_message(FrameKind kind, const signals::OfMessage& of, std::int32_t ordinal = 0) {
@@ -45,9 +45,9 @@ Fields fields_of(const signals::Carrier& s) {
   return of_message(FrameKind::carrier, s.data, s.data.ordinal);
 }
 Fields fields_of(const signals::Connect& s) {
-  return {.step = static_cast<std::int64_t>(s.code), .message = kNoMessage, .ordinal = s.word};
+  return {.step = static_cast<std::int64_t>(s.code), .message = kNoMessage, .ordinal = s.kind};
 }
-Fields fields_of(const signals::Lost&) { return {}; }  // it is never sent
+Fields fields_of(const signals::Lost&) { return {}; }  // a Lost is never sent
 
 Fields fields_of(const Envelope& envelope) {
   Fields fields = std::visit([](const auto& signal) { return fields_of(signal); }, envelope.signal);
@@ -57,7 +57,7 @@ Fields fields_of(const Envelope& envelope) {
 Fields fields_of(const Hello& hello) {
   return {.kind = FrameKind::hello,
           .message = {.edge = hello.rank, .microbatch = hello.ranks},
-          .ordinal = hello.channel};
+          .ordinal = hello.role};
 }
 Fields fields_of(const Goodbye&) { return {.kind = FrameKind::goodbye}; }
 Fields fields_of(const Abandon& abandon) {
@@ -75,7 +75,7 @@ Fields fields_of(const FrameContent& content) {
   return std::visit([](const auto& of_kind) { return fields_of(of_kind); }, content);
 }
 
-// A number that is no code is `invalid`.
+// The status code with this number, or `invalid` if there is none.
 StatusCode code_of(std::int64_t number) {
   const bool is_code = number >= static_cast<std::int64_t>(StatusCode::ok) &&
                        number <= static_cast<std::int64_t>(StatusCode::failed);
@@ -89,10 +89,10 @@ FrameContent content_of(const Fields& f) {
   const auto envelope = [&f](Signal signal) { return Envelope{.signal = signal, .sent = f.sent}; };
   switch (f.kind) {
     case FrameKind::hello:
-      return Hello{.rank = f.message.edge, .ranks = f.message.microbatch, .channel = f.ordinal};
+      return Hello{.rank = f.message.edge, .ranks = f.message.microbatch, .role = f.ordinal};
     case FrameKind::data:
       if (f.message != kNoMessage) return envelope(signals::Data{of, f.ordinal});
-      return envelope(signals::Connect{.word = f.ordinal, .code = code_of(f.step)});
+      return envelope(signals::Connect{.kind = f.ordinal, .code = code_of(f.step)});
     case FrameKind::gather:
       return envelope(signals::Gather{f.step});
     case FrameKind::goodbye:
@@ -131,9 +131,9 @@ core::EdgeId edge_of(const FrameContent& content) {
   return of != nullptr ? of->message.edge : -1;
 }
 
-Channel channel_of(FrameKind kind) {
+ConnectionRole role_of(FrameKind kind) {
   const bool is_long = kind == FrameKind::data || kind == FrameKind::gather;
-  return is_long ? Channel::data : Channel::control;
+  return is_long ? ConnectionRole::data : ConnectionRole::control;
 }
 
 Header encode_header(const Frame& frame) {
@@ -212,10 +212,10 @@ Payload abandon_text(const Status& why) {
 Status abandon_status(int rank, StatusCode code, const Payload& text) {
   std::string why(text.head.size(), '\0');
   std::memcpy(why.data(), text.head.data(), why.size());
-  return told_status(rank, {code == StatusCode::ok ? StatusCode::invalid : code, why});
+  return reported_status(rank, {code == StatusCode::ok ? StatusCode::invalid : code, why});
 }
 
-Status told_status(int rank, const Status& why) {
+Status reported_status(int rank, const Status& why) {
   if (why.code() == StatusCode::lost || why.code() == StatusCode::refused) return why;
   return {StatusCode::lost, "rank " + std::to_string(rank) + " stopped: " + why.message()};
 }

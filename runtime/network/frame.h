@@ -1,4 +1,4 @@
-// Frames: what goes over a connection of network/socket. docs/formats.md has the layout.
+// Frames: the units that connections of network/socket carry. docs/formats.md has the layout.
 //
 // A frame is a header of 56 bytes, the sizes of the payload's parts, its head and its parts. All
 // numbers are little-endian. Plain values.
@@ -18,30 +18,30 @@
 namespace ripeline::runtime::network {
 
 enum class FrameKind : std::uint16_t {
-  hello = 1,  // first in both directions; edge is the sender's rank, microbatch the number of
-              // ranks, ordinal the channel
+  hello = 1,  // the first frame in both directions; edge is the sender's rank,
+              // microbatch the number of ranks, ordinal the connection's role
   data,       // a message of a task
-  gather,     // a part of a gather (runtime/process/gather.h)
-  goodbye,    // nothing follows; the sender waits for the others
-  abandon,    // the sender does not join the run; step is the status code, the head its text
+  gather,     // a part of a gather (runtime/protocol/gather.h)
+  goodbye,    // the last frame of the sender, which waits for the goodbyes of the others
+  abandon,    // the sender does not join the run; step is the status code, the head the text
   announce,   // a message waits to be granted; no payload
-  grant,      // a message may leave, or its slot is free; no payload
-  notice,     // between hints that wait (core/notice.h); 16 bytes
-  heartbeat,  // the sender is alive, and its clock (runtime/network/run_clock.h): step is the
-              // echo; no payload
-  report,     // the run fails: what a rank says of itself (runtime/process/report.h)
-  begun,      // the sender has begun the step; microbatch is how many it has; no payload
-  ballot,     // a vote among the members of a rank (runtime/process/ballot_codec.h)
-  ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all are.
-              // With its clock, as a heartbeat
-  carrier,    // a word between carriers of devices (runtime/process/carrier_words.h)
+  grant,      // an announced message may leave, or a sent one's slot is free; no payload
+  notice,     // a report between hints that wait (core/notice.h); 16 bytes
+  heartbeat,  // the sender is alive; carries its clock (runtime/network/run_clock.h), and as
+              // step the echo; no payload
+  report,     // the run fails; the report of a rank on itself (runtime/protocol/report.h)
+  begun,      // the sender has begun the step; microbatch is how many the step has; no payload
+  ballot,     // a vote among the members of a rank (runtime/protocol/ballot_codec.h)
+  ready,      // to the parent in the tree: the sender's subtree is connected; to a child: all
+              // ranks are; carries the sender's clock, as a heartbeat does
+  carrier,    // between the two ends of a carrier (runtime/protocol/carrier_messages.h)
 };
 
 // The contents of the frames between transports, by their kinds.
 struct Hello {
   std::int32_t rank = 0;  // the sender's
   std::int32_t ranks = 0;
-  std::int32_t channel = 0;  // a Channel
+  std::int32_t role = 0;  // a ConnectionRole
   bool operator==(const Hello&) const = default;
 };
 struct Goodbye {
@@ -71,17 +71,17 @@ struct Frame {
 };
 
 [[nodiscard]] FrameKind kind_of(const FrameContent& content);
-// The edge of the message that the content is of; -1: it is of none.
+// The edge of the message that the content concerns; -1 if it concerns no message.
 [[nodiscard]] core::EdgeId edge_of(const FrameContent& content);
 
-// Two connections lead from rank to rank, so that what is short never waits behind what is long.
-enum class Channel : std::uint8_t {
+// Each pair of neighbours has two connections, so that short frames never wait behind long ones.
+enum class ConnectionRole : std::uint8_t {
   data,     // data and gathers
-  control,  // all the others
+  control,  // all other frames
 };
-inline constexpr std::array kEachChannel = {Channel::data, Channel::control};
-inline constexpr int kChannels = static_cast<int>(kEachChannel.size());
-[[nodiscard]] Channel channel_of(FrameKind kind);
+inline constexpr std::array kEachRole = {ConnectionRole::data, ConnectionRole::control};
+inline constexpr int kConnectionsPerPeer = static_cast<int>(kEachRole.size());
+[[nodiscard]] ConnectionRole role_of(FrameKind kind);
 
 inline constexpr std::uint32_t kFrameMagic = 0x4c504952;  // "RIPL"
 inline constexpr std::uint16_t kFrameVersion = 8;
@@ -90,7 +90,7 @@ using Header = std::array<std::byte, kHeaderBytes>;
 
 [[nodiscard]] Header encode_header(const Frame& frame);
 
-// The first bytes of every version: a frame is refused by them before the rest is waited for.
+// The first bytes in every version. They show a wrong frame before its other bytes arrive.
 inline constexpr std::size_t kPrefixBytes = 6;
 core::Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix);
 
@@ -99,17 +99,17 @@ struct PayloadShape {
   std::size_t head = 0;   // bytes, at most kLargestHead
   std::size_t parts = 0;  // at most kMostParts
 };
-// Fills all of `frame` but the payload. Refuses what is no header of this version.
+// Fills all of `frame` but the payload. Refuses a header that is not one of this version.
 core::Status decode_header(const Header& header, Frame& frame, PayloadShape& shape);
 
 // The sizes of the parts, between header and head.
 [[nodiscard]] std::vector<std::byte> encode_sizes(const Payload& payload);
 [[nodiscard]] std::vector<std::uint64_t> decode_sizes(std::span<const std::byte> bytes);
 
-// The payload of a rank that does not join for `why`, and the status that its peers make of that
-// and of the code: a loss is passed on as it is, so that it names the cause and not the messenger.
+// The payload with which a rank reports why it does not join, and the status of a peer that gets
+// it. A loss or refusal is passed on unchanged, so that it names the cause and not the messenger.
 [[nodiscard]] Payload abandon_text(const core::Status& why);
 [[nodiscard]] core::Status abandon_status(int rank, core::StatusCode code, const Payload& text);
-[[nodiscard]] core::Status told_status(int rank, const core::Status& why);
+[[nodiscard]] core::Status reported_status(int rank, const core::Status& why);
 
 }  // namespace ripeline::runtime::network

@@ -24,7 +24,7 @@ bool is_loopback(const sockaddr_storage& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Where a datagram to `where` would come from.
+// Finds the address from which this host would send a datagram to `where`.
 bool own_address(const addrinfo& where, sockaddr_storage& own) {
   const int descriptor = socket(where.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, where.ai_protocol);
   if (descriptor < 0) return false;
@@ -77,7 +77,7 @@ Status address_towards(const std::string& host, std::string& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* all = nullptr;
-  // Any port: nothing is sent.
+  // Any port will do, since nothing is sent.
   if (const int error = getaddrinfo(host.c_str(), "9", &hints, &all); error != 0) {
     return {StatusCode::failed, "host " + host + " cannot be found: " + gai_strerror(error)};
   }

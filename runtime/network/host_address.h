@@ -8,16 +8,16 @@
 
 namespace ripeline::runtime::network {
 
-// The first host of a list as Slurm writes it: node03 of `node[03-05,07],other-1`. Empty: it is not
-// such a list.
+// The first host of a list in Slurm's notation: node03 of `node[03-05,07],other-1`. Empty if `list`
+// has another form.
 [[nodiscard]] std::string first_host(std::string_view list);
 
-// An address as numbers, IPv4 or IPv6.
+// Whether the text is a numeric address, IPv4 or IPv6.
 [[nodiscard]] bool is_numeric_address(const std::string& text);
 
-// The address, as numbers, that this host has for `host`, a name or an address: the one of its own
-// from which it would send something there. Asks the resolver, which may take seconds; sends
-// nothing. `refused` when that is a loopback address, which no other host can reach.
+// Sets `address` to the numeric address from which this host would send to `host`, a name or an
+// address. Asks the resolver, which may take seconds; sends nothing. Fails with `refused` if the
+// address is a loopback address, which no other host can reach.
 core::Status address_towards(const std::string& host, std::string& address);
 
 }  // namespace ripeline::runtime::network

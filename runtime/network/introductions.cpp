@@ -17,9 +17,9 @@ using core::StatusCode;
 
 namespace {
 
-constexpr auto kRetry = std::chrono::milliseconds(50);  // for a listener that is not there now
+constexpr auto kRetry = std::chrono::milliseconds(50);  // before another call to a missing listener
 
-// Not there any more, or busy: if its process has ended, the store says so. Networks come up.
+// True if a later call may succeed: the listener is missing or busy, or a network is not up.
 bool may_come(int error) {
   return error == ECONNREFUSED || error == ENOENT || error == EAGAIN || error == EINTR ||
          error == ENETUNREACH || error == EHOSTUNREACH;
@@ -33,11 +33,11 @@ Status refused_by_system(int rank, const std::string& what, int error) {
 }
 
 Introductions::Introductions(asio::io_context& io, const SocketOptions& options,
-                             const Roster& roster, Place& place, Handlers handlers)
+                             const Roster& roster, BufferPool& pool, Handlers handlers)
     : io_(io),
       options_(options),
       roster_(roster),
-      place_(place),
+      pool_(pool),
       handlers_(std::move(handlers)),
       timers_(io) {}
 
@@ -46,7 +46,7 @@ Introductions::~Introductions() {
 }
 
 void Introductions::call(int rank, const std::string& address) {
-  for (const Channel channel : kEachChannel) connect({rank, channel}, address);
+  for (const ConnectionRole role : kEachRole) connect({rank, role}, address);
 }
 
 void Introductions::called(int descriptor) {
@@ -69,16 +69,15 @@ Frame Introductions::frame(FrameContent content, Payload payload) const {
           .payload = std::move(payload)};
 }
 
-Frame Introductions::hello(Channel channel) const {
-  return frame(Hello{.rank = options_.rank,
-                     .ranks = options_.ranks,
-                     .channel = static_cast<std::int32_t>(channel)});
+Frame Introductions::hello(ConnectionRole role) const {
+  return frame(Hello{
+      .rank = options_.rank, .ranks = options_.ranks, .role = static_cast<std::int32_t>(role)});
 }
 
 std::shared_ptr<Connection> Introductions::connection_of(int descriptor) {
   prepare_socket(descriptor, options_.kernel_bytes);
   return std::make_shared<Connection>(io_, descriptor, *roster_.token(), options_.largest_payload,
-                                      place_);
+                                      pool_);
 }
 
 void Introductions::connect(End end, const std::string& text) {
@@ -91,7 +90,7 @@ void Introductions::connect(End end, const std::string& text) {
   if (descriptor < 0) {
     return handlers_.on_failed(refused_by_system(options_.rank, "open a socket", errno));
   }
-  // Over a network it goes on meanwhile: what is sent waits, and a failure closes the connection.
+  // Over a network this connects in the background: frames wait, and a failure ends the connection.
   if (::connect(descriptor, address.get(), address.size) != 0 && errno != EINPROGRESS) {
     const int error = errno;
     close(descriptor);
@@ -104,7 +103,7 @@ void Introductions::connect(End end, const std::string& text) {
   }
   const auto connection = connection_of(descriptor);
   if (!connection->is_of_own_user()) return call_again(end, text);
-  connection->send(hello(end.channel));
+  connection->send(hello(end.role));
   await_hello(connection, end, text);
 }
 
@@ -112,12 +111,12 @@ void Introductions::call_again(End end, const std::string& address) {
   timers_.after(kRetry, [this, end, address] { connect(end, address); });
 }
 
-// `expected` is the end that was called, at `address`; without a rank when we were.
+// `expected` is the end that this rank called at `address`; without a rank if the peer called.
 void Introductions::await_hello(const std::shared_ptr<Connection>& connection, End expected,
                                 const std::string& address) {
   pending_.push_back(connection);
   const std::weak_ptr<Connection> weak = connection;
-  // A rank that was called may be busy before it looks: only the limit of all ends that wait.
+  // A rank that was called may be busy before it answers, so only connect_limit ends the wait.
   if (expected.rank >= 0) {
     note(expected, address, "nobody answers");
   } else {
@@ -134,35 +133,35 @@ void Introductions::await_hello(const std::shared_ptr<Connection>& connection, E
                         const Status& why) { drop(weak, expected, address, why.message()); }});
 }
 
-// Unless it has been met.
+// Closes a connection that is not complete. If this rank made the call, it calls again.
 void Introductions::drop(const std::weak_ptr<Connection>& connection, End expected,
                          const std::string& address, const std::string& why) {
   const auto it = std::find(pending_.begin(), pending_.end(), connection.lock());
   if (it == pending_.end()) return;
   (*it)->close();
   pending_.erase(it);
-  // It may have been another run's: once more, until the limit.
+  // The listener may have belonged to another run, so this rank calls again until connect_limit.
   if (expected.rank < 0 || !handlers_.is_missing(expected)) return;
   note(expected, address, why);
   call_again(expected, address);
 }
 
-// A process of the run has compared itself with rank 0 before: one that differs is a stranger.
+// The processes of the run have compared themselves with rank 0: one that differs is a stranger.
 bool Introductions::greet(const std::shared_ptr<Connection>& connection, End expected,
                           const Frame& first) {
-  const auto* const said = std::get_if<Hello>(&first.content);
-  if (said == nullptr || first.program_hash != options_.program_hash) return false;
-  const auto& [rank, ranks, channel] = *said;
-  if (rank < 0 || rank >= options_.ranks || ranks != options_.ranks || channel < 0 ||
-      channel >= kChannels) {
+  const auto* const greeting = std::get_if<Hello>(&first.content);
+  if (greeting == nullptr || first.program_hash != options_.program_hash) return false;
+  const auto& [rank, ranks, role] = *greeting;
+  if (rank < 0 || rank >= options_.ranks || ranks != options_.ranks || role < 0 ||
+      role >= kConnectionsPerPeer) {
     return false;
   }
-  const End end{rank, static_cast<Channel>(channel)};
+  const End end{rank, static_cast<ConnectionRole>(role)};
   const bool was_called = expected.rank < 0;
-  if (!was_called && (rank != expected.rank || end.channel != expected.channel)) return false;
+  if (!was_called && (rank != expected.rank || end.role != expected.role)) return false;
   if (was_called && rank < options_.rank) return false;
   if (!handlers_.is_missing(end)) return false;
-  if (was_called) connection->send(hello(end.channel));
+  if (was_called) connection->send(hello(end.role));
   std::erase(pending_, connection);
   handlers_.on_met(end, connection);
   return true;

@@ -1,10 +1,10 @@
-// Introductions: connections whose two ends tell each other which ranks they are, while the ranks
-// connect. Private to network/socket.
+// Introductions: while the ranks connect, the two ends of each connection tell each other which
+// ranks they are. Private to network/socket.
 //
-// Who calls says hello, and who is called answers with one. A stranger is dropped: another user's
-// process, another run's, one that breaks the format, or one that calls and says nothing. Who does
-// not answer, or is not there, is called again. It works inside the io_context, to whose thread all
-// belongs; its handlers are not called after its end, and must not end it.
+// The caller sends a hello, and the rank that is called answers with a hello. A stranger is
+// dropped: a process of another user or run, one that breaks the format, or a caller that sends
+// nothing. A rank that does not answer, or does not listen yet, is called again. All runs in the
+// io_context's thread; the handlers are not called after this object's end, and must not end it.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -21,44 +21,44 @@
 
 namespace ripeline::runtime::network {
 
-// A connection as one of its ends knows it: who is at the other one, and what goes over it.
+// A connection as one end knows it: the rank at the other end, and the connection's role.
 struct End {
   int rank = -1;
-  Channel channel = Channel::data;
+  ConnectionRole role = ConnectionRole::data;
 };
 
-// The status of a rank that is to do `what`, and is refused by the system.
+// The status of a rank that cannot do `what`, because a call of the system failed with `error`.
 [[nodiscard]] core::Status refused_by_system(int rank, const std::string& what, int error);
 
 class Introductions {
  public:
   struct Handlers {
-    // Whether the connection is one that this rank has to have, and has not.
+    // Whether this rank needs the connection but does not have it yet.
     std::function<bool(End)> is_missing;
-    // The one at the other end has said hello, and this one, too.
+    // Called when both ends of the connection have said hello.
     std::function<void(End, std::shared_ptr<Connection>)> on_met;
-    // This process cannot go on.
+    // Called when this process cannot connect at all, with the reason.
     std::function<void(core::Status)> on_failed;
   };
-  // All are borrowed. The roster has the run's token before anybody calls.
+  // All references are borrowed. The roster must have the run's token before any call.
   Introductions(asio::io_context& io, const SocketOptions& options, const Roster& roster,
-                Place& place, Handlers handlers);
+                BufferPool& pool, Handlers handlers);
   ~Introductions();
   Introductions(const Introductions&) = delete;
   Introductions& operator=(const Introductions&) = delete;
 
-  // Calls the rank, which listens there, for each of the two connections.
+  // Connects to the rank, which listens at `address`, twice: once for each role of a connection.
   void call(int rank, const std::string& address);
-  // Somebody has called; takes the descriptor over.
+  // Takes ownership of a connection that another process has made, given by its descriptor.
   void called(int descriptor);
 
-  // The result of the last call to the first of these ranks that was called; empty: none was.
+  // The result of the last call to the first of `ranks` that was called at all; empty if none was.
   [[nodiscard]] std::string last_call(const std::vector<int>& ranks) const;
-  // A frame of this rank.
+  // Makes a frame from this rank.
   [[nodiscard]] Frame frame(FrameContent content, Payload payload = {}) const;
 
  private:
-  [[nodiscard]] Frame hello(Channel channel) const;
+  [[nodiscard]] Frame hello(ConnectionRole role) const;
   [[nodiscard]] std::shared_ptr<Connection> connection_of(int descriptor);
   void connect(End end, const std::string& address);
   void call_again(End end, const std::string& address);
@@ -66,17 +66,17 @@ class Introductions {
                    const std::string& address);
   void drop(const std::weak_ptr<Connection>& connection, End expected, const std::string& address,
             const std::string& why);
-  // False: a stranger.
+  // False if the first frame comes from a stranger.
   bool greet(const std::shared_ptr<Connection>& connection, End expected, const Frame& first);
   void note(End end, const std::string& address, const std::string& how);
 
   asio::io_context& io_;
   const SocketOptions& options_;
   const Roster& roster_;
-  Place& place_;
+  BufferPool& pool_;
   const Handlers handlers_;
-  std::vector<std::shared_ptr<Connection>> pending_;  // have not said hello
-  std::map<int, std::string> calls_;                  // by rank: the result of the last one
+  std::vector<std::shared_ptr<Connection>> pending_;  // the peers of these have not said hello
+  std::map<int, std::string> calls_;                  // the result of the last call, by rank
   Timers timers_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// The accepted connection went away, or a packet filter did not like it: others may come.
+// Whether only one caller failed, or a packet filter refused it, so that others may still connect.
 bool is_of_caller(int error) {
   return error == EAGAIN || error == EINTR || error == ECONNABORTED || error == EPROTO ||
          error == EPERM || error == ENETDOWN || error == EHOSTUNREACH || error == ENETUNREACH;
@@ -55,8 +55,8 @@ void Listener::accept(std::function<void(int descriptor)> on_caller,
   next();
 }
 
-// Not async_accept(): its descriptors are close-on-exec only later, and a program that another
-// thread starts in between would keep the connection alive.
+// This is not async_accept(), whose descriptors become close-on-exec only later: a program that
+// another thread starts in between would keep the connection open.
 void Listener::next() {
   socket_.async_wait(socket_.wait_read, [this, alive = alive_](asio::error_code error) {
     if (!*alive || error) return;

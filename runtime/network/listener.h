@@ -1,7 +1,7 @@
-// Listener: takes those that connect to a socket. Private to network/socket.
+// Listener: accepts the connections to one listening socket. Private to network/socket.
 //
-// A Unix socket lies at its path while the listener lives. Its handlers run inside the io_context,
-// to whose thread all belongs; none runs after its end.
+// The file of a Unix socket exists while the listener does. The listener belongs to the thread of
+// the io_context, in which the handlers run; none runs after the listener's end.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -22,12 +22,12 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // At an address as in address.h. Takes the place of whatever Unix socket lies there.
+  // Listens at an address as in address.h. Replaces any file at the path of a Unix socket.
   core::Status open(const std::string& address, int backlog, int kernel_bytes);
-  // Where it listens, with the port that it was given.
+  // The address at which it listens, with the port that the system has chosen.
   [[nodiscard]] const Address& address() const { return address_; }
-  // Calls one of them for everybody who connects, with a descriptor that is the handler's: it does
-  // not block; or once with the error after which nobody can be taken.
+  // Calls `on_caller` for each connection, with a non-blocking descriptor that the handler then
+  // owns. Calls `on_failure` once, with the error after which no connection can be accepted.
   void accept(std::function<void(int descriptor)> on_caller,
               std::function<void(int error)> on_failure);
 
@@ -38,7 +38,7 @@ class Listener {
   Address address_;
   std::function<void(int descriptor)> on_caller_;
   std::function<void(int error)> on_failure_;
-  // Handlers that are queued when this ends look here first.
+  // Handlers still queued when this object ends check this first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,4 +1,4 @@
-// The ranks of a group share one mutex: they are few, and a message is a move of its payload.
+// The ranks of a group share one mutex: they are few, and a message only moves its payload.
 #include "runtime/network/local.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 struct Group {
   struct Rank {
-    std::condition_variable changed;  // notified of all that concerns this rank
+    std::condition_variable changed;  // notified of every change for this rank
     std::deque<Delivery> inbox;
     bool woken = false;
     bool finished = false;
@@ -51,7 +51,7 @@ class LocalTransport final : public Transport {
       const Delivery lost = loss_of(rank_, "it ended without a word", now());
       for (Group::Rank& rank : group_->ranks) rank.inbox.push_back(lost);
     }
-    for (Group::Rank& rank : group_->ranks) rank.changed.notify_one();  // its one thread
+    for (Group::Rank& rank : group_->ranks) rank.changed.notify_one();  // each rank has one thread
   }
 
   int self() const override { return rank_; }
@@ -64,7 +64,7 @@ class LocalTransport final : public Transport {
       const std::lock_guard lock(group_->mutex);
       if (of(to).gone) return {};
       of(to).inbox.push_back({rank_, envelope, std::move(payload), now()});
-    }  // first, or the woken rank would only wait for the lock
+    }  // unlocked first, or the woken rank would only wait for the lock
     of(to).changed.notify_one();
     return {};
   }
@@ -87,7 +87,7 @@ class LocalTransport final : public Transport {
   }
 
   std::size_t queued(int /*to*/) const override { return 0; }
-  // A thread of this process: as alive as the caller.
+  // The rank is a thread of this process, so it is as alive as the caller.
   core::Time heard(int /*from*/) const override { return now(); }
   core::Time ahead() const override { return core::Time{0}; }
 

@@ -1,7 +1,7 @@
 // network/local: the ranks of one process as threads.
 //
-// make_local_group(n) gives n transports that belong together; give one to each thread. A transport
-// that is destroyed before finish() is a lost rank to the others.
+// make_local_group(n) makes n transports that are connected with each other; give one to each
+// thread. If a transport is destroyed before finish(), its rank is lost to the others.
 #pragma once
 
 #include <memory>

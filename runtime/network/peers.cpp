@@ -30,8 +30,8 @@ core::Status over_limit(std::uint64_t largest_payload) {
                                          std::to_string(largest_payload) + " bytes"};
 }
 
-core::Status add_part(Place& place, core::EdgeId edge, std::size_t size, Payload& payload) {
-  Bytes part = place.take(edge, size);
+core::Status add_part(BufferPool& pool, core::EdgeId edge, std::size_t size, Payload& payload) {
+  Bytes part = pool.take(edge, size);
   if (part.data == nullptr) {
     return {core::StatusCode::failed,
             "there is no memory for a message of " + std::to_string(size) + " bytes"};

@@ -1,12 +1,12 @@
-// Common parts of the transports: what they refuse to send and to take, when a message came, and
-// how they report a loss.
+// Common parts of the transports: checks of what they send and receive, the time at which a message
+// arrived, and the report of a loss.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 #include "runtime/transport.h"
 
 namespace ripeline::runtime::network {
@@ -15,24 +15,24 @@ namespace ripeline::runtime::network {
 // Refuses parts that are not in the host's memory.
 [[nodiscard]] core::Status check_on_host(const Payload& payload);
 
-// The error of a frame whose parts take more bytes than that.
+// The error for a frame whose parts take more than `largest_payload` bytes.
 [[nodiscard]] core::Status over_limit(std::uint64_t largest_payload);
-// Adds a part of so many bytes, in room from the place, unless there is none.
-core::Status add_part(Place& place, core::EdgeId edge, std::size_t size, Payload& payload);
+// Adds a part of `size` bytes, in memory from `pool`; fails if there is no memory.
+core::Status add_part(BufferPool& pool, core::EdgeId edge, std::size_t size, Payload& payload);
 
-// When somebody looks for messages.
+// The times at which a process looks for messages.
 struct Looks {
   core::Time last{0};  // when the last poll ended
   bool waits = false;  // inside a poll
 
-  // When a message came that is seen now: while nobody looked, at the earliest when it was sent, or
-  // when somebody looked last.
+  // The arrival time of a message that is seen `now`: `now` if a poll is waiting, otherwise the
+  // time when it was sent, but not before the last poll ended and not after `now`.
   [[nodiscard]] core::Time came(core::Time sent, core::Time now) const {
     return waits ? now : std::clamp(sent, std::min(last, now), now);
   }
 };
 
-// The last delivery of a process that is gone.
+// The delivery that reports the loss of `process`, the last one from it.
 [[nodiscard]] Delivery loss_of(int process, const std::string& how, core::Time at);
 
 }  // namespace ripeline::runtime::network

@@ -1,8 +1,8 @@
-// Readiness: whether all ranks are connected, as they tell each other along the tree
-// (runtime/process/tree.h). Private to network/socket and network/ucx.
+// Readiness: tells whether all ranks are connected, which they report to each other along the tree
+// (runtime/protocol/tree.h). Private to network/socket and network/ucx.
 //
-// Sans I/O. A rank tells its parent that all below it are connected, and rank 0 tells its children
-// that all are, who pass it on. One thread.
+// Sans I/O. A rank tells its parent once all ranks below and itself are connected. Rank 0 tells its
+// children that all ranks are, and each rank passes that on to its children. One thread.
 #pragma once
 
 #include <chrono>
@@ -11,35 +11,35 @@
 
 namespace ripeline::runtime::network {
 
-// The time by which ranks differ in starting: so much longer than for its own connections a rank
-// waits for those of the others.
+// Ranks start at different times, so a rank waits this much longer for the connections of the other
+// ranks than for its own.
 inline constexpr std::chrono::seconds kLateRanks{5};
 
 class Readiness {
  public:
   Readiness(int self, int ranks) : self_(self), ranks_(ranks) {}
 
-  // The rank has its connections.
+  // Notes that this rank has all its connections.
   void connected() { connected_ = true; }
-  // A rank next to it has told it; any other does not count.
-  void told_by(int rank) { told_by_.insert(rank); }
-  // Those that have to be told now, once each.
-  [[nodiscard]] std::vector<int> take_tell();
+  // Notes a report of another rank; only the parent and the children in the tree count.
+  void received_from(int rank) { received_from_.insert(rank); }
+  // The ranks to be notified now; each is returned once.
+  [[nodiscard]] std::vector<int> take_to_notify();
 
-  // All ranks are connected.
+  // Whether all ranks are connected.
   [[nodiscard]] bool all() const;
-  // All may be, as far as this rank knows: some may have begun their run.
-  [[nodiscard]] bool may_be_all() const { return told_parent_ || all(); }
-  // Which have not told it: children, and if they have, the parent.
+  // Whether all ranks may be connected, as far as this one knows, so that some may run already.
+  [[nodiscard]] bool may_be_all() const { return notified_parent_ || all(); }
+  // The ranks that have not reported: children or, once all of them have, the parent.
   [[nodiscard]] std::vector<int> late() const;
 
  private:
   int self_;
   int ranks_;
   bool connected_ = false;
-  std::set<int> told_by_;
-  bool told_parent_ = false;
-  bool told_children_ = false;
+  std::set<int> received_from_;
+  bool notified_parent_ = false;
+  bool notified_children_ = false;
 };
 
 }  // namespace ripeline::runtime::network

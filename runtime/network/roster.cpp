@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr const char* kFailure = "failure";
 constexpr std::size_t kLongestText = 64 << 10;
 constexpr std::uint32_t kMostSettings = 4096;
-// An entry of a process that has ended may be left over, and is then about to be replaced.
+// For so long an ended process's entry may be that of an earlier run, soon to be replaced.
 constexpr auto kLeftOver = 800ms;
 
 std::string key_of(int rank) { return "rank-" + std::to_string(rank); }
@@ -35,7 +35,7 @@ std::string address_key_of(int rank) { return "address-" + std::to_string(rank);
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
 Status cannot(int rank, const std::string& what, const Status& why) {
-  if (why.code() == StatusCode::lost) return why;  // with the store: it says whose end that is
+  if (why.code() == StatusCode::lost) return why;  // the store is lost; `why` names its process
   return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
 }
 
@@ -57,7 +57,7 @@ std::string hex(std::uint64_t value) {
   return text.data();
 }
 
-// By a signal or a debugger; false if the system does not say.
+// Whether a signal or a debugger has stopped the process; false if the system does not say.
 bool is_stopped(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -66,7 +66,7 @@ bool is_stopped(pid_t process) {
   return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
 }
 
-// By the calendar: whoever reads it may run much later.
+// The calendar's time, since a process that reads the failure may run much later.
 std::chrono::seconds now_by_calendar() {
   return std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -85,8 +85,8 @@ std::chrono::seconds age_of_failure(const Blob& blob) {
   return now_by_calendar() - std::chrono::seconds(BlobReader(blob).number<std::int64_t>());
 }
 
-// As it is told to `self`: what failed elsewhere is not this rank's own failure. Nothing: it cannot
-// be read.
+// The failure as `self` reports it. A failure of another rank becomes `lost`, unless it is a
+// refusal or a timeout. nullopt if the blob cannot be read.
 std::optional<Status> decode_failure(const Blob& blob, int self) {
   BlobReader from(blob);
   from.number<std::int64_t>();  // when
@@ -132,7 +132,7 @@ struct Roster::Entry {
   [[nodiscard]] std::string where() const {
     return std::to_string(process) + (is_here() ? "" : " on " + host);
   }
-  // An entry of another version: reads only that and the process.
+  // Reads only the version and the process if the entry is of another version.
   static std::optional<Entry> decode(const Blob& blob) {
     BlobReader from(blob);
     Entry entry;
@@ -157,8 +157,8 @@ Roster::Roster(std::shared_ptr<Store> store, SocketOptions options)
       options_(std::move(options)),
       members_(static_cast<std::size_t>(options_.ranks)) {}
 
-// The rest of a run that did not start goes only when all have come: until then the failure waits
-// for those who have not.
+// The entries of a run that did not start are removed from the store only after all ranks have
+// come: until then the failure stays for the ranks that have not.
 Roster::~Roster() {
   if (!joined_) return;
   store_->remove(address_key_of(options_.rank));
@@ -171,7 +171,7 @@ Roster::~Roster() {
   for (int rank = 0; rank < options_.ranks; ++rank) {
     store_->remove(key_of(rank));
     store_->remove(address_key_of(rank));
-    store_->remove("socket-" + std::to_string(rank));  // left by one that was killed
+    store_->remove("socket-" + std::to_string(rank));  // left by a process that was killed
   }
   store_->remove(kFailure);
 }
@@ -210,8 +210,9 @@ Status Roster::join() {
     return {};
   }
   if (status.code() != StatusCode::refused) {
-    if (Status told = Termination::status_at_start(options_.termination, options_.rank); !told.ok())
-      return told;
+    if (Status ended = Termination::status_at_start(options_.termination, options_.rank);
+        !ended.ok())
+      return ended;
     return cannot(options_.rank, "join the run", status);
   }
   const std::optional<Entry> other = Entry::decode(there);
@@ -220,8 +221,8 @@ Status Roster::join() {
                                    mine.where() + ": each must have a rank of its own"};
 }
 
-// A failure is of an earlier run if this rank has been in it, or if nobody who waited for this rank
-// then waits any more.
+// A failure belongs to an earlier run if this rank was in that run, or if the failure is older than
+// any rank of this run can have waited.
 void Roster::forget_old_failure(bool has_been_here) {
   std::optional<Blob> failure;
   if (!store_->get(kFailure, failure).ok() || !failure) return;
@@ -252,7 +253,7 @@ Status Roster::look(const std::vector<int>& awaited) {
   for (const int rank : awaited) {
     if (status.ok()) status = check_alive(rank);
   }
-  // After that: a process that has failed said why before it ended.
+  // The failure is read last, since a failing process writes it before it ends.
   std::optional<Blob> failure;
   const Status asked = store_->get(kFailure, failure);
   if (failure) {
@@ -260,7 +261,7 @@ Status Roster::look(const std::vector<int>& awaited) {
         .value_or(Status(StatusCode::invalid, "the run's failure cannot be read"));
   }
   if (status.ok() && !asked.ok()) status = cannot(options_.rank, "ask how the run is", asked);
-  // Perhaps because of what has failed.
+  // A request to end is checked last, since a failure elsewhere may have caused it.
   if (status.ok()) status = Termination::status_at_start(options_.termination, options_.rank);
   return status.ok() ? status : fail(std::move(status));
 }
@@ -363,16 +364,16 @@ Status Roster::check_started(int rank) {
 
 Status Roster::fail(Status why) {
   Blob there;
-  const Status told = store_->set_if_absent(kFailure, encode(options_.rank, why), there);
-  // Another rank may have removed it meanwhile, as the last one does.
-  return told.ok() ? decode_failure(there, options_.rank).value_or(why) : why;
+  const Status reported = store_->set_if_absent(kFailure, encode(options_.rank, why), there);
+  // Another rank may have removed the failure meanwhile, as the last rank to leave does.
+  return reported.ok() ? decode_failure(there, options_.rank).value_or(why) : why;
 }
 
 Status Roster::fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
                          const std::string& why) {
   std::vector<int> absent;
   std::vector<int> stopped;
-  // Also others than these: they may wait for them.
+  // All ranks are checked, since those in `ranks` may be waiting for others.
   for (int rank = 0; rank < options_.ranks; ++rank) {
     std::optional<Entry> entry;
     if (Status status = read_entry(rank, entry); !status.ok()) return fail(std::move(status));

@@ -1,17 +1,17 @@
-// Roster: which ranks of a run are there while they start, as its store says. Private to
+// Roster: which ranks of a run are present while it starts, according to its store. Private to
 // network/socket.
 //
-// A rank joins by claiming its entry, which says what it runs; that of rank 0 has the run's token,
-// which it draws, and is what all others must agree with. The first failure of all is kept in the
-// store: every rank fails with that one. One thread.
+// A rank joins by claiming its entry, which describes what the rank runs. Rank 0's entry also holds
+// the run's token, which rank 0 draws; all other entries must agree with rank 0's. The store keeps
+// the first failure of any rank, and every rank fails with that failure. One thread.
 //
 // | key | |
 // |---|---|
-// | `rank-N` | claimed by rank N: its entry |
-// | `address-N` | where rank N listens |
-// | `socket-N` | its socket |
+// | `rank-N` | the entry of rank N, which that rank claims |
+// | `address-N` | the address at which rank N listens |
+// | `socket-N` | the socket of rank N |
 // | `failure` | why the run does not start |
-// | `ended-N` | how the process of rank N has ended, if who started it says so |
+// | `ended-N` | how the process of rank N ended, if the process that started it reports that |
 #pragma once
 
 #include <sys/types.h>
@@ -36,26 +36,26 @@ class Roster {
   Roster(const Roster&) = delete;
   Roster& operator=(const Roster&) = delete;
 
-  // Claims the rank, unless another process has it.
+  // Claims the rank; fails if another process has claimed it.
   core::Status join();
   core::Status listens_at(const std::string& address);
 
-  // Asks the store again: why the run has failed, by then told to all; `awaited` are the ranks
-  // whose end no connection will tell.
+  // Reads the store again. Fails if the run has failed or an awaited rank is lost, and reports that
+  // to all. `awaited` are the ranks whose end this rank would see by no connection.
   core::Status look(const std::vector<int>& awaited);
-  // The run's token; none before rank 0 is there.
+  // The run's token; nullopt until this rank has seen rank 0.
   [[nodiscard]] std::optional<std::uint64_t> token() const { return token_; }
-  // Where a rank listens that is alive; empty: nowhere yet.
+  // The address of `rank`, if that rank is alive; empty if it is not known yet.
   core::Status address_of(int rank, std::string& address);
 
-  // Tells all that the run cannot start; returns why that is, which may be what failed first
-  // elsewhere.
+  // Reports to all ranks that the run cannot start. Returns the reason in the store, which may be
+  // an earlier failure of another rank.
   core::Status fail(core::Status why);
-  // The same for ranks that did not connect in time; `why`, if it is not empty, is known of them.
+  // The same for ranks that did not connect within `limit`; `why` is the cause, empty if unknown.
   core::Status fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
                          const std::string& why);
 
-  // All ranks are connected.
+  // To be called once all ranks are connected.
   void started() {
     started_ = true;
     store_->started();
@@ -76,7 +76,7 @@ class Roster {
   core::Status meet_first();
   core::Status check_alive(int rank);
   core::Status check_started(int rank);
-  // Empty, or how this rank's entry differs from that of rank 0.
+  // How this rank's entry differs from that of rank 0; empty if it does not.
   [[nodiscard]] std::string difference(const Entry& mine, const Entry& first) const;
   [[nodiscard]] bool anybody_left();
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "runtime/process/tree.h"
+#include "runtime/protocol/tree.h"
 
 namespace ripeline::runtime::network {
 namespace {
@@ -13,7 +13,7 @@ using core::Time;
 
 // The drift between the clocks of two hosts: 50 µs in a second, more than that of quartz.
 constexpr int kDrift = 20000;
-// No clock shows more: 73 years, and sums of a few of them are numbers.
+// The largest time taken from a peer: 73 years, so that sums of a few of them do not overflow.
 constexpr Time kLatest{std::int64_t{1} << 61};
 
 bool is_time(Time time) { return time > -kLatest && time < kLatest; }
@@ -30,7 +30,7 @@ RunClock::RunClock(int self, int processes)
 Beat RunClock::beat(int to, Time now) const {
   const std::lock_guard lock(mutex_);
   const Last& last = last_[static_cast<std::size_t>(to)];
-  return {.sent = to == process::parent_of(self_) ? now : now - ahead_,
+  return {.sent = to == protocol::parent_of(self_) ? now : now - ahead_,
           .echo = last.at == Time{0} ? Time{0} : last.sent + (now - last.at)};
 }
 
@@ -38,7 +38,7 @@ void RunClock::heard(int from, const Beat& beat, Time at) {
   if (!is_time(beat.sent) || !is_time(beat.echo)) return;
   const std::lock_guard lock(mutex_);
   last_[static_cast<std::size_t>(from)] = {beat.sent, at};
-  if (from != process::parent_of(self_) || beat.echo == Time{0} || beat.echo > at) return;
+  if (from != protocol::parent_of(self_) || beat.echo == Time{0} || beat.echo > at) return;
   const Time error = (at - beat.echo) / 2;
   if (error > error_at(at)) return;
   const Time ahead = beat.echo + error - beat.sent;

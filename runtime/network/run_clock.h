@@ -1,13 +1,13 @@
-// RunClock: how far a process's monotonic clock is from that of process 0, which is the run's.
+// RunClock: the offset of a process's monotonic clock from process 0's clock, which is the run's.
 //
 // Sans I/O. The processes of several hosts compare their clocks along the tree
-// (runtime/process/tree.h): what they send at intervals, to show that they are alive, is stamped
-// with when it was sent and with when what the other sent last would have come, had there been no
-// delay. From both a child knows its parent's clock to half a round trip (Mills et al., RFC 5905,
-// section 8); it keeps the best of what it has been told, which is worth less the older it is. A
-// difference that may as well be none is none: so the clocks of one host agree exactly.
+// (runtime/protocol/tree.h). Each heartbeat carries the time when it was sent, and that time on the
+// receiver's clock as if the receiver's last heartbeat had arrived without delay. From both times a
+// child knows its parent's clock to half a round trip (Mills et al., RFC 5905, section 8). The
+// child keeps the estimate with the least error, which grows with the estimate's age. An offset
+// within its own error counts as 0, so that the clocks of one host agree exactly.
 //
-// From any thread.
+// Calls may come from any thread.
 #pragma once
 
 #include <mutex>
@@ -19,27 +19,27 @@ namespace ripeline::runtime::network {
 
 // Two times, in nanoseconds.
 struct Beat {
-  core::Time sent{0};  // towards process 0 on the sender's clock, away from it on the run's
-  core::Time echo{0};  // on the receiver's clock; 0: nothing has come yet
+  core::Time sent{0};  // on the sender's clock if sent towards process 0, else on the run's
+  core::Time echo{0};  // on the receiver's clock; 0 if nothing has arrived yet
   bool operator==(const Beat&) const = default;
 };
 
-// The time on the own clock, which is so far ahead of that of process 0, when that one shows
-// `shown`. A peer may say anything there: it becomes a time, of which sums of a few are times, too.
+// The time on this process's clock, `ahead` of process 0's, when process 0's is `shown`. A peer may
+// send any number as `shown`; it is clamped, so that sums of a few results do not overflow.
 [[nodiscard]] core::Time to_own(core::Time shown, core::Time ahead);
 
 class RunClock {
  public:
   RunClock(int self, int processes);
 
-  // To be sent now.
+  // The beat to send to process `to` now.
   [[nodiscard]] Beat beat(int to, core::Time now) const;
-  // Came at `at`, on the own clock.
+  // Notes a beat from process `from` that arrived at `at`, on this process's clock.
   void heard(int from, const Beat& beat, core::Time at);
 
-  // The own clock minus that of process 0.
+  // This process's clock minus that of process 0.
   [[nodiscard]] core::Time ahead() const;
-  // How wrong that may be at `now` if the parent in the tree is right. For tests.
+  // The largest error of ahead() at `now`, if the parent's clock in the tree is right. For tests.
   [[nodiscard]] core::Time error(core::Time now) const;
 
  private:
@@ -54,7 +54,7 @@ class RunClock {
   // Guarded by the mutex.
   std::vector<Last> last_;  // by process
   core::Time ahead_{0};
-  core::Time error_{core::Time::max()};  // when it was known last; max: it is not known
+  core::Time error_{core::Time::max()};  // the error of ahead_ at known_; max: ahead_ is not known
   core::Time known_{0};
 };
 

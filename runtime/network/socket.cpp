@@ -23,7 +23,7 @@
 #include "runtime/network/roster.h"
 #include "runtime/network/run_clock.h"
 #include "runtime/network/wire_up.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/neighbours.h"
 
 namespace ripeline::runtime::network {
 namespace {
@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kShortWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::hours(24);
 
-// A thread that says at intervals that the process is alive, whatever its rank computes.
+// A thread that reports at intervals that the process is alive, whatever its rank computes.
 class Pulse {
  public:
   Pulse(std::chrono::nanoseconds interval, std::function<void()> beat)
@@ -67,9 +67,9 @@ class Pulse {
 
 class SocketTransport final : public Transport {
  public:
-  SocketTransport(SocketOptions options, Place* place)
+  SocketTransport(SocketOptions options, BufferPool* pool)
       : options_(std::move(options)),
-        place_(place == nullptr ? own_place_ : *place),
+        pool_(pool == nullptr ? own_pool_ : *pool),
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
@@ -84,14 +84,14 @@ class SocketTransport final : public Transport {
     }
   }
 
-  // It is kept until the end: it holds the rank's place.
+  // Keeps the roster until the end, since the roster owns the claim of this rank.
   Status connect(std::unique_ptr<Roster>& roster) {
-    Status status = wire_up(io_, options_, *roster, place_, clock_, wires_);
+    Status status = wire_up(io_, options_, *roster, pool_, clock_, wires_);
     if (!status.ok()) return status;
     token_ = *roster->token();
     for (const int rank : neighbours()) {
-      for (const Channel channel : kEachChannel) {
-        Wire& wire = wires_[wire_of(rank, channel)];
+      for (const ConnectionRole role : kEachRole) {
+        Wire& wire = wires_[wire_of(rank, role)];
         wire.connection->hand_over(
             {.on_frame = [this, rank](Frame&& f) { take(rank, std::move(f)); },
              .on_closed = [this, rank](const Status& why) { closed(rank, why); }});
@@ -117,7 +117,7 @@ class SocketTransport final : public Transport {
     if (Status s = check_on_host(payload); !s.ok()) return s;
     Frame out = frame(Envelope{.signal = envelope.signal, .sent = envelope.sent - clock_.ahead()},
                       std::move(payload));
-    connection(to, channel_of(kind_of(out.content))).send(std::move(out));
+    connection(to, role_of(kind_of(out.content))).send(std::move(out));
     return {};
   }
 
@@ -143,7 +143,7 @@ class SocketTransport final : public Transport {
   }
 
   Status watch(int descriptor) override {
-    const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // which it closes
+    const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // watched_ closes the copy
     asio::error_code error;
     if (own >= 0) watched_.assign(own, error);
     if (own >= 0 && !error) return {};
@@ -152,17 +152,17 @@ class SocketTransport final : public Transport {
 
   std::size_t queued(int to) const override {
     std::size_t bytes = 0;
-    for (const Channel channel : kEachChannel) {
-      if (const auto& c = wires_[wire_of(to, channel)].connection) bytes += c->queued();
+    for (const ConnectionRole role : kEachRole) {
+      if (const auto& c = wires_[wire_of(to, role)].connection) bytes += c->queued();
     }
     return bytes;
   }
 
   core::Time heard(int from) const override {
-    if (peers_[static_cast<std::size_t>(from)].goodbyes == kChannels) return now();
+    if (peers_[static_cast<std::size_t>(from)].goodbyes == kConnectionsPerPeer) return now();
     core::Time last{0};
-    for (const Channel channel : kEachChannel) {
-      const auto& connection = wires_[wire_of(from, channel)].connection;
+    for (const ConnectionRole role : kEachRole) {
+      const auto& connection = wires_[wire_of(from, role)].connection;
       if (connection) last = std::max(last, connection->heard());
     }
     return last;
@@ -172,13 +172,14 @@ class SocketTransport final : public Transport {
 
   Status finish(std::chrono::nanoseconds limit) override {
     for (const int rank : neighbours()) {
-      for (const Channel channel : kEachChannel) {
-        if (!finishing_) connection(rank, channel).send(frame(Goodbye{}));
+      for (const ConnectionRole role : kEachRole) {
+        if (!finishing_) connection(rank, role).send(frame(Goodbye{}));
       }
     }
     finishing_ = true;
     const auto missing = [&] {
-      return first_rank([&](int r) { return peer(r).goodbyes < kChannels || queued(r) > 0; });
+      return first_rank(
+          [&](int r) { return peer(r).goodbyes < kConnectionsPerPeer || queued(r) > 0; });
     };
     const auto lost = [&] { return first_rank([&](int r) { return !peer(r).loss.empty(); }); };
     watch_on();
@@ -195,22 +196,23 @@ class SocketTransport final : public Transport {
 
   void flush(std::chrono::nanoseconds limit) override {
     run_for(limit, [this] {
-      return first_rank([this](int r) { return connection(r, Channel::control).queued() > 0; }) < 0;
+      return first_rank(
+                 [this](int r) { return connection(r, ConnectionRole::control).queued() > 0; }) < 0;
     });
   }
 
  private:
   struct Peer {
-    int goodbyes = 0;  // channels on which it said so
+    int goodbyes = 0;  // the connections on which the peer said goodbye
     Ending ending;
-    core::Time lost_at = core::Time::max();  // unless the second of its connections ends before
-    std::string how;                         // the first one ended
-    std::string loss;                        // it is gone, and was not to be; empty: it is not
+    core::Time lost_at = core::Time::max();  // unless the second connection ends before
+    std::string how;                         // how the first connection ended
+    std::string loss;                        // why the peer is lost; empty if it is not lost
   };
 
   static core::Time now() { return Clock::now().time_since_epoch(); }
-  Connection& connection(int rank, Channel channel) {
-    return *wires_[wire_of(rank, channel)].connection;
+  Connection& connection(int rank, ConnectionRole role) {
+    return *wires_[wire_of(rank, role)].connection;
   }
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
@@ -221,22 +223,22 @@ class SocketTransport final : public Transport {
             .payload = std::move(payload)};
   }
 
-  // The first neighbour that meets the condition; -1: none.
+  // The first neighbour that meets the condition; -1 if none does.
   template <class Condition>
   int first_rank(const Condition& condition) {
     const auto it = std::find_if(neighbours().begin(), neighbours().end(), condition);
     return it == neighbours().end() ? -1 : *it;
   }
 
-  // In the thread of the pulse.
+  // Called in the thread of the pulse.
   void beat() {
     for (const int rank : neighbours()) {
-      connection(rank, Channel::control)
+      connection(rank, ConnectionRole::control)
           .pulse(encode_header(frame(Heartbeat{clock_.beat(rank, now())})));
     }
   }
 
-  // The io_context rounds its waits up to milliseconds: a timer ends the short ones in time.
+  // The io_context rounds its waits up to milliseconds, so a timer ends short waits in time.
   template <class Condition>
   void run_for(std::chrono::nanoseconds wait, const Condition& condition) {
     if (condition()) return;
@@ -287,8 +289,8 @@ class SocketTransport final : public Transport {
     if (p.lost_at <= now()) lose(rank, p.how);
   }
 
-  // Those with whom there is only one connection left. Not from a handler: what has come over that
-  // one is read first.
+  // Loses the peers that have had only one connection for too long. Never called from a handler, so
+  // that bytes that arrived over that connection are read first.
   void lose_halves() {
     if (now() < next_loss_) return;
     io_.poll();
@@ -304,27 +306,27 @@ class SocketTransport final : public Transport {
     Peer& p = peer(rank);
     p.lost_at = core::Time::max();
     if (!p.loss.empty()) return;
-    // After its goodbye a closed connection is the end, also for who is not done yet.
-    if (p.goodbyes == kChannels) return;
+    // After its goodbye a closed connection is no loss, even if this rank is not done yet.
+    if (p.goodbyes == kConnectionsPerPeer) return;
     p.loss = how;
-    for (const Channel channel : kEachChannel) connection(rank, channel).close();
+    for (const ConnectionRole role : kEachRole) connection(rank, role).close();
     inbox_.push_back(loss_of(rank, how, now()));
   }
 
   SocketOptions options_;
   std::unique_ptr<Roster> roster_;
   std::uint64_t token_ = 0;
-  HostPlace own_place_;
-  Place& place_;
+  HostBufferPool own_pool_;
+  BufferPool& pool_;
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
   asio::posix::stream_descriptor watched_;
   bool is_watching_ = false;
-  bool readable_ = false;  // the watched descriptor
+  bool readable_ = false;  // the watched descriptor is readable
   Wires wires_;
   std::vector<Peer> peers_;
-  core::Time next_loss_ = core::Time::max();  // the first of theirs
+  core::Time next_loss_ = core::Time::max();  // the earliest lost_at of all peers
   RunClock clock_;
   std::vector<Delivery> inbox_;
   Looks looks_;
@@ -333,7 +335,7 @@ class SocketTransport final : public Transport {
   std::unique_ptr<Pulse> pulse_;
 };
 
-// With all neighbours in order. Refuses ranks that there are not.
+// Fills in all neighbours, in order. Refuses neighbours that do not exist.
 Status complete(SocketOptions& options) {
   const int ranks = options.ranks;
   if (ranks < 1 || options.rank < 0 || options.rank >= ranks) {
@@ -345,7 +347,7 @@ Status complete(SocketOptions& options) {
   for (int rank = 0; rank < ranks && is_with_all; ++rank) {
     if (rank != options.rank) all.push_back(rank);
   }
-  all = process::united(std::move(all), process::tree_neighbours(options.rank, ranks));
+  all = protocol::united(std::move(all), protocol::tree_neighbours(options.rank, ranks));
   const bool is_wrong = std::any_of(all.begin(), all.end(), [&](int rank) {
     return rank < 0 || rank >= ranks || rank == options.rank;
   });
@@ -357,14 +359,14 @@ Status complete(SocketOptions& options) {
 }  // namespace
 
 Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
-                       std::unique_ptr<Transport>& transport, Place* place) {
+                       std::unique_ptr<Transport>& transport, BufferPool* pool) {
   if (Status status = complete(options); !status.ok()) return status;
   auto roster = std::make_unique<Roster>(std::move(store), options);
   if (Status status = roster->join(); !status.ok()) return roster->fail(std::move(status));
-  // Its connections are still there when the others are told what was thrown.
+  // Declared outside `try`, since its connections must exist while the others are told of an error.
   std::unique_ptr<SocketTransport> result;
   try {
-    result = std::make_unique<SocketTransport>(options, place);
+    result = std::make_unique<SocketTransport>(options, pool);
     if (Status status = result->connect(roster); !status.ok()) return status;
     transport = std::move(result);
     return {};
@@ -375,14 +377,14 @@ Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
 }
 
 Status connect_in_folder(SocketOptions options, const std::string& folder,
-                         std::unique_ptr<Transport>& transport, Place* place) {
+                         std::unique_ptr<Transport>& transport, BufferPool* pool) {
   std::unique_ptr<FolderStore> store;
   if (Status status = FolderStore::open(folder, store); !status.ok()) {
     return {status.code(),
             "rank " + std::to_string(options.rank) + " cannot join the run: " + status.message()};
   }
   options.address = "unix:" + folder + "/socket-" + std::to_string(options.rank);
-  return connect_sockets(std::move(options), std::move(store), transport, place);
+  return connect_sockets(std::move(options), std::move(store), transport, pool);
 }
 
 }  // namespace ripeline::runtime::network

@@ -1,10 +1,10 @@
-// Store: what the processes of a run know of each other before they are connected: values by key.
+// Store: values by key, by which the processes of a run find each other before they connect.
 //
-// A value is written whole or not at all, and may be read by every process of the run. A claim is a
-// value that one process holds while it lives; however it ends, the others find the claim
-// abandoned, or silent where no system tells them more. All calls return at once, but for claim(),
-// which may have to find out first whether another process lives; they fail by status, which says
-// what the system said. Keys are file names. One thread.
+// A value is written completely or not at all, and every process of the run may read it. A claim is
+// a value that one process holds while it lives; when the process ends in any way, the others find
+// the claim abandoned, or silent if no system reports the end. All calls return at once, except
+// claim(), which may first have to find out whether another process lives. The status of a failed
+// call has what the system reported. Keys are file names. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,42 +18,42 @@ namespace ripeline::runtime::network {
 
 enum class Claim : std::uint8_t {
   none,       // nobody has claimed the key
-  unseen,     // somebody has, who has not been seen to live
-  held,       // its process lives
-  silent,     // its process has given no sign of life for a while: ended, stopped, out of reach
-  abandoned,  // its process has ended the claim or itself; the value is still there
+  unseen,     // a process has claimed the key, but nobody has seen it alive
+  held,       // the process that claimed the key lives
+  silent,     // the process has given no sign of life for a while: ended, stopped or out of reach
+  abandoned,  // the process has ended the claim or itself; the value is still set
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  // For messages: a rank that is missing did not come to it.
+  // The store's name in error messages, such as `rank 2 did not come to NAME`.
   [[nodiscard]] virtual std::string name() const = 0;
 
   virtual core::Status set(const std::string& key, const Blob& value) = 0;
-  // The first one wins: `there` is its value, whoever set it.
+  // The first caller wins: `there` becomes the key's value, whichever process has set it.
   virtual core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) = 0;
-  // Nothing: the key is not set.
+  // `value` is nullopt if the key is not set.
   virtual core::Status get(const std::string& key, std::optional<Blob>& value) = 0;
   virtual void remove(const std::string& key) = 0;
 
-  // Takes a key that nobody holds. `refused` when somebody does: `there` is what that one said;
-  // else what somebody said who held it before, empty: nobody did.
+  // Takes a key that no process holds. If one does, fails as `refused`, and `there` is its value;
+  // otherwise `there` is the value of a former holder, or empty if there was none.
   virtual core::Status claim(const std::string& key, const Blob& value, Blob& there) = 0;
-  // Ends an own claim and leaves its value, as the end of the process does.
+  // Ends a claim of this process and leaves the value, as the end of the process does.
   virtual void release(const std::string& key) = 0;
   [[nodiscard]] virtual Claim claim_of(const std::string& key) = 0;
 
-  // All are connected: what is asked from now on is said on leaving, and not worth a long wait.
+  // Called when all ranks are connected. Later calls serve a process that leaves: keep them short.
   virtual void started() {}
 
-  // A descriptor that becomes readable when something has changed, perhaps not at once, and is the
-  // caller's. -1: there is none, so that whoever waits has to ask again from time to time.
+  // A descriptor, owned by the caller, that becomes readable, perhaps with a delay, when something
+  // has changed. -1 if there is none, so that the caller must read again from time to time.
   [[nodiscard]] virtual int watch() = 0;
 };
 
-// Set by who has started the ranks when the process of a rank has ended: how, as text.
+// The key under which the process that started the ranks reports how one has ended, as text.
 [[nodiscard]] inline std::string ended_key(int rank) { return "ended-" + std::to_string(rank); }
 
 }  // namespace ripeline::runtime::network

@@ -1,8 +1,8 @@
-// StoreWatch: calls whoever waits for a change of a store. Private to network/socket.
+// StoreWatch: calls a function when a store may have changed. Private to network/socket.
 //
-// At once where the store has something that tells changes, and twice a second at least: that a
-// process has ended may be told a moment before it has. Otherwise at intervals that grow to that.
-// It calls inside the io_context, to whose thread all belongs, and never after its end.
+// If the store has a descriptor, calls at each change and at least twice a second, since a
+// process's end may be reported a moment early. Otherwise calls at intervals that grow to half a
+// second. Calls in the thread of the io_context, to which all belongs, and never after its own end.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -21,7 +21,7 @@ class StoreWatch {
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
 
-  // The descriptor is that of Store::watch(), and is taken over; -1: there is none.
+  // Takes ownership of the descriptor from Store::watch(), which is -1 if there is none.
   void start(int descriptor, std::function<void()> look);
 
  private:
@@ -32,7 +32,7 @@ class StoreWatch {
   asio::steady_timer timer_;
   std::chrono::milliseconds pause_{5};
   std::function<void()> look_;
-  // Handlers that are queued when this ends look here first.
+  // Handlers still queued when this object ends check this first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

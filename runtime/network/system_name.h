@@ -1,12 +1,12 @@
-// The system that this process runs on, told from all others.
+// A name that distinguishes the system on which this process runs from all others.
 #pragma once
 
 #include <string>
 
 namespace ripeline::runtime::network {
 
-// Equal for processes of one system, in whatever containers they are, until it starts anew: its
-// boot, or where that is not told, the host's name. Empty: neither is known.
+// Equal for all processes of one system, in any container, until the system starts anew. It is the
+// id of the boot or, if that cannot be read, the host's name. Empty if neither is known.
 [[nodiscard]] std::string system_name();
 
 }  // namespace ripeline::runtime::network

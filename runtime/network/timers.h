@@ -1,6 +1,6 @@
-// Timers: what is to be done later, inside an io_context. Private to network/socket.
+// Timers: actions to run later, inside an io_context. Private to network/socket.
 //
-// One thread, that of the io_context. Nothing is done after its end.
+// One thread, that of the io_context. No action runs after the end of the Timers.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -37,7 +37,7 @@ class Timers {
  private:
   asio::io_context& io_;
   std::vector<std::shared_ptr<asio::steady_timer>> timers_;
-  // Handlers that are queued when this ends look here first.
+  // Handlers still queued when this object ends check this first.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

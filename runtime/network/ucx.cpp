@@ -1,4 +1,4 @@
-// Compiled with or without UCX; what needs it is in ucx_transport.cpp and ucx_worker.cpp.
+// Compiled with or without UCX; the code that needs UCX is in ucx_transport.cpp and ucx_worker.cpp.
 #include "runtime/network/ucx.h"
 
 #include <cstdlib>
@@ -23,10 +23,10 @@ bool has_ucx() {
 }
 
 Status connect_ucx([[maybe_unused]] const UcxOptions& options,
-                   std::unique_ptr<Transport>& transport, [[maybe_unused]] Place* place) {
+                   std::unique_ptr<Transport>& transport, [[maybe_unused]] BufferPool* pool) {
   std::unique_ptr<Transport> inner = std::move(transport);
 #ifdef RIPELINE_UCX
-  auto result = std::make_unique<UcxTransport>(options, std::move(inner), place);
+  auto result = std::make_unique<UcxTransport>(options, std::move(inner), pool);
   Status status = result->connect();
   if (status.ok()) transport = std::move(result);
   return status;
@@ -36,11 +36,11 @@ Status connect_ucx([[maybe_unused]] const UcxOptions& options,
 }
 
 Status use_chosen_transport(const UcxOptions& options, std::unique_ptr<Transport>& transport,
-                            Place* place) {
+                            BufferPool* pool) {
   const char* chosen = std::getenv("RIPELINE_TRANSPORT");
   const std::string name = chosen == nullptr || *chosen == '\0' ? "sockets" : chosen;
   if (name == "sockets") return {};
-  if (name == "ucx") return connect_ucx(options, transport, place);
+  if (name == "ucx") return connect_ucx(options, transport, pool);
   transport = nullptr;
   return {StatusCode::refused, "RIPELINE_TRANSPORT is '" + name + "'; it may be sockets or ucx"};
 }

@@ -19,14 +19,14 @@ using core::Time;
 
 namespace {
 
-// How long after a loss, or after its last message, nothing more comes of what a process has sent:
-// it is in the memory or the kernel of this host.
+// After a peer's loss, or its last message, other messages from it may arrive for this long: these
+// are in the memory or the kernel of this host.
 constexpr auto kQuiet = std::chrono::milliseconds(20);
-// How long the transport inside may take to say of a process that it is gone, and how.
+// How long the inner transport may take to report how a process has ended.
 constexpr auto kBroken = std::chrono::seconds(2);
-// Between two looks whether the process is told to end, while it connects.
+// The interval between two checks, while connecting, whether the process is told to end.
 constexpr auto kHeed = std::chrono::milliseconds(100);
-// For peers that are fetching what this process has: its memory is somebody else's afterwards.
+// How long to wait for peers that fetch from this process's memory, which is reused afterwards.
 constexpr auto kLastMoments = std::chrono::milliseconds(100);
 constexpr std::size_t kTokenBytes = sizeof(std::uint64_t);
 
@@ -57,16 +57,16 @@ std::string text_of(const Blob& bytes) {
 }  // namespace
 
 UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Transport> inner,
-                           Place* place)
+                           BufferPool* pool)
     : options_(options),
       inner_(std::move(inner)),
-      place_(place == nullptr ? own_place_ : *place),
+      pool_(pool == nullptr ? own_pool_ : *pool),
       neighbours_(inner_->neighbours()),
       peers_(static_cast<std::size_t>(inner_->processes())),
       readiness_(inner_->self(), inner_->processes()) {}
 
 UcxTransport::~UcxTransport() {
-  inner_.reset();  // first, so that nobody begins to fetch what goes away
+  inner_.reset();  // first, so that nobody begins to fetch from memory that is freed
   const Time limit = now() + kLastMoments;
   while (worker_ && !finished_ && first_sending() >= 0 && now() < limit) {
     worker_->progress();
@@ -80,12 +80,12 @@ Status UcxTransport::connect() {
   if (status.ok()) status = meet();
   is_connected_ = status.ok();
   if (is_connected_) return {};
-  // All that is said of it goes from neighbour to neighbour.
+  // Each failure is passed on from neighbour to neighbour.
   for (const int process : neighbours_) {
-    say(process, Word::refusal, abandon_text(status), status.code());
+    send_connect(process, ConnectKind::refusal, abandon_text(status), status.code());
   }
-  // It stays as it is until the process ends: UCX 1.13 ends one that closes a connection while it
-  // is made, and one that attaches memory which has just gone.
+  // The worker is kept until the process ends, since UCX 1.13 ends a process that closes a
+  // connection while it is made, or that attaches memory which has just been removed.
   std::ignore = worker_.release();
   return status;
 }
@@ -99,7 +99,7 @@ Status UcxTransport::open() {
     Blob text;
     append(text, &peer(process).token_in, kTokenBytes);
     append(text, address.data(), address.size());
-    say(process, Word::address, payload_of(std::move(text)));
+    send_connect(process, ConnectKind::address, payload_of(std::move(text)));
   }
   return {};
 }
@@ -130,7 +130,7 @@ int UcxTransport::first_missing() const {
 template <class Condition>
 Status UcxTransport::look_until(Time limit, const Condition& done) {
   for (;;) {
-    for (const int process : readiness_.take_tell()) say(process, Word::ready);
+    for (const int process : readiness_.take_to_notify()) send_connect(process, ConnectKind::ready);
     if (!failure_.ok()) return failure_;
     if (done() || now() >= limit) return {};
     if (Status s = Termination::status_at_start(options_.termination, self()); !s.ok()) return s;
@@ -138,23 +138,23 @@ Status UcxTransport::look_until(Time limit, const Condition& done) {
   }
 }
 
-void UcxTransport::say(int to, Word word, Payload payload, StatusCode code) {
+void UcxTransport::send_connect(int to, ConnectKind kind, Payload payload, StatusCode code) {
   const Envelope envelope{
-      .signal = signals::Connect{.word = static_cast<std::int32_t>(word), .code = code}};
-  // To one that is gone it is forgotten, and another failure has been noted.
+      .signal = signals::Connect{.kind = static_cast<std::int32_t>(kind), .code = code}};
+  // A Connect to a peer that is gone is dropped; in that case another failure has been noted.
   Status status = inner_->send(to, envelope, std::move(payload));
   if (failure_.ok()) failure_ = std::move(status);
 }
 
-void UcxTransport::hear(int from, const signals::Connect& said, Payload payload) {
-  const auto word = static_cast<Word>(said.word);
-  if (word == Word::refusal) {
-    const Status why = abandon_status(from, said.code, payload);
+void UcxTransport::receive_connect(int from, const signals::Connect& connect, Payload payload) {
+  const auto kind = static_cast<ConnectKind>(connect.kind);
+  if (kind == ConnectKind::refusal) {
+    const Status why = abandon_status(from, connect.code, payload);
     if (is_connected_) return lose(from, why.message());
     if (failure_.ok()) failure_ = why;
-  } else if (word == Word::ready) {
-    readiness_.told_by(from);
-  } else if (word == Word::address) {
+  } else if (kind == ConnectKind::ready) {
+    readiness_.received_from(from);
+  } else if (kind == ConnectKind::address) {
     call(from, blob_of(std::move(payload)));
   }
 }
@@ -164,7 +164,7 @@ void UcxTransport::call(int process, const Blob& text) {
   if (is_connected_ || !failure_.ok() || p.token_out != 0 || text.size() <= kTokenBytes) return;
   p.token_out = token_of(text);
   worker_->connect(process, std::span(text).subspan(kTokenBytes));
-  // As long as a header may be: UCX sends nothing so long before both ends know each other.
+  // The hello is as long as a header may be: UCX sends one so long only when both ends are known.
   Frame hello{.content = Hello{}};
   hello.payload.head.resize(kLargestHead);
   send_frame(process, std::move(hello));
@@ -172,7 +172,7 @@ void UcxTransport::call(int process, const Blob& text) {
 }
 
 Status UcxTransport::send(int to, const Envelope& envelope, Payload payload) {
-  if (channel_of(kind_of(envelope)) != Channel::data) {
+  if (role_of(kind_of(envelope)) != ConnectionRole::data) {
     return inner_->send(to, envelope, std::move(payload));
   }
   if (Status status = check_receiver(*this, to); !status.ok()) return status;
@@ -199,7 +199,7 @@ void UcxTransport::send_frame(int to, Frame frame) {
 std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte> header,
                                                        std::size_t bytes, bool at_sender) {
   if (inner_ == nullptr) return std::nullopt;                           // this process is ending
-  if (header.size() < kTokenBytes + kHeaderBytes) return std::nullopt;  // a stranger's
+  if (header.size() < kTokenBytes + kHeaderBytes) return std::nullopt;  // a stranger's header
   const std::uint64_t token = token_of(header);
   UcxWorker::Arrival arrival;
   for (const int process : neighbours_) {
@@ -207,8 +207,8 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
   }
   if (arrival.from < 0) return std::nullopt;
   Peer& from = peer(arrival.from);
-  // Nothing comes from a lost process after its loss was told, and nothing from its memory before.
-  if (from.told || (from.loss && at_sender)) return std::nullopt;
+  // A lost process's messages are dropped after the report of its loss, unfetched ones even before.
+  if (from.is_loss_reported || (from.loss && at_sender)) return std::nullopt;
   header = header.subspan(kTokenBytes);
   Frame& frame = arrival.frame;
   Header first;
@@ -220,7 +220,7 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
     return std::nullopt;
   }
   const std::size_t size_bytes = shape.parts * sizeof(std::uint64_t);
-  if (status.ok() && (channel_of(kind_of(frame.content)) != Channel::data ||
+  if (status.ok() && (role_of(kind_of(frame.content)) != ConnectionRole::data ||
                       header.size() != kHeaderBytes + size_bytes + shape.head)) {
     status = {StatusCode::invalid, "a frame that is no message's"};
   }
@@ -245,7 +245,7 @@ Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t byt
   }
   if (!fits || left > 0) return {StatusCode::invalid, "a frame whose parts are not what came"};
   for (const std::uint64_t size : all) {
-    Status status = add_part(place_, edge_of(frame.content), size, frame.payload);
+    Status status = add_part(pool_, edge_of(frame.content), size, frame.payload);
     if (!status.ok()) return status;
   }
   return {};
@@ -254,11 +254,11 @@ Status UcxTransport::make_room(std::span<const std::byte> sizes, std::size_t byt
 void UcxTransport::came(UcxWorker::Arrival&& arrival) {
   if (inner_ == nullptr) return;  // this process is ending
   Peer& from = peer(arrival.from);
-  if (from.told) return;
+  if (from.is_loss_reported) return;
   from.heard = now();
-  from.told_at = std::max(from.told_at, now() + kQuiet);
+  from.report_loss_at = std::max(from.report_loss_at, now() + kQuiet);
   Frame& frame = arrival.frame;
-  auto& envelope = std::get<Envelope>(frame.content);  // begins() lets nothing else come
+  auto& envelope = std::get<Envelope>(frame.content);  // begins() admits no other content
   envelope.sent = to_own(envelope.sent, ahead());
   inbox_.push_back(
       {arrival.from, envelope, std::move(frame.payload), looks_.came(envelope.sent, now())});
@@ -274,11 +274,11 @@ void UcxTransport::broke(int process, const std::string& how) {
 void UcxTransport::take(Delivery&& delivery) {
   Peer& from = peer(delivery.from);
   if (from.loss) return;
-  if (const auto* const said = std::get_if<signals::Connect>(&delivery.envelope.signal)) {
-    hear(delivery.from, *said, std::move(delivery.payload));
+  if (const auto* const connect = std::get_if<signals::Connect>(&delivery.envelope.signal)) {
+    receive_connect(delivery.from, *connect, std::move(delivery.payload));
   } else if (delivery.envelope.is<signals::Lost>()) {
     lose(delivery.from, text_of(blob_of(std::move(delivery.payload))));
-    from.told_at = now() + kQuiet;
+    from.report_loss_at = now() + kQuiet;
   } else {
     inbox_.push_back(std::move(delivery));
   }
@@ -288,23 +288,23 @@ void UcxTransport::lose(int process, const std::string& how) {
   Peer& p = peer(process);
   if (p.loss) return;
   p.loss = loss_of(process, how, now());
-  p.told_at = now();
+  p.report_loss_at = now();
   if (!is_connected_ && failure_.ok()) {
     failure_ = {StatusCode::lost, "rank " + std::to_string(process) + " was lost (" + how + ")"};
   }
 }
 
 bool UcxTransport::is_breaking(const Peer& peer) const {
-  // Peers may go once this process has said goodbye.
+  // Once this process has said goodbye, its peers may end.
   return !peer.broken.empty() && !peer.loss && !goodbye_;
 }
 
-void UcxTransport::tell_losses() {
+void UcxTransport::report_losses() {
   for (const int process : neighbours_) {
     Peer& p = peer(process);
     if (is_breaking(p) && now() >= p.broken_until) lose(process, "UCX: " + p.broken);
-    if (!p.loss || p.told || now() < p.told_at) continue;
-    p.told = true;
+    if (!p.loss || p.is_loss_reported || now() < p.report_loss_at) continue;
+    p.is_loss_reported = true;
     worker_->close(process);
     inbox_.push_back(*p.loss);
   }
@@ -313,7 +313,7 @@ void UcxTransport::tell_losses() {
 Time UcxTransport::next_loss() const {
   Time next = Time::max();
   for (const Peer& p : peers_) {
-    if (p.loss && !p.told) next = std::min(next, p.told_at);
+    if (p.loss && !p.is_loss_reported) next = std::min(next, p.report_loss_at);
     if (is_breaking(p)) next = std::min(next, p.broken_until);
   }
   return next;
@@ -323,9 +323,9 @@ Status UcxTransport::look(std::chrono::nanoseconds wait) {
   from_inner_.clear();
   Status status = inner_->poll(wait, from_inner_);
   for (Delivery& delivery : from_inner_) take(std::move(delivery));
-  // Only now: of a process that is gone, nothing is fetched any longer.
+  // The worker comes second, so that nothing is fetched from a process that is known to be gone.
   worker_->progress();
-  tell_losses();
+  report_losses();
   return status;
 }
 
@@ -364,8 +364,8 @@ int UcxTransport::first_sending() const {
 
 Status UcxTransport::finish(std::chrono::nanoseconds limit) {
   const Time until = now() + limit;
-  // All that was sent leaves before the goodbye does, unless a process is lost: then there is no
-  // end to wait for.
+  // The goodbye follows all messages, unless a process is lost: then messages may never be sent
+  // completely.
   const auto first_open = [this] {
     const auto breaking = std::find_if(neighbours_.begin(), neighbours_.end(),
                                        [this](int process) { return is_breaking(peer(process)); });

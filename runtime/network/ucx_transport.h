@@ -1,10 +1,10 @@
-// UcxTransport: data over UCX, all else over another transport. Private to network/ucx.
+// UcxTransport: data over UCX, all else over an inner transport. Private to network/ucx.
 //
-// While they connect, processes tell each other over the transport inside, by the signal Connect:
-// to each neighbour an address with the token that messages to it carry; along the tree who is
-// connected; or to each neighbour why this process, or another one, is not.
+// While processes connect, they send the signal Connect over the inner transport. To each neighbour
+// they send an address, with the token that messages from that neighbour must carry; along the
+// tree, that ranks are connected; or to each neighbour, why this process or another is not.
 //
-// One thread, but for wake().
+// All calls but wake() come from one thread.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ namespace ripeline::runtime::network {
 
 class UcxTransport final : public Transport, private UcxWorker::Receiver {
  public:
-  UcxTransport(const UcxOptions& options, std::unique_ptr<Transport> inner, Place* place);
+  UcxTransport(const UcxOptions& options, std::unique_ptr<Transport> inner, BufferPool* pool);
   ~UcxTransport() override;
 
-  // Once, before anything else.
+  // Must be called once, before anything else.
   core::Status connect();
 
   [[nodiscard]] int self() const override { return inner_->self(); }
@@ -42,18 +42,18 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
   void flush(std::chrono::nanoseconds limit) override { inner_->flush(limit); }
 
  private:
-  enum class Word : std::int32_t { address, ready, refusal };
+  enum class ConnectKind : std::int32_t { address, ready, refusal };
   struct Peer {
-    std::uint64_t token_in = 0;  // in messages that come from it
+    std::uint64_t token_in = 0;  // in messages from the peer
     std::uint64_t token_out = 0;
     bool has_address = false;
-    bool came = false;    // a message over UCX has
-    core::Time heard{0};  // over UCX
-    // Gone, and why; told when what it has sent is here.
+    bool came = false;    // a message has arrived over UCX
+    core::Time heard{0};  // the time of the last of these
+    // Set when the peer is gone; reported once all that the peer sent has arrived.
     std::optional<Delivery> loss;
-    core::Time told_at{0};
-    bool told = false;
-    // UCX has failed with it; whoever is gone is named by the transport inside, if it is in time.
+    core::Time report_loss_at{0};
+    bool is_loss_reported = false;
+    // Why UCX failed. Until broken_until the inner transport may report a better reason.
     std::string broken;
     core::Time broken_until{0};
   };
@@ -65,27 +65,28 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
 
   core::Status open();
   core::Status meet();
-  // Sends a word about UCX over the transport inside; `code` is a refusal's.
-  void say(int to, Word word, Payload payload = {}, core::StatusCode code = core::StatusCode::ok);
-  void hear(int from, const signals::Connect& said, Payload payload);
+  // Sends a Connect over the inner transport; `code` is the status code of a refusal.
+  void send_connect(int to, ConnectKind kind, Payload payload = {},
+                    core::StatusCode code = core::StatusCode::ok);
+  void receive_connect(int from, const signals::Connect& connect, Payload payload);
   void call(int process, const Blob& text);
-  // A neighbour that has not been reached; -1: none.
+  // A neighbour that has not been reached; -1 if there is none.
   [[nodiscard]] int first_missing() const;
   template <class Condition>
   core::Status look_until(core::Time limit, const Condition& done);
 
-  // Moves what can be moved; waits first, if nothing is there.
+  // Moves the bytes that can move now; first waits up to `wait` if there is nothing to move.
   core::Status look(std::chrono::nanoseconds wait);
   core::Status look_until(core::Time limit);
   void take(Delivery&& delivery);
-  // Room for the parts of a message, whose frame is whole but for them.
+  // Adds buffers for the parts of a message to its frame, which is complete but for the parts.
   core::Status make_room(std::span<const std::byte> sizes, std::size_t bytes, Frame& frame);
   void send_frame(int to, Frame frame);
 
   void lose(int process, const std::string& how);
-  void tell_losses();
+  void report_losses();
   [[nodiscard]] core::Time next_loss() const;
-  // A process that has not taken all that was sent to it; -1: none.
+  // A neighbour to which some messages have not been sent completely; -1 if there is none.
   [[nodiscard]] int first_sending() const;
   [[nodiscard]] bool is_breaking(const Peer& peer) const;
   [[nodiscard]] const Peer& peer(int process) const {
@@ -95,18 +96,18 @@ class UcxTransport final : public Transport, private UcxWorker::Receiver {
 
   UcxOptions options_;
   std::unique_ptr<Transport> inner_;
-  HostPlace own_place_;
-  Place& place_;
+  HostBufferPool own_pool_;
+  BufferPool& pool_;
   std::vector<int> neighbours_;
   std::vector<Peer> peers_;  // by process
   std::unique_ptr<UcxWorker> worker_;
   std::vector<Delivery> inbox_;
   std::vector<Delivery> from_inner_;
   Readiness readiness_;
-  core::Status failure_;  // while it connects
+  core::Status failure_;  // the first failure while it connects
   bool is_connected_ = false;
   Looks looks_;
-  bool goodbye_ = false;  // said
+  bool goodbye_ = false;  // this process has said goodbye
   bool finished_ = false;
   std::atomic<bool> woken_ = false;
 };

@@ -1,4 +1,4 @@
-// The only source that includes UCX's headers. Its functions are C: nothing is thrown across them.
+// The only source that includes UCX's headers. UCX's functions are C: no exception may cross them.
 #include "runtime/network/ucx_worker.h"
 
 #include <ucp/api/ucp.h>
@@ -25,29 +25,29 @@ Status failure(const char* what, ucs_status_t status) {
   return {StatusCode::failed, std::string("UCX ") + what + ": " + ucs_status_string(status)};
 }
 
-// Reads UCX's settings: the runtime's where the user sets none, and no keepalive in any case.
+// Reads UCX's settings; adds the runtime's where the user has set none, and turns off keepalive.
 ucs_status_t read_settings(ucp_config_t*& config) {
-  // Without it, UCX takes TCP between the processes of a host, since it could not tell that one of
-  // them is gone. Here the environment is the only way to say so. UCX then copies what goes over
-  // shared memory in pieces of 8 KiB, so that the death of a process harms nobody.
+  // Without these variables UCX uses TCP even within a host, since over shared memory it could not
+  // notice that a process is gone; only the environment can set them. With them UCX copies messages
+  // through shared memory in pieces of 8 KiB, so that the death of a process harms no other.
   static std::once_flag once;
   std::call_once(once, [] {
     setenv("UCX_POSIX_ERROR_HANDLING", "y", 0);
     setenv("UCX_SYSV_ERROR_HANDLING", "y", 0);
-    setenv("UCX_TCP_PUT_ENABLE", "n", 0);  // see below
+    setenv("UCX_TCP_PUT_ENABLE", "n", 0);  // the reason is given below
   });
   const ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
-  // Another transport tells who lives, and an error of UCX is the status of a call.
+  // The inner transport reports which peers live, and an error of UCX is the status of a call.
   ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
-  // UCX 1.13 ends the process when the other end of a connection over TCP goes away in the middle
-  // of what it sends without a copy.
+  // UCX 1.13 ends the process if the other end of a TCP connection goes away while UCX sends over
+  // that connection without a copy.
   if (std::getenv("UCX_ZCOPY_THRESH") == nullptr) ucp_config_modify(config, "ZCOPY_THRESH", "inf");
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucp_config_modify(config, "LOG_LEVEL", "fatal");
   return UCS_OK;
 }
 
-// Parts as UCX wants them: one piece as it is, several as a list.
+// The parts in UCX's form: a single piece as a buffer, several as a list.
 class Pieces {
  public:
   explicit Pieces(const std::vector<Bytes>& parts) {
@@ -105,7 +105,7 @@ struct UcxWorker::Callbacks {
     const bool at_sender = (about->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     auto arrival = worker.receiver_.begins({static_cast<const std::byte*>(header), header_bytes},
                                            bytes, at_sender);
-    if (!arrival) return UCS_OK;  // UCX tells the sender if it waits
+    if (!arrival) return UCS_OK;  // UCX tells a sender that waits
     if (at_sender) return fetch(worker, std::move(*arrival), data);
     const auto* from = static_cast<const std::byte*>(data);
     for (const Bytes& part : arrival->frame.payload.parts) {
@@ -128,7 +128,7 @@ struct UcxWorker::Callbacks {
     receiving.pieces.describe(params);
     const ucs_status_ptr_t request = ucp_am_recv_data_nbx(
         worker.worker_, data, receiving.pieces.buffer(), receiving.pieces.count(), &params);
-    // The data may have been fetched meanwhile: only the value of the pointer is looked at.
+    // The data may have been fetched and the request freed, so only the pointer itself is examined.
     if (request == nullptr) {
       finish(receiving, UCS_OK);
     } else if (UCS_PTR_IS_ERR(request)) {
@@ -161,7 +161,7 @@ struct UcxWorker::Callbacks {
     }
   }
 
-  // The end of a flush or of a close counts its number down.
+  // Called at the end of a flush or a close; counts down those in progress.
   static void done(void* request, ucs_status_t /*status*/, void* count) {
     ucp_request_free(request);
     --*static_cast<int*>(count);

@@ -1,9 +1,9 @@
 // UcxWorker: messages between this process and others over UCX. Private to network/ucx.
 //
-// A message is a header, which is copied, and the parts of a payload, which are not: what is long
-// goes from the sender's memory into where the receiver wants it. UCX's headers stay in the source.
-// One thread, which calls progress(); from inside it the receiver is called, which does not call
-// back.
+// A message is a header, which is copied, and the parts of a payload, which are not copied: long
+// parts go from the sender's memory straight into the receiver's buffers. Only the source file
+// includes UCX's headers. All is done in the thread that calls progress(), which calls the
+// receiver; the receiver must not call back.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct ucp_ep;
 
 namespace ripeline::runtime::network {
 
-// The token that identifies the sender, a frame's header, sizes of parts, and a payload's head.
+// The sender's token, a frame's header, the sizes of the parts and the payload's head.
 inline constexpr std::size_t kLargestHeader =
     sizeof(std::uint64_t) + kHeaderBytes + kMostParts * sizeof(std::uint64_t) + kLargestHead;
 
 class UcxWorker {
  public:
-  // Where a message comes from, and with the parts of its payload where its bytes are put.
+  // The sender of a message, and the frame into whose parts the bytes of the message are put.
   struct Arrival {
     int from = -1;
     Frame frame;
@@ -37,18 +37,18 @@ class UcxWorker {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // A message of `bytes` bytes has begun to come; nothing: it is not wanted. `at_sender`: its
-    // bytes are still in its sender's memory.
+    // Called when a message of `bytes` bytes begins to arrive; nullopt rejects it. With
+    // `at_sender`, the bytes are still in the sender's memory.
     virtual std::optional<Arrival> begins(std::span<const std::byte> header, std::size_t bytes,
                                           bool at_sender) = 0;
     virtual void came(Arrival&& arrival) = 0;
-    // Nothing goes there or comes from there any longer. Perhaps more than once.
+    // Called when the connection to `process` has failed. May be called more than once.
     virtual void broke(int process, const std::string& how) = 0;
   };
 
-  // `receiver` is borrowed. Fails by status: what UCX says.
+  // `receiver` is borrowed. Fails with UCX's error.
   static core::Status open(int processes, Receiver& receiver, std::unique_ptr<UcxWorker>& worker);
-  // Closes all. What is not sent is dropped.
+  // Closes all connections. Messages that have not left are dropped.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -56,24 +56,24 @@ class UcxWorker {
   // The address that others need to connect with this worker.
   [[nodiscard]] std::vector<std::byte> address() const;
   void connect(int process, std::span<const std::byte> address);
-  // Forgotten if it is not connected. The header is at most kLargestHeader.
+  // Drops the message if `process` is not connected. The header has at most kLargestHeader bytes.
   void send(int process, std::vector<std::byte> header, Payload payload);
-  // Bytes of messages that have not left yet.
+  // The bytes of messages that have not been sent yet.
   [[nodiscard]] std::size_t queued(int process) const {
     return peer(process).endpoint == nullptr ? 0 : peer(process).bytes;
   }
-  // Asks that all that was sent to it leaves UCX's own buffers.
+  // Asks UCX to send all that its own buffers hold for `process`.
   void flush(int process);
-  // Something is queued, or has not left them.
+  // Whether bytes for `process` are queued, or a flush of UCX's buffers has not ended.
   [[nodiscard]] bool is_sending(int process) const {
     return queued(process) > 0 || (peer(process).endpoint != nullptr && peer(process).flushes > 0);
   }
-  // Drops what has not been sent or has not come whole.
+  // Closes the connection; drops messages that have not been sent or received completely.
   void close(int process);
 
-  // Moves what can be moved, if it is much a part of it.
+  // Moves the bytes that can move now, or only a part of them if they are many.
   void progress();
-  // From now on descriptor() becomes readable when there is something to move. False: there is.
+  // Makes descriptor() readable once something can be moved. False if something can be moved now.
   [[nodiscard]] bool arm();
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
@@ -84,7 +84,7 @@ class UcxWorker {
   struct Peer {
     ucp_ep* endpoint = nullptr;
     std::size_t bytes = 0;  // queued
-    int flushes = 0;        // not done
+    int flushes = 0;        // flushes that have not ended
   };
 
   UcxWorker(int processes, Receiver& receiver);
@@ -99,8 +99,8 @@ class UcxWorker {
   ucp_context* context_ = nullptr;
   ucp_worker* worker_ = nullptr;
   int descriptor_ = -1;
-  std::list<Sending> sendings_;      // those that UCX has
-  std::list<Receiving> receivings_;  // likewise
+  std::list<Sending> sendings_;      // messages that UCX is sending
+  std::list<Receiving> receivings_;  // messages that UCX is fetching
   int closings_ = 0;
 };
 

@@ -20,13 +20,13 @@ using core::StatusCode;
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLastWords = 200ms;  // for what the peers have to be told
+constexpr auto kLastWords = 200ms;  // the wait for last frames, from and to the peers
 
 core::Time now() { return Clock::now().time_since_epoch(); }
 
 class WireUp {
  public:
-  WireUp(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
+  WireUp(asio::io_context& io, const SocketOptions& options, Roster& roster, BufferPool& pool,
          RunClock& clock, Wires& wires)
       : io_(io),
         options_(options),
@@ -37,9 +37,9 @@ class WireUp {
         listener_(io),
         watch_(io),
         introductions_(
-            io, options, roster, place,
+            io, options, roster, pool,
             {.is_missing =
-                 [this](End end) { return is_neighbour(end.rank) && !has(end.rank, end.channel); },
+                 [this](End end) { return is_neighbour(end.rank) && !has(end.rank, end.role); },
              .on_met =
                  [this](End end, std::shared_ptr<Connection> connection) {
                    met(end, std::move(connection));
@@ -49,7 +49,7 @@ class WireUp {
         is_called_(static_cast<std::size_t>(options.ranks)),
         endings_(static_cast<std::size_t>(options.ranks)) {
     wires_.clear();
-    wires_.resize(wire_of(options.ranks, Channel::data));
+    wires_.resize(wire_of(options.ranks, ConnectionRole::data));
   }
   WireUp(const WireUp&) = delete;
   WireUp& operator=(const WireUp&) = delete;
@@ -61,7 +61,7 @@ class WireUp {
     if (result_.ok()) look();
     run_until(limit, [this] { return missing().empty(); });
     if (result_.ok() && missing().empty()) {
-      // The others may have begun to wait later.
+      // The other ranks may have begun to wait later than this one, so they get more time.
       say_ready();
       run_until(limit + kLateRanks, [this] { return readiness_.all(); });
     }
@@ -74,11 +74,13 @@ class WireUp {
   }
 
  private:
-  Wire& wire(End end) { return wires_[wire_of(end.rank, end.channel)]; }
-  bool has(int rank, Channel channel) const {
-    return wires_[wire_of(rank, channel)].connection != nullptr;
+  Wire& wire(End end) { return wires_[wire_of(end.rank, end.role)]; }
+  bool has(int rank, ConnectionRole role) const {
+    return wires_[wire_of(rank, role)].connection != nullptr;
   }
-  bool has(int rank) const { return has(rank, Channel::data) && has(rank, Channel::control); }
+  bool has(int rank) const {
+    return has(rank, ConnectionRole::data) && has(rank, ConnectionRole::control);
+  }
 
   template <class Condition>
   std::vector<int> neighbours(const Condition& condition) const {
@@ -95,20 +97,20 @@ class WireUp {
     while (result_.ok() && !done() && Clock::now() < limit) io_.run_one_until(limit);
   }
 
-  // The first failure counts, here and among all.
+  // Only the first failure counts, on this rank and among all ranks.
   void fail_if(Status status) {
     if (!status.ok() && result_.ok()) result_ = roster_.fail(std::move(status));
   }
   void listen() {
     const auto callers = static_cast<int>(options_.neighbours.size());
     const Status status =
-        listener_.open(options_.address, kChannels * callers + 16, options_.kernel_bytes);
+        listener_.open(options_.address, kConnectionsPerPeer * callers + 16, options_.kernel_bytes);
     if (status.ok()) return fail_if(roster_.listens_at(print_address(listener_.address())));
     fail_if({status.code(),
              "rank " + std::to_string(options_.rank) + " cannot listen at " + status.message()});
   }
 
-  // At the store, which may have changed.
+  // Reads the store, which may have changed.
   void look() {
     if (!result_.ok()) return;
     if (Status status = roster_.look(missing()); !status.ok()) {
@@ -150,10 +152,10 @@ class WireUp {
 
   void say_ready() {
     if (missing().empty()) readiness_.connected();
-    for (const int rank : readiness_.take_tell()) send_ready(rank);
+    for (const int rank : readiness_.take_to_notify()) send_ready(rank);
   }
   void send_ready(int to) {
-    wire({to, Channel::control})
+    wire({to, ConnectionRole::control})
         .connection->send(introductions_.frame(Ready{clock_.beat(to, now())}));
   }
 
@@ -161,7 +163,7 @@ class WireUp {
     wire(end).closed = why;
     const core::Time at = now();
     Clock::duration patience = endings_[static_cast<std::size_t>(end.rank)].lost_at(why, at) - at;
-    // Where all may be connected it may be in its run already: what the others say is on its way.
+    // If all may be connected, the peer may run already, and reports of others may be on their way.
     if (readiness_.may_be_all()) patience = std::max<Clock::duration>(patience, kLastWords);
     timers_.after(patience, [this, rank = end.rank, why] { lose(rank, why); });
   }
@@ -169,7 +171,7 @@ class WireUp {
   void take(End end, Frame&& frame) {
     if (const auto* const ready = std::get_if<Ready>(&frame.content)) {
       clock_.heard(end.rank, ready->beat, now());
-      readiness_.told_by(end.rank);
+      readiness_.received_from(end.rank);
       say_ready();
     } else {
       wire(end).early.push_back(std::move(frame));
@@ -178,8 +180,8 @@ class WireUp {
 
   void lose(int rank, const Status& why) {
     if (!result_.ok()) return;
-    for (const Channel channel : kEachChannel) {
-      for (const Frame& frame : wire({rank, channel}).early) {
+    for (const ConnectionRole role : kEachRole) {
+      for (const Frame& frame : wire({rank, role}).early) {
         const auto* const abandon = std::get_if<Abandon>(&frame.content);
         if (abandon == nullptr) continue;
         return fail_if(abandon_status(rank, abandon->code, frame.payload));
@@ -189,7 +191,7 @@ class WireUp {
                                    " was lost while the ranks connected (" + why.message() + ")"});
   }
 
-  // On every connection that there is: whichever they see end first, it has said why.
+  // Sends the reason on every connection, so that a peer gets it before it sees any of them end.
   void say_why() {
     for (const Wire& wire : wires_) {
       if (!wire.connection) continue;
@@ -222,9 +224,9 @@ class WireUp {
 
 }  // namespace
 
-Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster, Place& place,
+Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster, BufferPool& pool,
                RunClock& clock, Wires& wires) {
-  Status status = WireUp(io, options, roster, place, clock, wires).run();
+  Status status = WireUp(io, options, roster, pool, clock, wires).run();
   if (!status.ok()) {
     for (const Wire& wire : wires) {
       if (wire.connection) wire.connection->close();

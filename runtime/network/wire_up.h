@@ -1,8 +1,8 @@
-// wire_up: connects a rank with its neighbours, twice. Private to network/socket.
+// wire_up: connects a rank with its neighbours, once for each role. Private to network/socket.
 //
-// A rank listens at its address and connects to those of its neighbours that are below its own
-// (introductions.h). That a subtree of the ranks (runtime/process/tree.h) is connected then goes up
-// to rank 0, and that all are comes down again; with it goes the run's clock.
+// A rank listens at its address and connects to its neighbours of lower rank (introductions.h).
+// Then each subtree of the ranks (runtime/protocol/tree.h) reports upwards when it is connected,
+// and rank 0 reports downwards when all ranks are; these frames also carry the run's clock.
 #pragma once
 
 #include <chrono>
@@ -19,26 +19,26 @@
 
 namespace ripeline::runtime::network {
 
-// One connection of a rank that is wired up, and what came over it meanwhile.
+// One connection of a rank that is being wired up, and the frames that have arrived meanwhile.
 struct Wire {
   std::shared_ptr<Connection> connection;
   std::deque<Frame> early;
-  core::Status closed;  // why it is closed already; ok: it is not
+  core::Status closed;  // why the connection is closed; ok while it is open
 };
-// By rank and channel: `wire_of(rank, channel)`; those of ranks that are no neighbours are empty.
+// Indexed by `wire_of(rank, role)`; the wires of ranks that are no neighbours are empty.
 using Wires = std::vector<Wire>;
-[[nodiscard]] inline std::size_t wire_of(int rank, Channel channel) {
-  return static_cast<std::size_t>(rank * kChannels + static_cast<int>(channel));
+[[nodiscard]] inline std::size_t wire_of(int rank, ConnectionRole role) {
+  return static_cast<std::size_t>(rank * kConnectionsPerPeer + static_cast<int>(role));
 }
 
-// How a rank ends with which there are two connections. Either may be the one over which its last
-// words come: who sees the end of one waits for that of the other, but not for ever, since a
-// network may end one alone.
+// Decides when a peer with two connections is lost. The peer's last frames may come over either, so
+// once one has ended, this rank waits for the end of the other, but only for a while, since a
+// network may end just one of them.
 class Ending {
  public:
-  // One has ended for `why`. When the rank is lost, unless the other one ends before.
+  // Notes that one ended for `why`. Returns when the peer is lost if the other one does not end.
   [[nodiscard]] core::Time lost_at(const core::Status& why, core::Time now) {
-    const bool is_over = why.code() != core::StatusCode::lost || ++ended_ == kChannels;
+    const bool is_over = why.code() != core::StatusCode::lost || ++ended_ == kConnectionsPerPeer;
     return is_over ? now : now + kLastWords;
   }
 
@@ -47,8 +47,8 @@ class Ending {
   int ended_ = 0;
 };
 
-// The rank has joined the roster. Fails by status, which the roster has told to all.
+// Called once the rank has joined the roster. On failure the roster has told all ranks the reason.
 core::Status wire_up(asio::io_context& io, const SocketOptions& options, Roster& roster,
-                     Place& place, RunClock& clock, Wires& wires);
+                     BufferPool& pool, RunClock& clock, Wires& wires);
 
 }  // namespace ripeline::runtime::network

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 4096;
 
-std::string told(std::size_t process, const CollectivesOffer& offer) {
+std::string setting_text(std::size_t process, const CollectivesOffer& offer) {
   return "process " + std::to_string(process) +
          (offer.setting.empty() ? " was told none" : " was told to use " + offer.setting);
 }
@@ -25,7 +25,7 @@ std::string version_text(std::int32_t version) {
          std::to_string(version % 100);
 }
 
-// Why the processes cannot use NCCL together; empty: they can. `culprit` is a process that cannot.
+// Why the processes cannot use NCCL together; empty if they can. `culprit` is one that cannot.
 std::string why_not(const std::vector<CollectivesOffer>& offers, std::size_t& culprit) {
   for (std::size_t i = 0; i < offers.size(); ++i) {
     culprit = i;
@@ -53,8 +53,8 @@ std::string who_shares(const std::vector<CollectivesOffer>& offers) {
 }  // namespace
 
 Status read_collectives(std::string& setting) {
-  const char* const told = std::getenv("RIPELINE_COLLECTIVES");
-  setting = told == nullptr ? "" : told;
+  const char* const value = std::getenv("RIPELINE_COLLECTIVES");
+  setting = value == nullptr ? "" : value;
   if (setting.empty() || setting == "gloo" || setting == "nccl") return {};
   return {StatusCode::refused, "RIPELINE_COLLECTIVES is '" + setting + "'; it may be nccl or gloo"};
 }
@@ -81,7 +81,7 @@ Status decode(const Blob& blob, CollectivesOffer& offer) {
 Status choose_collectives(const std::vector<CollectivesOffer>& offers, CollectivesChoice& choice) {
   for (std::size_t i = 0; i < offers.size(); ++i) {
     if (offers[i].setting == offers[0].setting) continue;
-    return {StatusCode::refused, told(0, offers[0]) + ", " + told(i, offers[i]) +
+    return {StatusCode::refused, setting_text(0, offers[0]) + ", " + setting_text(i, offers[i]) +
                                      ": RIPELINE_COLLECTIVES must be the same for all"};
   }
   const std::string setting = offers.empty() ? "" : offers[0].setting;
@@ -93,9 +93,9 @@ Status choose_collectives(const std::vector<CollectivesOffer>& offers, Collectiv
   std::size_t culprit = 0;
   if (std::string why = why_not(offers, culprit); !why.empty()) {
     if (setting.empty()) return use_gloo(why);
-    return {StatusCode::refused, told(culprit, offers[culprit]) + ", and cannot: " + why};
+    return {StatusCode::refused, setting_text(culprit, offers[culprit]) + ", and cannot: " + why};
   }
-  // A user who set NCCL may know better: one can change which devices NCCL takes for the same.
+  // A user who asks for NCCL may know better: settings can change what NCCL takes for one device.
   const std::string sharing = setting.empty() ? who_shares(offers) : "";
   if (!sharing.empty()) return use_gloo(sharing);
   choice = {.library = Collectives::nccl,

@@ -1,9 +1,9 @@
 // Chooses the library that adds up tensors over the processes of a run with stages on devices.
 //
 // Each process offers its setting, its device, and whether it can load NCCL; each then chooses by
-// the offers of all, so all choose the same library. It is NCCL if all can load the same version
-// and no two share a device, since NCCL refuses that; else Gloo. RIPELINE_COLLECTIVES, set alike in
-// the environments of all, forces one library. The only I/O is reading that variable.
+// the offers of all, so all choose the same library. This is NCCL if all can load the same version
+// and no two share a device, which NCCL refuses; else it is Gloo. RIPELINE_COLLECTIVES, set alike
+// in the environments of all, forces one library. The only I/O is reading that variable.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct CollectivesChoice {
   std::string text = {};  // for people: "gloo (processes 0 and 1 share a GPU)"
 };
 
-// Reads RIPELINE_COLLECTIVES, empty if it is not set; refuses any text but gloo and nccl.
+// Reads RIPELINE_COLLECTIVES; empty if it is not set. Refuses any value but gloo and nccl.
 core::Status read_collectives(std::string& setting);
 
 [[nodiscard]] Blob encode(const CollectivesOffer& offer);
 core::Status decode(const Blob& blob, CollectivesOffer& offer);
 
-// `offers` are by process. Refuses different settings, and NCCL where one process cannot use it.
+// `offers` are by process. Refuses different settings, and NCCL if a process cannot use it.
 core::Status choose_collectives(const std::vector<CollectivesOffer>& offers,
                                 CollectivesChoice& choice);
 

@@ -23,11 +23,10 @@ void seed_generator(c10::Device device, std::uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-void seed_generators(const TorchModel& model, const ForwardPlace& place) {
-  const std::uint64_t seed =
-      core::draw_bits(model.seed, {static_cast<std::uint64_t>(place.step),
-                                   static_cast<std::uint64_t>(place.microbatch),
-                                   static_cast<std::uint64_t>(place.stage)});
+void seed_generators(const TorchModel& model, const ForwardId& id) {
+  const std::uint64_t seed = core::draw_bits(
+      model.seed, {static_cast<std::uint64_t>(id.step), static_cast<std::uint64_t>(id.microbatch),
+                   static_cast<std::uint64_t>(id.stage)});
   seed_generator(c10::kCPU, seed);
   if (const c10::Device device = device_of(model.device); !device.is_cpu()) {
     seed_generator(device, seed);
@@ -73,15 +72,15 @@ IValue on_device(const TorchModel& model, const IValue& value) {
 }
 
 IValue run_forward(const TorchModel& model, const TorchStage& stage, const StageInputs& inputs,
-                   const ForwardPlace& place) {
-  seed_generators(model, place);
+                   const ForwardId& id) {
+  seed_generators(model, id);
   std::optional<AutocastRegion> region;
   if (model.autocast) region.emplace(device_of(model.device).type(), *model.autocast);
   return stage.forward(inputs);
 }
 
-Tensor run_loss(const TorchModel& model, const IValue& output, const ForwardPlace& place) {
-  const IValue labels = on_device(model, model.labels(place.step, place.microbatch));
+Tensor run_loss(const TorchModel& model, const IValue& output, const ForwardId& id) {
+  const IValue labels = on_device(model, model.labels(id.step, id.microbatch));
   if (!model.autocast) return model.loss({output, labels}).toTensor();
   const auto to_float = [type = *model.autocast](const Tensor& tensor) {
     return tensor.scalar_type() == type ? tensor.to(torch::kFloat) : tensor;

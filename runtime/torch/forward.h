@@ -1,6 +1,6 @@
-// Runs the forward of a stage with its random draws seeded, under autocast if the model asks so.
+// Runs a stage's forward with its random draws seeded, under autocast if the model asks for that.
 //
-// A pipeline's tasks use it; so should an unpipelined model that is to give the same numbers:
+// A pipeline's tasks use this; so should an unpipelined model that must give the same numbers:
 //
 //   torch::IValue x = on_device(model, model.inputs[0](step, microbatch));
 //   for (int stage = 0; stage < stages; ++stage)
@@ -27,21 +27,20 @@
 namespace ripeline::runtime {
 
 // Identifies a forward; the microbatches of a step are numbered over all its passes.
-struct ForwardPlace {
+struct ForwardId {
   std::int64_t step = 0;
   int microbatch = 0;
   int stage = 0;
 };
 
-// The value with its tensors on the model's device. The host does not wait until they are there.
+// The value with its tensors on the model's device. The host does not wait for the copies.
 torch::IValue on_device(const TorchModel& model, const torch::IValue& value);
 
-// Runs `stage`, whose number is in `place`, on what other stages gave and on its own data.
+// Runs the stage, whose number is in `id`, on the outputs of other stages and on its own data.
 torch::IValue run_forward(const TorchModel& model, const TorchStage& stage,
-                          const StageInputs& inputs, const ForwardPlace& place);
+                          const StageInputs& inputs, const ForwardId& id);
 
-// The loss of what the last stage gave, computed in float32, on the labels of step and microbatch.
-torch::Tensor run_loss(const TorchModel& model, const torch::IValue& output,
-                       const ForwardPlace& place);
+// The loss of the last stage's output, in float32, with the labels of that step and microbatch.
+torch::Tensor run_loss(const TorchModel& model, const torch::IValue& output, const ForwardId& id);
 
 }  // namespace ripeline::runtime

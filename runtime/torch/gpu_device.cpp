@@ -42,12 +42,12 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-// The limit on a start: far longer than to load LibTorch's half from a slow disk and start a GPU.
+// The limit on the time of a start; loading libtorch_cuda.so and starting a GPU take far less.
 constexpr std::chrono::minutes kStart{5};
 
-// Copies run beside what computes, so they have streams of their own, on which nothing else runs.
-// A message's buffer is kept until the host has seen its copies end, and so needs no event of these
-// streams (DeviceMemory).
+// Copies run beside the compute stream, so they have streams of their own, on which nothing else
+// runs. A message's buffer is kept until the host has seen its copies end, so the buffer needs no
+// events on these streams (DeviceMemory).
 struct Streams {
   c10::Stream compute;
   c10::Stream copy_out;
@@ -63,8 +63,8 @@ class Gpu final : public TorchDevice {
   explicit Gpu(const Streams& streams)
       : streams_(streams),
         compute_(streams.compute),
-        pinned_(cuda::make_pinned_place()),
-        arena_(cuda::make_pinned_place()),
+        pinned_(cuda::make_pinned_pool()),
+        arena_(cuda::make_pinned_pool()),
         memory_(compute_.device_index(), {handle_of(compute_)}) {}
 
   c10::Device device() const override { return compute_.device(); }
@@ -72,8 +72,8 @@ class Gpu final : public TorchDevice {
     if (engine == core::Engine::copy_out) return streams_.copy_out;
     return engine == core::Engine::copy_in ? streams_.copy_in : compute_;
   }
-  network::Place* place() override { return &pinned_; }
-  network::Place* arena() override { return &arena_; }
+  network::BufferPool* receive_pool() override { return &pinned_; }
+  network::BufferPool* arena() override { return &arena_; }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     const bool leaves = direction == Direction::to_host;
@@ -138,14 +138,14 @@ class Gpu final : public TorchDevice {
  private:
   Streams streams_;
   c10::Stream compute_;
-  network::HostPlace pinned_;
-  network::HostPlace arena_;
+  network::HostBufferPool pinned_;
+  network::HostBufferPool arena_;
   cuda::DeviceMemory memory_;
   std::unique_ptr<Transport> inner_;
   std::string carriers_;
 };
 
-// Loads LibTorch's half for GPUs, whose kernels register themselves as it is loaded.
+// Loads LibTorch's part for GPUs, whose kernels register themselves at that time.
 Status load_cuda_half() {
   if (c10::impl::hasDeviceGuardImpl(c10::kCUDA)) return {};
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
@@ -157,8 +157,8 @@ Status load_cuda_half() {
               "with them, or name their folders in LD_LIBRARY_PATH (docs/gpu.md)"};
 }
 
-// LibTorch has a thread for a device's backwards. If cuBLAS is the first to use the device in that
-// thread, it warns that a context is missing; so this runs a backward without cuBLAS first.
+// LibTorch runs a device's backwards in a thread. If cuBLAS is the first to use the device in that
+// thread, cuBLAS warns that a context is missing; so this runs a backward without cuBLAS first.
 void start_backwards(c10::Device device) {
   const at::Tensor one = at::ones({}, at::TensorOptions(device)).requires_grad_();
   one.mul(one).backward();
@@ -178,8 +178,8 @@ Status count_usable(c10::Device asked, int& count) {
 
 Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device) {
   const watchdog::LastWait last("the start of `" + asked.str() + "`", kStart);
-  // Makes NCCL connect all that it may use when a communicator is made, and nothing later in a task
-  // (NCCL 2.28.9, init.cc, initTransportsRank). Set here, while the program has no other threads.
+  // Makes NCCL open all connections when a communicator is made, so that no task has to open one
+  // (NCCL 2.28.9, init.cc, initTransportsRank). No other thread exists yet, so setenv() is safe.
   if (asked.is_cuda()) setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   if (asked.is_cuda()) {
     if (Status s = load_cuda_half(); !s.ok()) return s;

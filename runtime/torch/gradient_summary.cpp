@@ -40,7 +40,7 @@ bool decode_loss(const std::vector<double>& numbers, StepLoss& loss) {
   return true;
 }
 
-// Reads what a peer sent; false when it is malformed.
+// Reads the summary of a peer; false if it is malformed.
 bool decode(const Blob& payload, GradientSummary& summary) {
   std::vector<double> numbers(payload.size() / sizeof(double));
   if (numbers.size() < kLossNumbers || payload.size() % sizeof(double) != 0) return false;
@@ -63,8 +63,8 @@ bool decode(const Blob& payload, GradientSummary& summary) {
   return true;
 }
 
-// Adds `part` to `total`; returns the stage for which its number of norms differs from member 0's,
-// or nothing. Each replica has a part of the loss, and all have the same gradients.
+// Adds `part` to `total`. Returns the stage for which the number of norms differs from member 0's,
+// if there is one. Each replica has a part of the loss, and all replicas have the same gradients.
 std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
                        GradientSummary& total) {
   const int member = of.member;
@@ -78,7 +78,7 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
     }
     if (all.size() != norms.size()) return stage;
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      // The norm of a whole parameter counts once, but one that is not finite at any member counts.
+      // The norm of a whole parameter counts once, and each time that it is not finite.
       if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
         all[i].norm = std::hypot(all[i].norm, norms[i].norm);
       }
@@ -102,7 +102,7 @@ GradientSummary summarise(const TorchWork& work) {
     }
   }
   if (values.empty()) return summary;
-  // The only place where the host waits for a device.
+  // This is the only place where the host waits for a device.
   const Tensor all = torch::stack(values).cpu();
   const float* next = all.const_data_ptr<float>();
   for (auto& [number, norms] : summary.norms) {

@@ -1,5 +1,5 @@
-// The summaries of loss and gradients that processes exchange at the end of a step, and what each
-// process concludes from all of them, the same on every process. No I/O; private to TorchTrainer.
+// The summaries of loss and gradients that processes exchange at the end of a step, and the
+// conclusions that every process draws from all of them alike. No I/O; private to TorchTrainer.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ripeline::runtime {
 
-// The summary of one process, or of all together.
+// The summary of one process, or the total of all processes.
 struct GradientSummary {
   // The norm of a parameter's gradient.
   struct Norm {
@@ -28,23 +28,23 @@ struct GradientSummary {
 
 GradientSummary summarise(const TorchWork& work);
 
-// Encoded as doubles: the loss; of the first loss that is not finite its microbatch (-1: no such
-// loss), its stage, and whether that stage's inputs were finite (-1: unknown); then for each stage
-// its number, how many norms follow, and the norms, each with a flag that it is of a share.
+// Encodes the summary as doubles: the loss; for the first loss that is not finite its microbatch
+// (-1 if there is none), its stage, and whether that stage's inputs were finite (-1: unknown); then
+// for each stage its number, the number of norms, and each norm with whether it is of a share.
 Blob encode(const GradientSummary& summary);
 // Adds up all summaries, given by process; fails if one is malformed, or if members of a rank have
-// gradients of different parameters. The norm of a parameter that is divided among members is that
-// of all shares together; a parameter that each member has whole counts once.
+// gradients of different parameters. If a parameter is divided among members, its norm is that of
+// all shares together; a parameter that each member has whole counts once.
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 
-// Fail if a loss, or a norm, is not finite, and say where; `step` is the step of training.
+// Fail if a loss or a norm is not finite, and tell where; `step` is the step of training.
 core::Status check_loss(const GradientSummary& total, std::int64_t step);
 core::Status check_norms(const GradientSummary& total, std::int64_t step);
 
 // The norm of all gradients, computed from the norms of all parameters in stage order, in float and
-// on the host. So it is bitwise equal to that of clip_grad_norm_ for an unpipelined model on the
-// host; a GPU adds up in another order.
+// on the host. So it is bitwise equal to the norm that clip_grad_norm_ computes for an unpipelined
+// model on the host; a GPU adds up in another order.
 torch::Tensor total_norm(const GradientSummary& total);
 
 }  // namespace ripeline::runtime

@@ -1,18 +1,18 @@
 #include "runtime/torch/group.h"
 
-#include "runtime/torch/group_line.h"
+#include "runtime/torch/communicator.h"
 
 namespace ripeline::runtime {
 
-int Group::self() const { return line_ ? line_->self() : 0; }
-int Group::size() const { return line_ ? line_->size() : 1; }
+int Group::self() const { return communicator_ ? communicator_->self() : 0; }
+int Group::size() const { return communicator_ ? communicator_->size() : 1; }
 
 void Group::sum(torch::Tensor& tensor) const {
-  if (line_) line_->reduce(tensor, Line::Operation::sum);
+  if (communicator_) communicator_->reduce(tensor, Communicator::Operation::sum);
 }
 
 void Group::maximum(torch::Tensor& tensor) const {
-  if (line_) line_->reduce(tensor, Line::Operation::maximum);
+  if (communicator_) communicator_->reduce(tensor, Communicator::Operation::maximum);
 }
 
 }  // namespace ripeline::runtime

@@ -1,5 +1,5 @@
 // Group: some processes of a run that add up tensors, such as the members of a tensor-parallel
-// rank. It is a communicator of c10d or of NCCL.
+// rank. Its communicator is one of c10d or of NCCL.
 //
 // All its processes make the same calls in the same order, one at a time; a call returns when all
 // have made it, and the result is bitwise the same for all. A default-constructed Group has one
@@ -22,19 +22,20 @@ class GroupFailed : public std::runtime_error {
 
 class Group {
  public:
-  class Line;  // runtime/torch/group_line.h
+  class Communicator;  // runtime/torch/communicator.h
 
   Group() = default;
-  explicit Group(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+  explicit Group(std::shared_ptr<Communicator> communicator)
+      : communicator_(std::move(communicator)) {}
 
   [[nodiscard]] int self() const;  // 0 .. size() - 1
   [[nodiscard]] int size() const;
-  // Both change the tensor in place, element by element.
+  // Both functions change the tensor in place, element by element.
   void sum(torch::Tensor& tensor) const;
   void maximum(torch::Tensor& tensor) const;
 
  private:
-  std::shared_ptr<Line> line_;
+  std::shared_ptr<Communicator> communicator_;
 };
 
 }  // namespace ripeline::runtime

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "runtime/torch/collectives_choice.h"
-#include "runtime/torch/gloo_line.h"
-#include "runtime/torch/group_line.h"
-#include "runtime/torch/nccl_line.h"
+#include "runtime/torch/communicator.h"
+#include "runtime/torch/gloo_communicator.h"
+#include "runtime/torch/nccl_communicator.h"
 #include "runtime/torch/torch_device.h"
 
 namespace ripeline::runtime {
@@ -15,7 +15,7 @@ namespace {
 
 using core::Status;
 
-// All processes choose alike over which library they connect; `library` is set if it is NCCL.
+// Chooses the library, the same in all processes; sets `library` if that is NCCL.
 Status choose(Run& run, const TorchDevice& device, const cuda::NcclLibrary*& library,
               CollectivesChoice& choice) {
   CollectivesOffer own;
@@ -45,7 +45,7 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
   groups.reset(new Groups());
   groups->layout_ = run.layout();
   if (facts.replicas == 1 && facts.collectives.empty()) return {};
-  const std::vector<LinePlan> plans = plan_lines(run.layout(), run.self(), facts);
+  const std::vector<CommunicatorPlan> plans = plan_communicators(run.layout(), run.self(), facts);
   const bool is_on_device = !device_of(options.device).is_cpu();
   const cuda::NcclLibrary* library = nullptr;
   CollectivesChoice choice;
@@ -53,16 +53,17 @@ Status Groups::connect(Run& run, const core::ProgramFacts& facts, const std::str
     if (Status s = choose(run, *options.device, library, choice); !s.ok()) return s;
     groups->collectives_ = choice.text;
   }
-  ConnectedLines lines;
+  Communicators communicators;
   const Status status =
       choice.library == Collectives::nccl
-          ? connect_nccl(run, *options.device, *library, plans, options, lines)
-          : connect_gloo(run, address.empty() ? "127.0.0.1" : address, plans, options, lines);
+          ? connect_nccl(run, *options.device, *library, plans, options, communicators)
+          : connect_gloo(run, address.empty() ? "127.0.0.1" : address, plans, options,
+                         communicators);
   if (!status.ok()) return status;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const bool of_members = plans[i].among == LinePlan::Among::members;
-    Lines& of = of_members ? groups->members_ : groups->replicas_;
-    of[static_cast<std::size_t>(plans[i].engine)] = std::move(lines[i]);
+    const bool of_members = plans[i].among == CommunicatorPlan::Among::members;
+    PerEngine& of = of_members ? groups->members_ : groups->replicas_;
+    of[static_cast<std::size_t>(plans[i].engine)] = std::move(communicators[i]);
   }
   return {};
 }
@@ -71,9 +72,9 @@ Groups::~Groups() = default;
 
 namespace {
 
-Group group_of(const std::shared_ptr<Group::Line>& line, int size, const char* who,
+Group group_of(const std::shared_ptr<Group::Communicator>& communicator, int size, const char* who,
                core::Engine engine) {
-  if (line || size == 1) return Group(line);
+  if (communicator || size == 1) return Group(communicator);
   throw std::invalid_argument("the program has " + std::to_string(size) + " " + who +
                               ", and nothing on " + core::name_of(engine) +
                               " of this rank that they do together");
@@ -92,9 +93,9 @@ Group Groups::replicas(core::Engine engine) const {
 }
 
 void Groups::close() {
-  for (const Lines* lines : {&members_, &replicas_}) {
-    for (const std::shared_ptr<Group::Line>& line : *lines) {
-      if (line) line->close();
+  for (const PerEngine* communicators : {&members_, &replicas_}) {
+    for (const std::shared_ptr<Group::Communicator>& communicator : *communicators) {
+      if (communicator) communicator->close();
     }
   }
 }

@@ -1,17 +1,17 @@
-// Groups: the communicators of a run, and who is in them.
+// Groups: the communicators of a run, and the processes in each.
 //
 //   std::unique_ptr<Groups> groups;
 //   Groups::connect(run, facts, environment.address, groups, {.device = device.get()});
 //   ColumnParallelLinear linear(whole, groups->members());
 //
 // The members of a rank have a communicator for each engine on which they have collectives, as
-// docs/meaning.md assumes; so have the replicas of a rank for each engine on which they reduce.
-// The communicators are c10d's Gloo's, or NCCL's if stages are on devices and all processes can use
-// NCCL (docs/runtime.md, Tensor parallelism). Neither library authenticates who connects: name an
-// interface of a network that you trust.
+// docs/meaning.md assumes; the replicas of a rank have one for each engine on which they reduce.
+// Communicators are of c10d's Gloo, or of NCCL if stages are on devices and all processes can use
+// NCCL (docs/runtime.md, Tensor parallelism). Neither library authenticates other processes: choose
+// an interface of a network that you trust.
 //
-// Destroy it only after close(), or after a gather of the run that follows the last task, such as
-// TorchTrainer::update's: after its end, calls that others have under way may never end.
+// Destroy groups only after close(), or after a gather of the run that follows the last task, such
+// as TorchTrainer::update's. Otherwise calls that run in other processes may never end.
 #pragma once
 
 #include <array>
@@ -31,20 +31,20 @@ class TorchDevice;
 
 struct GroupOptions {
   // The longest that a process waits for the others in a call; must be longer than any task takes.
-  // Over NCCL no call waits, and the limits of the run's tasks hold instead.
+  // Over NCCL no call waits, and the run's limits on its tasks apply instead.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
-  // The same while it connects.
+  // The longest wait while connecting.
   std::chrono::milliseconds connect_limit = std::chrono::seconds(30);
-  // The model's device, borrowed; null: the host's processor.
+  // The model's device, borrowed; null for the host's processor.
   TorchDevice* device = nullptr;
 };
 
 class Groups {
  public:
-  // All processes of the run call it before their first step; it returns when all are connected, or
-  // as soon as the run has failed. After a failure, a thread that waits for a process that is gone
-  // may stay behind for several times the limit, or in NCCL until this process ends.
-  // `address` is where the others reach this host; empty if all processes are on this host.
+  // All processes of the run call this before their first step. It returns when all are connected,
+  // or as soon as the run has failed. After a failure, a thread that waits for a process that is
+  // gone may stay behind for several times the limit, or in NCCL until this process ends.
+  // `address` is where the others reach this host; it is empty if all processes are on this host.
   static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                               std::unique_ptr<Groups>& groups, const GroupOptions& options = {});
   ~Groups();
@@ -54,23 +54,24 @@ class Groups {
   // The members of this process's rank; just this process if ranks have one member. Throws
   // std::invalid_argument if ranks have several members and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // The processes with the same stages in all replicas, for reductions on the engine. Throws alike.
+  // The processes with the same stages in all replicas, for the engine's reductions. Also throws.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
-  // The library that adds up tensors on devices, why, and what that assumes, for people: "gloo
-  // (processes 0 and 1 share a GPU)". Empty on the host's processor, and if there are no groups.
+  // Names, for people, the library that adds up tensors on devices, the reason, and assumptions:
+  // "gloo (processes 0 and 1 share a GPU)". Empty for the host's processor, or without groups.
   [[nodiscard]] const std::string& collectives() const { return collectives_; }
-  // Makes every call that waits in a group, and every later one, fail at once; for a run that has
+  // Makes every call that waits in a group, and every later call, fail at once; for a run that has
   // failed. May be called from any thread.
   void close();
 
  private:
   Groups() = default;
 
-  using Lines = std::array<std::shared_ptr<Group::Line>, core::kEngines>;  // null: there is none
+  using PerEngine =
+      std::array<std::shared_ptr<Group::Communicator>, core::kEngines>;  // null if there is none
 
   core::Layout layout_;
-  Lines members_;
-  Lines replicas_;
+  PerEngine members_;
+  PerEngine replicas_;
   std::string collectives_;
 };
 

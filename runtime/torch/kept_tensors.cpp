@@ -36,11 +36,11 @@ std::unordered_set<const c10::StorageImpl*> storages_of(const std::vector<Tensor
   return storages;
 }
 
-// The given tensors that share a storage.
+// The given tensors that share a storage, and the tensor objects that hold this storage.
 struct Given {
   std::unordered_set<const c10::TensorImpl*> holders;
   std::vector<Tensor> tensors;
-  std::size_t messages = 0;  // the most that may hold the storage
+  std::size_t messages = 0;  // the most messages that may hold the storage
 };
 
 std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vector<Tensor>& given) {
@@ -52,7 +52,7 @@ std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vect
     of_storage.tensors.push_back(tensor);
     of_storage.holders.insert(tensor.unsafeGetTensorImpl());
     of_storage.messages += tensor.is_contiguous() ? 1 : 0;
-    // The base of a view also holds the storage; if the base was computed, the graph holds it.
+    // If the base of a view was computed, the graph keeps that base, which holds the same storage.
     if (tensor.is_view() && tensor._base().grad_fn() != nullptr) {
       of_storage.holders.insert(tensor._base().unsafeGetTensorImpl());
     }
@@ -60,7 +60,7 @@ std::unordered_map<const c10::StorageImpl*, Given> by_storage_of(const std::vect
   return all;
 }
 
-// The bytes of a storage from the first byte of these tensors to the last one.
+// The distance in bytes from the first byte of these tensors in their storage to the last one.
 class Reach {
  public:
   void add(const Tensor& tensor) {
@@ -80,8 +80,8 @@ class Reach {
   std::size_t end_ = 0;
 };
 
-// Whether the storage is larger than these tensors, and others hold it besides them, the given
-// tensors and their messages: as when a batch that was given is a piece of a data set.
+// Whether the storage is larger than these tensors, and has holders other than these tensors, the
+// given tensors and their messages. This is true if a given batch is a piece of a data set.
 bool is_of_something_larger(const Tensors& tensors, const Given& given, bool is_sent) {
   const c10::Storage& storage = tensors.front()->tensor.storage();
   const std::size_t known = tensors.size() + given.holders.size() + (is_sent ? given.messages : 0);
@@ -139,7 +139,7 @@ Status KeptTensors::settle(c10::Device device, const std::vector<Tensor>& given,
   for (auto& one : alive(std::exchange(saved_, {}))) {
     c10::StorageImpl* const storage = storage_of(one->tensor);
     if (storage == nullptr) {
-      if (!one->original->expired()) continue;  // others hold it
+      if (!one->original->expired()) continue;  // others still need it
       return failed("its forward keeps a tensor " + one->tensor.toString() +
                     ", which has no storage of its own and cannot be offloaded");
     }
@@ -165,7 +165,7 @@ Status KeptTensors::settle(c10::Device device, const std::vector<Tensor>& given,
   return {};
 }
 
-Status KeptTensors::offload(network::Place& arena, const Copy& copy) {
+Status KeptTensors::offload(network::BufferPool& arena, const Copy& copy) {
   if (state_ != State::here) return failed("what its forward kept is offloaded already");
   std::size_t size = 0;
   for (const Group& group : groups_) size += aligned(group.size);
@@ -235,7 +235,7 @@ void KeptTensors::used() {
   for (Group& group : groups_) {
     if (!group.back || is_alive(group.tensors)) continue;
     group.is_back_in_use = false;
-    // Otherwise a task that runs later still needs the storage, as the weight half of a backward.
+    // If anything else holds the storage, a later task (such as the weight half) still needs it.
     if (group.back.use_count() == 1) group.back = {};
   }
 }

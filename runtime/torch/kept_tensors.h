@@ -1,5 +1,5 @@
-// KeptTensors: the tensors that the forward of a microbatch keeps for its backward; in between they
-// may be moved away from the memory of the device.
+// KeptTensors: the tensors that the forward of a microbatch keeps for its backward. In between,
+// they may be moved out of the device's memory.
 //
 //   KeptTensors kept;
 //   {
@@ -15,24 +15,24 @@
 //   kept.used();                         // the backward is over
 //
 // A storage is moved once, however many saved tensors share it, and it is moved whole. A storage
-// stays if it would be on the device all the same: that of a parameter of the stage, or one that
-// others hold besides, as a module holds its buffers and a data set on the device holds its
-// batches, whether or not these are given to other stages.
+// stays if it would remain on the device anyway: that of a parameter of the stage, or one that has
+// other owners, as a module has its buffers and a data set on the device has its batches, whether
+// or not these are given to other stages.
 //
-// When memory is freed. A copy on a stream of the device continues after offload() or reload() has
+// Memory must not be freed too soon. A copy on a stream continues after offload() or reload() has
 // returned, and LibTorch's allocator does not know of the copy: it gives freed memory out again at
-// once to the stream for which the memory was allocated, whoever else still uses it. So:
+// once to the stream for which the memory was allocated, whoever else still uses that memory. So:
 //   - the source of a copy is kept until the host has seen the copy end, which is when offloaded()
 //     and reloaded() are called. Then nothing reads it, and any stream may have it.
-//   - reload() allocates for the copying stream, and a backward on another stream uses that memory.
-//     It would be freed while that backward is only enqueued, and given to the next reload(), which
+//   - reload() allocates for the copying stream, but a backward on another stream uses the memory.
+//     If freed while that backward is only enqueued, it would be given to the next reload(), which
 //     would overwrite what the backward still reads. So it is kept until used() is called after the
 //     host has seen the end of that task, and nothing else holds it.
-// No stream waits for another, and copies run beside what computes. No more is held at once than
-// the program accounts for, since its resources are released at the same ends.
+// No stream waits for another, and copies run beside the compute stream. No more is held at once
+// than the program accounts for, since its resources are released at the same ends of tasks.
 //
 // The calls may come from several threads, one after another. The calls that return no Status must
-// not overlap each other; bytes_here() is one of them, and may come at any time. KeptTensors of
+// not overlap each other; bytes_here() is one of them, and is allowed at any time. KeptTensors of
 // different microbatches share nothing.
 #pragma once
 
@@ -46,7 +46,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 #include "runtime/torch/saved_tensors.h"
 
 namespace ripeline::runtime {
@@ -57,34 +57,34 @@ class KeptTensors {
   KeptTensors(const KeptTensors&) = delete;
   KeptTensors& operator=(const KeptTensors&) = delete;
 
-  // The list to which autograd's saved tensors are added, until settle().
+  // The list to which autograd's saved tensors are added, until settle() is called.
   [[nodiscard]] SavingRegion::Saved& saved() { return saved_; }
-  // A tensor that is moved away and back with the saved ones, with the data of `tensor` and without
-  // its graph; after let_go() only the caller holds it.
+  // Returns a tensor with the data of `tensor`, without its graph, that is moved away and back with
+  // the saved ones. After let_go() only the caller holds it.
   [[nodiscard]] torch::Tensor add(const torch::Tensor& tensor);
   void let_go() { added_.clear(); }
 
-  // Decides which storages are moved, once nothing is left of the forward but `given`, the tensors
-  // that it gave to others: these are moved even while a message holds them. `is_sent`: messages
-  // hold them already. A storage that is not on `device` stays, such as the state of a random
-  // generator that an operator saves on the host. Fails if a kept tensor cannot be moved.
+  // Decides which storages are moved, when nothing is left of the forward but `given`, its outputs
+  // to others: these are moved even while a message holds them. `is_sent` means that messages hold
+  // them already. A storage that is not on `device` stays, such as the state of a random generator
+  // that an operator saves on the host. Fails if a kept tensor cannot be moved.
   core::Status settle(c10::Device device, const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 
   // Copies `size` bytes between the device and the arena, or enqueues that copy.
   using Copy = std::function<core::Status(void* onto, const void* from, std::size_t size)>;
-  core::Status offload(network::Place& arena, const Copy& copy);
+  core::Status offload(network::BufferPool& arena, const Copy& copy);
   void offloaded();
   core::Status reload(const Copy& copy);
   void reloaded();
-  // A task that computes with reloaded tensors has ended: the first one, or a later one.
+  // Call this after the end of each task that computes with reloaded tensors.
   void used();
 
-  // Bytes of all storages that are moved, of those now on the device, and of those in the arena.
+  // The bytes of all storages that are moved, of those on the device, and of those in the arena.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes_here() const;
   [[nodiscard]] std::size_t bytes_away() const { return away_bytes_; }
-  // True if nothing is left that used() would free.
+  // True if nothing is left for used() to free.
   [[nodiscard]] bool is_let_go() const;
 
  private:
@@ -94,7 +94,7 @@ class KeptTensors {
     SavingRegion::Saved tensors;
     c10::Storage leaving = {};    // the source of offload()'s copy
     c10::Storage back = {};       // the target of reload()'s copy
-    bool is_back_in_use = false;  // by the graph, as far as the host has seen
+    bool is_back_in_use = false;  // the graph uses `back`, as far as the host has seen
   };
   enum class State { here, leaving, away, coming };
 

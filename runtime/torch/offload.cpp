@@ -31,8 +31,8 @@ OpKind kind_of(const ProgramFacts& facts, LaneId lane) {
   return facts.ops[static_cast<std::size_t>(lane_of(facts, lane).op)].kind;
 }
 
-// Whether tasks of this kind use what the forward kept. All of them run on one engine, one after
-// another, so a microbatch's later task is not yet enqueued when its earlier one has ended.
+// Whether tasks of this kind use the kept tensors. One engine runs all such tasks, one at a time:
+// when one of them has ended, no later one of the same microbatch has been enqueued yet.
 bool uses_kept(OpKind kind) {
   return training::computes_gradients(kind) || kind == OpKind::backward_weight ||
          kind == OpKind::recompute;
@@ -100,8 +100,8 @@ void Offloads::ended(const TaskInfo& task) {
   count();
 }
 
-network::Place& Offloads::arena() {
-  network::Place* const pinned = device_ == nullptr ? nullptr : device_->arena();
+network::BufferPool& Offloads::arena() {
+  network::BufferPool* const pinned = device_ == nullptr ? nullptr : device_->arena();
   return pinned == nullptr ? own_arena_ : *pinned;
 }
 
@@ -125,8 +125,8 @@ OffloadReport Offloads::report() const {
   return report_;
 }
 
-// Updates the report. Kept bytes peak right after a forward or a reload, bytes away after an
-// offload. For microbatches whose backward has begun, the remaining graph tells what is needed.
+// Updates the report. `here` is at its peak right after a forward or a reload, and `away` after an
+// offload. Once a backward has begun, only the tensors that the rest of its graph needs count.
 void Offloads::count() {
   std::size_t here = 0;
   std::size_t away = 0;

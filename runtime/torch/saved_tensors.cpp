@@ -22,7 +22,7 @@ class Hooks final : public torch::autograd::SavedVariableHooks {
  public:
   explicit Hooks(SavingRegion::Saved& saved) : saved_(saved) {}
 
-  // LibTorch calls this right after it has made the hook, and never again.
+  // LibTorch calls this right after it has made the hook, and only then.
   void call_pack_hook(const Tensor& tensor) override {
     kept_ = std::make_shared<SavedTensor>(tensor);
     saved_.push_back(kept_);
@@ -42,7 +42,7 @@ class Hooks final : public torch::autograd::SavedVariableHooks {
   std::shared_ptr<SavedTensor> kept_;
 };
 
-// An engine in front of the one that was there before.
+// An engine that wraps the one that was installed before.
 class HookingEngine final : public Engine {
  public:
   explicit HookingEngine(Engine& before) : before_(before) {}
@@ -70,7 +70,7 @@ class HookingEngine final : public Engine {
   Engine& before_;
 };
 
-// The one HookingEngine of the process; like LibTorch's engine, it lives until the process ends.
+// The process's only HookingEngine. Like LibTorch's engine, it lives until the process ends.
 Engine& hooking_engine() {
   static Engine& engine = *new HookingEngine(Engine::get_default_engine());
   return engine;

@@ -9,7 +9,7 @@
 namespace ripeline::runtime {
 namespace {
 
-// The part of each block, as a view of the whole.
+// The share's part of each block, as a view of the whole.
 std::vector<torch::Tensor> views(const TensorShare& share, const torch::Tensor& whole) {
   const std::int64_t size = whole.size(share.dimension);
   const std::int64_t pieces = share.blocks * share.count;

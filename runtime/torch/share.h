@@ -10,9 +10,9 @@
 namespace ripeline::runtime {
 
 struct TensorShare {
-  // The dimension along which the parameter is divided; -1: each member has all of it.
+  // The dimension along which the parameter is divided; -1 if each member has all of it.
   std::int64_t dimension = -1;
-  // The number of equal blocks, each of which is divided; 3 for query, key and value, say.
+  // The number of equal blocks, each of which is divided; 3 if they are query, key and value.
   std::int64_t blocks = 1;
   int index = 0;  // among `count` members
   int count = 1;
@@ -22,9 +22,9 @@ struct TensorShare {
   [[nodiscard]] TensorShare of_member(int member, int members) const {
     return {dimension, blocks, member, members};
   }
-  // A copy of the part of `whole`. Throws std::invalid_argument if `whole` cannot be divided.
+  // Copies the part from `whole`. Throws std::invalid_argument if `whole` cannot be divided.
   [[nodiscard]] torch::Tensor part_of(const torch::Tensor& whole) const;
-  // Writes the part to its place in `whole`.
+  // Writes the part to its position in `whole`.
   void put(const torch::Tensor& part, torch::Tensor& whole) const;
 };
 

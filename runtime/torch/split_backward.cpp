@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 5> kOnePass = {
     "NativeLayerNormBackward0", "NativeBatchNormBackward0", "NativeGroupNormBackward0",
     "CudnnBatchNormBackward0", "FusedRmsNormBackward0"};
 
-// Looks at the mangled name: Node::name() would demangle it, which takes longer than all else here.
+// Compares the mangled name: Node::name() would demangle it, which takes longer than all else.
 bool is_one_pass(const Node& node) {
   std::string_view mangled = typeid(node).name();
   if (!mangled.ends_with('E')) return false;
@@ -47,14 +47,14 @@ bool is_leaf(const Node* node) { return dynamic_cast<const AccumulateGrad*>(node
 
 // The properties of a node, and of the graph behind it.
 struct Seen {
-  int uses = 0;  // edges to it
+  int uses = 0;  // edges that lead to the node
   bool input = false;
-  bool many = false;          // whether it leads to several parameters
+  bool many = false;          // the node leads to several parameters
   Node* parameter = nullptr;  // the only parameter, or the first of many
   bool leads_to_parameters() const { return parameter != nullptr; }
 };
 
-// Releases what a node has saved, once the node has run. The node owns this hook.
+// Releases what a node has saved, once that node has run. The node owns this hook.
 class Release final : public torch::autograd::FunctionPostHook {
  public:
   explicit Release(Node& node) : node_(node) {}
@@ -93,14 +93,14 @@ class Graph {
         [this](const auto& entry) { return is_leaf(entry.first) && !is_input(entry.first); }));
   }
 
-  // Whether the edge leaves the chain, and leads to parameters alone.
+  // Whether the edge leaves the chain and leads to parameters alone.
   [[nodiscard]] bool is_side(const Edge& edge) const {
     if (!edge.is_valid()) return false;
     const Seen& seen = seen_.at(edge.function.get());
     return !on_chain(seen) && seen.leads_to_parameters();
   }
 
-  // Whether the first half runs the node, too, for nodes of the chain behind it.
+  // Whether the first half runs the node, too, since the chain continues behind it.
   [[nodiscard]] bool goes_on(const Node* node) const {
     const edge_list& edges = node->next_edges();
     return on_chain(node) && std::any_of(edges.begin(), edges.end(), [this](const Edge& edge) {
@@ -108,7 +108,7 @@ class Graph {
            });
   }
 
-  // Whether the node computes its input's gradient along with those of parameters used only by it.
+  // Whether the node computes its input's gradient and, in that pass, those of its own parameters.
   [[nodiscard]] bool in_one_pass(const Node* node) const {
     if (!is_one_pass(*node)) return false;
     const edge_list& edges = node->next_edges();
@@ -121,7 +121,7 @@ class Graph {
   static constexpr std::size_t kUsualNodes = 256;
 
   // Whether the node is a parameter that is used once. False if it has hooks: the engine would call
-  // these when it keeps the gradient, and again when it adds it.
+  // the hooks when it keeps the gradient, and again when it adds the gradient.
   [[nodiscard]] bool is_used_once(Node* node) const {
     return is_leaf(node) && seen_.at(node).uses == 1 && node->tensor_pre_hooks().empty();
   }
@@ -133,7 +133,7 @@ class Graph {
                        [node](const Edge& input) { return input.function.get() == node; });
   }
 
-  // Visits nodes depth first, without recursion, which would go as deep as the model.
+  // Visits nodes depth first, without recursion, whose depth would be that of the model.
   void visit(Node* root) {
     struct Step {
       Node* node;
@@ -180,7 +180,7 @@ class Graph {
   const edge_list& inputs_;
   bool leads_to_input_ = false;
   std::unordered_map<const Node*, Seen> seen_;
-  // The nodes behind a node come before it.
+  // The nodes in an order in which each comes after all nodes behind it.
   std::vector<std::pair<Node*, const Seen*>> order_;
 };
 
@@ -203,7 +203,7 @@ void check_hooks(const Graph& graph, Node* node) {
                               "the hook on a parameter");
 }
 
-// The edges at which the engine is to keep the gradients that arrive, after it has summed them.
+// The edges at which the engine must keep the gradients that arrive, after it has summed them.
 edge_list find_cut(const Graph& graph, const edge_list& roots, std::vector<Node*>& cut) {
   edge_list kept;
   for (const Edge& root : roots) {
@@ -263,7 +263,7 @@ std::vector<Tensor> backward_inputs(const std::vector<Tensor>& outputs,
   const std::size_t sides = kept.size();
   kept.insert(kept.end(), leaves.begin(), leaves.end());
   std::vector<Tensor> of_inputs(inputs.size());
-  if (kept.empty()) return of_inputs;  // if asked for no gradient, the engine would compute all
+  if (kept.empty()) return of_inputs;  // asked for no gradient, the engine would compute all
   variable_list arrived =
       Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
                                            /*create_graph=*/false, /*accumulate_grad=*/false, kept);

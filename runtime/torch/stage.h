@@ -3,18 +3,18 @@
 //   auto block = torch::nn::Sequential(torch::nn::Linear(8, 8), torch::nn::Tanh());
 //   model.stages[2] = make_stage(block);
 //
-// Stages give each other values, each a torch::IValue: tensors, or tuples, lists and dictionaries
-// of tensors at any depth. A stage gets a value from each stage whose forward it needs, in the
-// order of their numbers, and then its own data if the model has some for it; the stage gives one
-// value, the same to all stages that need it. So
+// Stages pass values to each other, each a torch::IValue: tensors, or tuples, lists and
+// dictionaries of tensors at any depth. A stage gets a value from each stage whose forward it
+// needs, in the order of their numbers, and then its own data if the model has some for it. The
+// stage returns one value, the same for all stages that need it. So
 //
 //   [](const torch::Tensor& x) { return x.tanh(); }
 //   [](const torch::Tensor& image, const torch::Tensor& text) { return torch::cat({image, text}); }
 //   [](const StageInputs& inputs) { return std::make_tuple(…); }
 //
 // are stages of one input, of two, and of any number and type. A function may run for several
-// microbatches before the first backward, so it must not keep state between calls that its gradient
-// depends on. Tensors are shared with whoever made them.
+// microbatches before the first backward, so no gradient may depend on state that the function
+// keeps between calls. Tensors are shared with the code that made them.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -42,7 +42,7 @@ class TorchDevice;
 using StageInputs = std::vector<torch::IValue>;
 
 // A function of values, made from a function of up to seven tensors or of StageInputs. A call
-// throws what that function throws, and std::invalid_argument if it does not take so many tensors.
+// throws what that function throws, and std::invalid_argument if the number of tensors is wrong.
 class ValueFunction {
  public:
   ValueFunction() = default;
@@ -96,26 +96,26 @@ class ValueFunction {
 struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
-  TensorShare share = {};  // the part of the parameter that `tensor` is
-  // Tied weights: copies of one parameter at several stages have one name here. The stages must
-  // give the copies equal first values; an op `user` adds up their gradients, so they stay equal.
+  TensorShare share = {};  // the part of its parameter that `tensor` is
+  // Tied weights: copies of one parameter at several stages have the same name here. The copies
+  // must have equal first values; an op `user` adds up their gradients, so they stay equal.
   std::string tied = {};
 };
 
-// A module whose parameters are, or may be, parts of those that a single process would have.
+// A module whose parameters are, or may be, parts of the parameters of an undivided module.
 struct SharedModule {
   virtual ~SharedModule() = default;
-  // The share of the module's own parameter, not of a submodule's.
+  // The share of a parameter of the module itself, not of a submodule.
   [[nodiscard]] virtual TensorShare share_of(const torch::Tensor& parameter) const = 0;
 };
 
 struct TorchStage {
   ValueFunction forward;
-  std::vector<NamedTensor> parameters;  // those that are trained; names are for reports
+  std::vector<NamedTensor> parameters;  // those that are trained; reports use the names
   // Activation recomputation: the stage keeps only the inputs of a microbatch, and runs its forward
   // again, with the same draws, right before the backward, or in an op `recompute` if the program
-  // has one. The forward must not change its inputs in place; any other state that it changes, such
-  // as a running mean, is changed twice.
+  // has one. The forward must not change its inputs in place. Any other state that the forward
+  // changes, such as a running mean, is changed twice.
   bool recompute = false;
 };
 
@@ -123,33 +123,33 @@ struct TorchStage {
 // are numbered over all passes.
 using StageData = std::function<torch::IValue(std::int64_t step, int microbatch)>;
 
-// The part of a model that one rank trains: its stages by number, and the data, labels and loss of
-// the pipeline's ends. The step's loss is the mean over the microbatches of what `loss` returns.
+// The part of a model that one rank trains: its stages by number, and the data, labels and loss
+// that these need. A step's loss is the mean of `loss` over its microbatches.
 struct TorchModel {
   std::map<int, TorchStage> stages;
-  // A stage's own data; for a stage that needs no other stage, its input. Entries for stages of
-  // other ranks are not called.
+  // A stage's own data, which is the only input of a stage that needs no other stage. Entries for
+  // stages of other ranks are not called.
   std::map<int, StageData> inputs;
   // The labels and the loss, a scalar; the rank of the last stage needs both.
   StageData labels;
   ValueFunction loss;  // takes output and labels
-  // The device that has the stages' parameters, and to which data and labels are brought. Borrowed;
-  // null: the host's processor.
+  // The device on which the stages' parameters are, and to which data and labels are copied. It is
+  // borrowed; null for the host's processor.
   TorchDevice* device = nullptr;
   // The seed of the stages' random draws as they run, such as dropout's (runtime/torch/forward.h).
   std::uint64_t seed = 0;
   // Mixed precision: forwards run under LibTorch's autocast to this type, torch::kBFloat16 or
   // torch::kHalf. Parameters and their gradients keep their types, the loss is computed in float32.
-  // A value that passes between stages has the type that its stage gives it.
+  // A value between stages has the type with which its stage returns it.
   std::optional<torch::ScalarType> autocast = std::nullopt;
   // Data parallelism: the group over which an op `reduce` sums the gradients of its stage. Each
-  // replica has different microbatches, numbered on from replica to replica, and the loss is the
-  // mean over all of these.
+  // replica has different microbatches, numbered consecutively over the replicas, and the loss is
+  // the mean over the microbatches of all replicas.
   Group replicas = {};
 };
 
-// `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module
-// whose forward takes what a stage's function does.
+// `module` is a module holder (torch::nn::Linear, your TORCH_MODULE) or a shared_ptr to a module.
+// Its forward takes the same arguments as a stage's function.
 template <typename Module>
 TorchStage make_stage(Module module) {
   TorchStage stage;
@@ -170,7 +170,7 @@ TorchStage make_stage(Module module) {
     stage.parameters.push_back(
         {item.key(), item.value(), share == shares.end() ? TensorShare{} : share->second});
   }
-  // Written so that std::is_invocable can tell which inputs it takes.
+  // Written so that std::is_invocable can tell which inputs the module takes.
   const auto forward = [](auto& of, const auto&... inputs) -> decltype(of->forward(inputs...)) {
     return of->forward(inputs...);
   };

@@ -22,8 +22,8 @@ constexpr std::int64_t kFirstPass = 2;
 
 #ifdef RIPELINE_HAS_SYNC_DEBUG
 
-// LibTorch's own warning state. This library is not linked with LibTorch's half for GPUs, so the
-// inline function that returns the state would make a second one here.
+// LibTorch's own warning state. This library is not linked with LibTorch's part for GPUs, so the
+// inline function that returns the state would make a second state here.
 c10::cuda::WarningState* find_mode() {
   return static_cast<c10::cuda::WarningState*>(
       dlsym(RTLD_DEFAULT, "_ZZN3c104cuda13warning_stateEvE14warning_state_"));
@@ -44,11 +44,11 @@ void set(Mode& /*mode*/, bool /*is_error*/) {}
 
 #endif
 
-// These are of the process, as LibTorch's mode is.
+// One set for the process, as LibTorch's mode is.
 std::atomic<Mode*> mode{nullptr};  // null: the mode is not used
 std::mutex mutex;
 int tasks = 0;          // guarded by the mutex: running tasks to which the mode applies
-int allowed_waits = 0;  // guarded by the mutex: waits of the runtime's own
+int allowed_waits = 0;  // guarded by the mutex: the runtime's own waits
 
 void change(int& count, int by) {
   Mode* const used = mode.load();
@@ -61,12 +61,12 @@ void change(int& count, int by) {
 }  // namespace
 
 Status read_sync_debug() {
-  const char* const told = std::getenv("RIPELINE_SYNC_DEBUG");
+  const char* const value = std::getenv("RIPELINE_SYNC_DEBUG");
   mode = nullptr;
-  if (told == nullptr || *told == '\0') return {};
-  if (told != std::string("error")) {
+  if (value == nullptr || *value == '\0') return {};
+  if (value != std::string("error")) {
     return {StatusCode::refused,
-            "RIPELINE_SYNC_DEBUG is '" + std::string(told) + "'; it may be error"};
+            "RIPELINE_SYNC_DEBUG is '" + std::string(value) + "'; it may be error"};
   }
   mode = find_mode();
   if (mode.load() != nullptr) return {};

@@ -3,10 +3,10 @@
 // names the task.
 //
 // Such a call is correct but slow, so the mode is on only if RIPELINE_SYNC_DEBUG=error is in the
-// environment, and from the third pass on, when all one-time work has been done. The mode does not
-// apply to the runtime's own waits, neither between steps nor in a task.
+// environment, and from the third pass on, when all one-time work is over. The mode does not apply
+// to the runtime's own waits, neither between steps nor in a task.
 //
-// LibTorch has one mode per process: use it with one rank in each process. Any thread.
+// LibTorch has one mode per process, so use this with one rank in each process. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace ripeline::runtime {
 
-// Reads from the environment whether this process uses the mode from now on. To be called once
-// LibTorch's half for GPUs is loaded, and while no task runs. Refuses any other text than `error`,
-// and a LibTorch without such a mode.
+// Reads from the environment whether this process uses the mode from now on. Call it once when
+// LibTorch's part for GPUs is loaded, and while no task runs. Refuses any value but `error`, and a
+// LibTorch without such a mode.
 core::Status read_sync_debug();
 
 // Marks a task of this pass, in the thread that runs the task.
@@ -32,7 +32,7 @@ class SyncDebuggedTask {
   const bool counts_;
 };
 
-// Allows a wait of the runtime's own in a task.
+// Allows a wait of the runtime itself in a task.
 class AllowedSync {
  public:
   AllowedSync();

@@ -13,7 +13,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A group as autograd keeps it.
+// A group in a form that autograd can store.
 struct KeptGroup : torch::CustomClassHolder {
   explicit KeptGroup(Group of) : group(std::move(of)) {}
   Group group;
@@ -112,7 +112,7 @@ ParallelAttentionImpl::ParallelAttentionImpl(const torch::nn::Linear& whole_in,
 Tensor ParallelAttentionImpl::forward(const Tensor& x) {
   const Tensor all = in(x);
   const auto [batch, length, width] = std::tuple(all.size(0), all.size(1), all.size(2) / 3);
-  // [3, batch, head, position, width of a head]
+  // The shape is [3, batch, head, position, width of a head].
   const Tensor qkv = all.view({batch, length, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
   const Tensor mixed = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], /*attn_mask=*/{},
                                                         /*dropout_p=*/0, is_causal);

@@ -22,15 +22,15 @@ using torch::Tensor;
 // One stage's copy of a tied parameter, as it is sent.
 struct Copy {
   int stage = 0;
-  Tensor gradient;  // undefined: the copy has none
-  Tensor value;     // undefined: not sent
+  Tensor gradient;  // undefined if the copy has none
+  Tensor value;     // undefined if it is not sent
 };
 using Copies = std::map<std::string, std::vector<Copy>>;  // by name, in stage order
 
 IValue ivalue_of(const Tensor& tensor) { return tensor.defined() ? IValue(tensor) : IValue(); }
 Tensor tensor_of(const IValue& value) { return value.isNone() ? Tensor() : value.toTensor(); }
 
-// The payload is a dictionary, by name of the parameter, of tuples of two: gradient, value.
+// The payload is a dictionary from the name of a parameter to a tuple: gradient, value.
 Status take_copies(Call& call, Copies& copies) {
   for (Input& input : call.inputs) {
     if (training::carried(input.kind, call.task.kind) != training::Carried::tied_gradients)
@@ -57,7 +57,7 @@ std::string named(const NamedTensor& parameter) {
   return "its parameter '" + parameter.name + "', tied as '" + parameter.tied + "', ";
 }
 
-// Why another stage's copy does not fit; empty: it does.
+// Why another stage's copy does not fit; empty if it does.
 std::string difference(const NamedTensor& mine, const Copy& theirs) {
   const std::string of = "that of stage " + std::to_string(theirs.stage);
   for (const Tensor& tensor : {theirs.gradient, theirs.value}) {
@@ -73,7 +73,7 @@ std::string difference(const NamedTensor& mine, const Copy& theirs) {
   return "does not start with the values of " + of;
 }
 
-// The sum is a new tensor, since the ones that were sent must not be written to.
+// The sum is a new tensor, since the tensors that were sent must not be written to.
 Tensor sum_of(const std::vector<Copy>& copies) {
   Tensor sum;
   for (const Copy& copy : copies) {

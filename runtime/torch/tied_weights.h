@@ -1,5 +1,5 @@
-// The gradients of tied weights: parameters of which several stages have a copy, such as the
-// embedding and the output layer of a language model.
+// The gradients of tied weights. These are parameters of which several stages have a copy, such as
+// the embedding and the output layer of a language model.
 //
 // Once a stage's gradients are complete and, with several replicas, reduced, its op `reduce` sends
 // the gradients of its tied parameters to the other stages that have copies. An op `user` at each
@@ -17,12 +17,12 @@
 
 namespace ripeline::runtime {
 
-// Gives the gradients of the stage's tied parameters, and their values if asked, to other stages.
+// Sends the gradients of the stage's tied parameters, with `with_values` also their values.
 core::Status give_tied_gradients(Call& call, const TorchStage& stage, bool with_values);
 
-// Adds the gradients that other stages gave to the stage's own. `first_stages` then has, by name,
-// the first stage that has the parameter. Fails if a copy differs in shape or in the value that was
-// sent, or if no other stage has a copy.
+// Adds the gradients from other stages to the stage's own. `first_stages` then has, by name, the
+// first stage with the parameter. Fails if a copy differs in shape or in the value that was sent,
+// or if no other stage has a copy.
 core::Status add_tied_gradients(Call& call, TorchStage& stage,
                                 std::map<std::string, int>& first_stages);
 

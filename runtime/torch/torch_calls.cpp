@@ -115,7 +115,7 @@ Status give_gradients(Call& call, const std::vector<SavedInput>& inputs,
                       const std::vector<Tensor>& gradients) {
   for (Output& output : call.outputs) {
     if (training::carried(call.task.kind, output.kind) == training::Carried::nothing) continue;
-    // A sole input is meant even if its stage differs, as when a plain op lies between.
+    // A single input takes the gradient even if its stage differs, as with a plain op in between.
     auto at = gradients.begin();
     const auto* input = inputs.data();
     const auto* const end = inputs.data() + inputs.size();

@@ -31,9 +31,9 @@ std::string check_ties(const TorchModel& model, const training::TrainRules& rule
          " says that it is one (`tied`)";
 }
 
-// Refuses a tensor that two stages have, since it would be reduced and updated twice.
+// Refuses a tensor that is in two stages, since it would be reduced and updated twice.
 std::string check_parameters(const TorchModel& model) {
-  std::map<const void*, int> known;  // its stage
+  std::map<const void*, int> known;  // the stage of each tensor
   for (const auto& [number, stage] : model.stages) {
     for (const NamedTensor& parameter : stage.parameters) {
       const auto [other, is_new] =

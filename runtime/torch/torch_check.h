@@ -1,6 +1,6 @@
 // Checks that a model can do what a program asks of a rank's LibTorch stages: that such stages can
-// do it at all (runtime/training/train_rules.h), and that stages, data, loss and tied weights fit.
-// Private to TorchWork.
+// run these ops at all (runtime/training/train_rules.h), and that stages, data, loss and tied
+// weights fit. Private to TorchWork.
 #pragma once
 
 #include "core/facts.h"
@@ -9,7 +9,7 @@
 
 namespace ripeline::runtime {
 
-// A refusal says what is missing or not supported.
+// A refusal names what is missing or not supported.
 core::Status check_model(const TorchModel& model, const core::ProgramFacts& facts, int rank);
 
 }  // namespace ripeline::runtime

@@ -19,8 +19,8 @@ class Processor final : public TorchDevice {
  public:
   c10::Device device() const override { return c10::kCPU; }
   std::optional<c10::Stream> stream(core::Engine /*engine*/) const override { return std::nullopt; }
-  network::Place* place() override { return nullptr; }
-  network::Place* arena() override { return nullptr; }
+  network::BufferPool* receive_pool() override { return nullptr; }
+  network::BufferPool* arena() override { return nullptr; }
   Status copy(Direction /*direction*/, void* onto, const void* from, std::size_t size,
               core::Engine /*engine*/) override {
     std::memcpy(onto, from, size);
@@ -50,7 +50,7 @@ c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// Makes `second` wait for all that `first` has been given so far.
+// Makes `second` wait for all work that has been enqueued on `first` so far.
 Status put_in_order(const c10::Stream& first, const c10::Stream& second) {
   if (first == second) return {};
   try {

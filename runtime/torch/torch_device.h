@@ -6,8 +6,8 @@
 //   model.device = device.get();
 //   join_run(facts, environment, transport, configuration, {.device = device.get()});
 //
-// On a GPU tasks are enqueued on streams of their engines, and count as ended when the host has
-// seen their end (runtime/cuda/stream_engine.h). The values that stages give each other lie in the
+// On a GPU tasks are enqueued on the streams of their engines, and count as ended when the host has
+// seen their end (runtime/cuda/stream_engine.h). The values that stages send each other are in the
 // GPU's memory, and carriers move them between processes
 // (runtime/cuda/carriers/device_transport.h). Several processes may share a GPU.
 //
@@ -33,7 +33,7 @@
 #include "core/facts.h"
 #include "core/status.h"
 #include "runtime/engine.h"
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 #include "runtime/transport.h"
 
 namespace ripeline::runtime::cuda {
@@ -45,19 +45,19 @@ namespace ripeline::runtime {
 // The memory that one process has used so far.
 struct DeviceMemoryUse {
   std::int64_t allocations = 0;  // how often the device was asked for memory, by LibTorch or for
-                                 // messages: constant once all steps are alike
-  std::int64_t peak = 0;         // bytes that LibTorch had given out at once
+                                 // messages; constant once all steps are alike
+  std::int64_t peak = 0;         // the most bytes that LibTorch had given out at once
 };
 
 class Termination;
 
 class TorchDevice {
  public:
-  // `name` is `cpu`; `cuda`, which takes the GPUs in turn, rank by rank of a host; or `cuda:1`. To
-  // be called before LibTorch is asked for GPUs in any other way, as torch::manual_seed() does.
-  // Makes a GPU current in this thread, and loads LibTorch's half for GPUs. A failure says what is
+  // `name` is `cpu`; `cuda`, which assigns the GPUs of a host to its ranks in turn; or `cuda:1`.
+  // Call this before LibTorch is asked for GPUs in any other way, as torch::manual_seed() does.
+  // Makes a GPU current in this thread, and loads LibTorch's part for GPUs. A failure says what is
   // missing, and where to get it. If a GPU does not start, the process ends after five minutes
-  // (runtime/watchdog/last_wait.h): there is no other way out of a call into its driver.
+  // (runtime/watchdog/last_wait.h), since nothing else ends a call into its driver.
   static core::Status open(const std::string& name, int local_rank,
                            std::unique_ptr<TorchDevice>& device);
 
@@ -65,49 +65,49 @@ class TorchDevice {
 
   [[nodiscard]] virtual c10::Device device() const = 0;
   // The stream of an engine's tasks: `copy_out` and `copy_in` have one each, all other engines
-  // share the one on which stages compute. None on the host's processor.
+  // share the one on which stages compute. nullopt on the host's processor.
   [[nodiscard]] virtual std::optional<c10::Stream> stream(core::Engine engine) const = 0;
-  // The pinned memory of the host into which a transport puts what arrives; any thread. Null: the
-  // transport's own choice.
-  [[nodiscard]] virtual network::Place* place() = 0;
-  // The same for what `offload` takes off the device; separate, since its buffers are large.
-  [[nodiscard]] virtual network::Place* arena() = 0;
+  // The pinned memory of the host into which a transport puts arriving parts; any thread. Null if
+  // the transport may choose.
+  [[nodiscard]] virtual network::BufferPool* receive_pool() = 0;
+  // The pinned memory for `offload`, apart from receive_pool() since its buffers are large.
+  [[nodiscard]] virtual network::BufferPool* arena() = 0;
   // Copies bytes between the device's memory and that of arena(). On a GPU the copy is enqueued on
-  // the engine's stream, and both sides must stay until the host has seen its end; on the host's
-  // processor the copy is over on return. Any thread.
+  // the engine's stream, and both sides must be kept until the host has seen the copy end; on the
+  // host's processor the copy is over on return. Any thread.
   enum class Direction { to_host, to_device };
   virtual core::Status copy(Direction direction, void* onto, const void* from, std::size_t size,
                             core::Engine engine) = 0;
-  // Wraps the transport, which uses place(), in one that moves parts from device to device. All
-  // processes call it at once; it fails within the limit, on all of them, and `transport` is then
-  // null. RIPELINE_CARRIER in the environment chooses the carrier; unset: each pair's best one.
-  // Fails as well when `termination` tells the process to end; null: the program sees to that.
+  // Wraps the transport, which uses receive_pool(), in one that moves parts between devices. All
+  // processes call this at once. It fails within the limit, on all of them, and `transport` is then
+  // null. RIPELINE_CARRIER in the environment chooses the carrier; if it is unset, each pair uses
+  // the best one. Also fails when `termination`, unless it is null, tells the process to end.
   virtual core::Status carry(std::unique_ptr<Transport>& transport, std::chrono::nanoseconds limit,
                              const Termination* termination) = 0;
-  // The carriers that are in use, for people: "ipc with rank 1". Empty on the host's processor.
+  // Names the carriers in use, for people: "ipc with rank 1". Empty on the host's processor.
   [[nodiscard]] virtual std::string carriers() const { return {}; }
-  // Loads NCCL, for sums over members and replicas (runtime/torch/groups.h), and gives its version;
+  // Loads NCCL, for sums over members and replicas (runtime/torch/groups.h), and sets its version.
   // NCCL stays loaded. Refused if NCCL is not installed here.
   virtual core::Status find_nccl(const cuda::NcclLibrary*& library,
                                  std::int32_t& version) const = 0;
-  // Names this device among those of all hosts: equal for processes that share a device.
+  // Names this device uniquely among those of all hosts; equal for processes that share a device.
   virtual core::Status identify(std::string& identity) const = 0;
-  // All zeros on the host's processor, where the use is not known.
+  // The use of memory so far; all zeros on the host's processor, where it is not known.
   [[nodiscard]] virtual DeviceMemoryUse memory_use() const = 0;
-  // An engine for the work's tasks; arguments as of ThreadEngine. Work and facts are borrowed.
+  // Makes an engine for the work's tasks, like a ThreadEngine. Work and facts are borrowed.
   [[nodiscard]] virtual std::unique_ptr<TaskEngine> make_engine(Work& work,
                                                                 const core::ProgramFacts& facts,
                                                                 std::function<void()> wake,
                                                                 BeforeTask before_task) = 0;
 };
 
-// Null: the host's processor.
+// A null `device` is the host's processor.
 [[nodiscard]] c10::Device device_of(const TorchDevice* device);
 [[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device,
                                                    core::Engine engine = core::Engine::compute);
 
-// The stages' stream waits for all work so far on the caller's current stream, or the other way
-// round. The host waits for neither.
+// follow_caller() makes the stages' stream wait for all work so far on the caller's current stream,
+// lead_caller() the other way round. The host waits for neither.
 core::Status follow_caller(const TorchDevice* device);
 core::Status lead_caller(const TorchDevice* device);
 

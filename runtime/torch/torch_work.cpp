@@ -38,7 +38,7 @@ trace::Deferral deferral_of(const ParameterBackward& later) {
           .bytes = later.bytes()};
 }
 
-// Drops outputs that no stage computes with, and those that depend on no parameter or input.
+// Drops outputs that no stage computes with, and outputs that depend on no parameter or input.
 void leave_out_idle(std::vector<Tensor>& outputs, std::vector<Tensor>& gradients) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -50,8 +50,8 @@ void leave_out_idle(std::vector<Tensor>& outputs, std::vector<Tensor>& gradients
   gradients.resize(kept);
 }
 
-// The gradients of all parameters of one type in a row, and then for each parameter 1 if it has
-// one, else 0: a replica whose data have left a parameter out takes part with zeros.
+// The gradients of all parameters of one type in a row, and then for each parameter 1 if it has a
+// gradient, else 0. A replica whose data did not use a parameter takes part with zeros.
 Tensor flat_gradients(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> flat;
   Tensor exist = torch::zeros({static_cast<std::int64_t>(parameters.size())},
@@ -68,7 +68,7 @@ Tensor flat_gradients(const std::vector<Tensor>& parameters) {
 
 bool copies(OpKind kind) { return kind == OpKind::offload || kind == OpKind::reload; }
 
-// On a GPU one stream orders all that computes; the engines for copies have their own streams.
+// On a GPU one stream orders all that computes; the engines for copies have streams of their own.
 Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, int rank) {
   const std::optional<c10::Stream> compute = stream_of(model.device);
   for (core::LaneId id = 0; compute && id < static_cast<core::LaneId>(facts.lanes.size()); ++id) {
@@ -84,7 +84,7 @@ Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, i
 }
 
 // Makes one call for each type. A parameter without a gradient at any replica has none afterwards.
-// A parameter with a gradient at some replicas only, as when the data choose what a stage runs,
+// A parameter with a gradient at some replicas only, as when the data decide what a stage runs,
 // gets the sum of these gradients at all replicas.
 void sum_gradients(const TorchStage& stage, const Group& replicas) {
   if (replicas.size() == 1) return;
@@ -93,7 +93,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   for (const NamedTensor& parameter : stage.parameters) {
     by_type[parameter.tensor.scalar_type()].push_back(parameter.tensor);
   }
-  std::vector<Tensor> sums;  // per type: its gradients, then how many replicas have each of them
+  std::vector<Tensor> sums;  // per type: its gradients, then the number of replicas that have each
   std::vector<Tensor> counts;
   for (const auto& [type, parameters] : by_type) {
     sums.push_back(flat_gradients(parameters));
@@ -122,7 +122,7 @@ void sum_gradients(const TorchStage& stage, const Group& replicas) {
   }
 }
 
-// Adds inputs that an earlier task got for this one, except those that the call has already.
+// Adds the inputs that an earlier task got for this one, except those that the call already has.
 void add_inputs(Call& call, std::vector<Input> inputs) {
   const auto own = static_cast<std::ptrdiff_t>(call.inputs.size());
   for (Input& input : inputs) {
@@ -135,14 +135,14 @@ void add_inputs(Call& call, std::vector<Input> inputs) {
   }
 }
 
-// Replaces the inputs that a stage holds beside its graph, which need no data.
+// Replaces the inputs that a stage holds beside its graph by leaves without data.
 void leave_leaves(std::vector<SavedInput>& inputs) {
   for (SavedInput& input : inputs) {
     for (Tensor& tensor : input.tensors) tensor = leaf_without_data(tensor);
   }
 }
 
-// Makes the first values, which are those of the inputs, give their gradients to `inputs`.
+// Makes the first values, which are those of the inputs, pass their gradients to `inputs`.
 std::vector<std::shared_ptr<void>> link_leaves(const StageInputs& values,
                                                const std::vector<SavedInput>& inputs) {
   std::vector<std::shared_ptr<void>> links;
@@ -155,7 +155,7 @@ std::vector<std::shared_ptr<void>> link_leaves(const StageInputs& values,
   return links;
 }
 
-// The version of each tensor in the values, which counts the writes in place.
+// The version of each tensor in the values; each write in place increases it.
 std::vector<std::int64_t> versions_of(const StageInputs& values) {
   std::vector<std::int64_t> versions;
   for (const IValue& value : values) {
@@ -191,7 +191,7 @@ Status TorchWork::begin_step(std::int64_t step, int /*microbatches*/) {
   return {};
 }
 
-ForwardPlace TorchWork::place_of(const TaskInfo& task) const {
+ForwardId TorchWork::forward_of(const TaskInfo& task) const {
   const auto pass = static_cast<int>(task.step % passes_);
   return {
       .step = task.step / passes_,
@@ -224,8 +224,8 @@ StepLoss TorchWork::step_loss() const {
   return found;
 }
 
-// Skips a loss on a device: to look at a value there, the host would wait for its computation.
-void TorchWork::look_at_loss(const ForwardPlace& place, const Saved& saved, const Tensor& loss) {
+// Skips a loss on a device, since the host would have to wait for its computation.
+void TorchWork::look_at_loss(const ForwardId& id, const Saved& saved, const Tensor& loss) {
   if (!loss.is_cpu() || std::isfinite(loss.item<double>())) return;
   bool is_finite = true;
   for (std::size_t i = 0; i < saved.inputs.size() && i < saved.values.size(); ++i) {
@@ -234,7 +234,7 @@ void TorchWork::look_at_loss(const ForwardPlace& place, const Saved& saved, cons
       is_finite = is_finite && torch::isfinite(tensor).all().item<bool>();
     }
   }
-  got_finite_[place.microbatch] = is_finite;
+  got_finite_[id.microbatch] = is_finite;
 }
 
 bool TorchWork::runs_beside(const TaskInfo& task) const {
@@ -287,7 +287,7 @@ Status TorchWork::run(Call& call) {
   try {
     status = run_on_stream(call);
   } catch (const GroupFailed& error) {
-    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // fault of others
+    status = {core::StatusCode::lost, failed(task, error.what()).message()};  // the fault of others
   } catch (const c10::Error& error) {
     status = failed(task, error.what_without_backtrace());
   } catch (const std::exception& error) {
@@ -295,7 +295,7 @@ Status TorchWork::run(Call& call) {
   } catch (...) {
     status = failed(task, "an exception of an unknown type");
   }
-  // The step will not be finished, so its graphs are freed; only their own thread may do that.
+  // The step will not be finished, so its graphs are freed, but only in the thread that made them.
   if (!status.ok() && !runs_beside(task)) {
     saved_.clear();
     deferred_.clear();
@@ -311,13 +311,13 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
     links = link_leaves(saved.values, saved.inputs);
     if (!stage.recompute) region.emplace(saved.kept->saved());
   }
-  // Replaces the outputs that a stage holds beside its graph, which need no data.
+  // Replaces the outputs that a stage holds beside its graph by tensors without data.
   const auto leave_outputs = [&saved] {
     if (saved.kept == nullptr) return;
     for (Tensor& one : saved.outputs) one = output_without_data(one);
   };
-  const ForwardPlace place = place_of(task);
-  output = run_forward(model_, stage, saved.values, place);
+  const ForwardId id = forward_of(task);
+  output = run_forward(model_, stage, saved.values, id);
   if (!is_last(task)) {
     saved.outputs = tensors_of(output);
     leave_outputs();
@@ -326,13 +326,13 @@ Status TorchWork::compute(const TaskInfo& task, const TorchStage& stage, Saved& 
   if (!model_.loss || !model_.labels) {
     return failed(task, "no `labels` and `loss` functions were given");
   }
-  const Tensor loss = run_loss(model_, output, place);
+  const Tensor loss = run_loss(model_, output, id);
   if (loss.numel() != 1) {
     return failed(task, "the loss is no scalar, its shape is " + shape_of(loss));
   }
   saved.outputs = {loss / (task.microbatches * passes_ * model_.replicas.size())};
-  losses_[place.microbatch] = saved.outputs[0].detach();
-  look_at_loss(place, saved, losses_[place.microbatch]);
+  losses_[id.microbatch] = saved.outputs[0].detach();
+  look_at_loss(id, saved, losses_[id.microbatch]);
   leave_outputs();
   return {};
 }
@@ -344,8 +344,8 @@ Status TorchWork::forward(Call& call) {
   Saved saved;
   if (Status s = take_values(call, saved.values, saved.inputs); !s.ok()) return s;
   if (const auto data = model_.inputs.find(task.stage); data != model_.inputs.end()) {
-    const ForwardPlace place = place_of(task);
-    saved.values.push_back(on_device(model_, data->second(place.step, place.microbatch)));
+    const ForwardId id = forward_of(task);
+    saved.values.push_back(on_device(model_, data->second(id.step, id.microbatch)));
   }
   if (saved.values.empty()) return failed(task, "it gets no input");
   if (offloaded_.contains(task.stage)) {
@@ -377,7 +377,7 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   for (IValue& value : saved.values) {
     value = with_each(value, [&saved](const Tensor& tensor) { return saved.kept->add(tensor); });
   }
-  // Nobody holds the last stage's output any more, since its loss has been computed.
+  // Nobody needs the last stage's output any more, since its loss has been computed.
   const std::vector<Tensor> given = is_last(task) ? std::vector<Tensor>() : tensors_of(output);
   output = {};
   std::vector<Tensor> parameters;
@@ -392,7 +392,7 @@ Status TorchWork::keep_for_offload(const Call& call, Saved& saved, IValue output
   return {};
 }
 
-// Runs the forward again to make the graph that it did not record; later calls do nothing.
+// Runs the forward again, with the graph recorded this time; later calls do nothing.
 Status TorchWork::recompute(const TaskInfo& task, Saved& saved) {
   if (saved.values.empty()) return {};
   if (versions_of(saved.values) != saved.versions) {

@@ -14,7 +14,7 @@
 #include "runtime/network/host_address.h"
 #include "runtime/network/socket.h"
 #include "runtime/network/ucx.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/neighbours.h"
 #include "runtime/termination.h"
 #include "runtime/torch/gradient_summary.h"
 #include "runtime/torch/tcp_store.h"
@@ -62,7 +62,7 @@ TorchTrainer::TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
       installed_(install(options_.instruments.value_or(instruments_of_environment()),
                          arbiter.facts(), run, options_.rank, options_.before_task)),
       engine_(make_engine(work, arbiter.facts(), run, options_.before_task)),
-      worker_(arbiter, run, *engine_, options_.rank) {}
+      rank_(arbiter, run.layout(), run.self(), options_.rank) {}
 
 Status TorchTrainer::step(int microbatches, TrainReport& report) {
   if (Status status = accumulate(microbatches, report); !status.ok()) return status;
@@ -90,9 +90,9 @@ Status TorchTrainer::accumulate(int microbatches, TrainReport& report) {
 
 Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
   for (int pass = 0; pass < options_.passes; ++pass) {
-    process::StepReport of_pass;
-    failure_ = worker_.step(step_, microbatches, of_pass);
+    failure_ = run_.step(rank_, *engine_, step_, microbatches);
     if (!failure_.ok()) return close_groups();
+    const protocol::StepReport& of_pass = rank_.report();
     trace_deferrals();
     ++step_;
     report.tasks.duration += of_pass.duration;
@@ -102,7 +102,7 @@ Status TorchTrainer::run_passes(int microbatches, TrainReport& report) {
   return {};
 }
 
-// Closes the groups: a task may wait in a group for a process that is gone.
+// Closes the groups, since a task may wait in a group for a process that is gone.
 Status TorchTrainer::close_groups() {
   if (options_.groups != nullptr) options_.groups->close();
   return failure_;
@@ -128,7 +128,7 @@ Status TorchTrainer::begin() {
   return work_.check(arbiter_.facts(), arbiter_.rank());
 }
 
-// Adds the work's deferrals to the tasks that the rank has recorded for this pass without them.
+// Adds the work's deferrals to the tasks that the rank has recorded for this pass.
 void TorchTrainer::trace_deferrals() {
   if (options_.rank.trace == nullptr) return;
   std::vector<trace::TaskEvent>& events = options_.rank.trace->tasks;
@@ -205,13 +205,13 @@ Status meet_hosts(RankEnvironment& environment, network::SocketOptions& options,
   const std::string& address = environment.address;
   const bool is_ipv6 = address.find(':') != std::string::npos;
   options.address = "tcp:" + (is_ipv6 ? '[' + address + ']' : address) + ":0";
-  const StorePlace& place = environment.store;
+  const StoreAddress& server = environment.store;
   TcpStoreOptions of_store;
-  of_store.host = place.host;
-  of_store.port = place.port;
-  of_store.serves = environment.rank == 0 && !place.is_of_agent;
-  of_store.is_of_agent = place.is_of_agent;
-  of_store.prefix = "ripeline/" + place.attempt + "/";
+  of_store.host = server.host;
+  of_store.port = server.port;
+  of_store.serves = environment.rank == 0 && !server.is_of_agent;
+  of_store.is_of_agent = server.is_of_agent;
+  of_store.prefix = "ripeline/" + server.attempt + "/";
   of_store.connect_limit = options.connect_limit;
   of_store.termination = options.termination;
   std::unique_ptr<TcpStore> opened;
@@ -227,13 +227,13 @@ Status meet_hosts(RankEnvironment& environment, network::SocketOptions& options,
 }
 
 Status connect(network::SocketOptions& options, RankEnvironment& environment,
-               std::unique_ptr<Transport>& transport, network::Place* place) {
+               std::unique_ptr<Transport>& transport, network::BufferPool* pool) {
   if (!environment.folder.empty()) {
-    return network::connect_in_folder(options, environment.folder, transport, place);
+    return network::connect_in_folder(options, environment.folder, transport, pool);
   }
   std::shared_ptr<network::Store> store;
   if (Status s = meet_hosts(environment, options, store); !s.ok()) return s;
-  return network::connect_sockets(options, store, transport, place);
+  return network::connect_sockets(options, store, transport, pool);
 }
 
 }  // namespace
@@ -264,16 +264,16 @@ Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
   network::SocketOptions options;
   options.rank = environment.rank;
   options.ranks = environment.ranks;
-  options.neighbours = process::neighbours_of(environment.rank, layout, facts);
+  options.neighbours = protocol::neighbours_of(environment.rank, layout, facts);
   options.program_hash = facts.hash;
   options.configuration = std::move(configuration);
   options.connect_limit = join.connect_limit;
   options.termination = join.termination;
-  network::Place* const place = join.device == nullptr ? nullptr : join.device->place();
-  if (Status s = connect(options, environment, transport, place); !s.ok()) return s;
+  network::BufferPool* const pool = join.device == nullptr ? nullptr : join.device->receive_pool();
+  if (Status s = connect(options, environment, transport, pool); !s.ok()) return s;
   if (Status s = network::use_chosen_transport(
           {.connect_limit = options.connect_limit, .termination = options.termination}, transport,
-          place);
+          pool);
       !s.ok()) {
     return s;
   }

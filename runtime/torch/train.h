@@ -8,10 +8,10 @@
 // whole model and equal on all: the norms of all parameters are gathered and combined on the host,
 // in stage order, as torch::nn::utils::clip_grad_norm_ does for an unpipelined model there. A loss
 // or norm that is not finite is a failure that names the stage and step, and for a loss also the
-// rank and microbatch; with loss scaling, a norm that is not finite instead makes a step without
-// an update, on all ranks. After a failure every later call fails. Tasks run in one thread of their
-// own for the trainer's whole life, so that messages move meanwhile; all calls are made from one
-// other thread.
+// rank and microbatch. With loss scaling, a norm that is not finite is no failure: the step makes
+// no update, on all ranks. After a failure every later call fails. Tasks run in a separate thread
+// for the trainer's whole life, so that messages move meanwhile; all calls are made from one other
+// thread.
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,12 @@
 #include "runtime/configuration.h"
 #include "runtime/environment.h"
 #include "runtime/instruments.h"
+#include "runtime/protocol/rank.h"
 #include "runtime/run.h"
 #include "runtime/torch/groups.h"
 #include "runtime/torch/loss_scale.h"
 #include "runtime/torch/torch_device.h"
 #include "runtime/torch/torch_work.h"
-#include "runtime/worker.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -37,44 +37,44 @@ class Optimizer;
 namespace ripeline::runtime {
 
 struct TrainerOptions {
-  double clip = 0;  // the largest gradient norm; 0: gradients are left as they are
+  double clip = 0;  // the largest gradient norm; 0: no limit
   // Gradient accumulation: a step is this many passes of the pipeline, and its loss is the mean
-  // over their microbatches. For data, labels and draws, microbatches are numbered on from pass to
-  // pass. Each pass is a step of the program, and of its trace.
+  // over their microbatches. For data, labels and draws, microbatches are numbered consecutively
+  // over the passes. Each pass is a step of the program, and of its trace.
   int passes = 1;
   std::optional<LossScaling> loss_scaling = std::nullopt;
-  process::RankOptions rank = {};
+  protocol::RankOptions rank = {};
   BeforeTask before_task = nullptr;
-  // A trace of the run, and injected delays. Nothing: as RIPELINE_TRACE and RIPELINE_DELAY say.
+  // The run's trace and injected delays; if nullopt, those of RIPELINE_TRACE and RIPELINE_DELAY.
   std::optional<Instruments> instruments = std::nullopt;
-  Groups* groups = nullptr;  // borrowed: closed when a step fails; null: the model uses none
+  Groups* groups = nullptr;  // borrowed; closed when a step fails; null if there are none
 };
 
 struct TrainReport {
-  double loss = 0;            // mean over the microbatches
-  double gradient_norm = 0;   // before clipping
-  double loss_scale = 1;      // the step's
-  bool skipped = false;       // no update, since a gradient was not finite at that scale
-  process::StepReport tasks;  // the rank's, all passes together
+  double loss = 0;             // mean over the microbatches
+  double gradient_norm = 0;    // before clipping
+  double loss_scale = 1;       // the scale in this step
+  bool skipped = false;        // no update, since a gradient was not finite at that scale
+  protocol::StepReport tasks;  // the report of the rank, over all passes
 };
 
 class TorchTrainer {
  public:
-  // All are borrowed and must outlive the trainer. `optimizer` holds this rank's parameters; null
-  // leaves the update to the caller, who must not update after a step that was skipped.
+  // All are borrowed and must outlive the trainer. `optimizer` has this rank's parameters. If it is
+  // null, the caller makes the updates, but not after a step that was skipped.
   TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});
 
-  // accumulate(), then update().
+  // Calls accumulate() and then update().
   core::Status step(int microbatches, TrainReport& report);
 
-  // Zeroes the gradients and runs all tasks of all passes: afterwards parameters' .grad() hold this
+  // Zeroes the gradients and runs all tasks of all passes: then parameters' .grad() hold this
   // rank's part of the gradient of the mean loss, unscaled. `microbatches` are those of one pass.
   core::Status accumulate(int microbatches, TrainReport& report);
-  // Fills in the rest of the report, clips, and steps the optimizer; the barrier between steps.
+  // Completes the report, clips, and steps the optimizer. It is a barrier between steps.
   core::Status update(TrainReport& report);
 
-  [[nodiscard]] const Worker& worker() const { return worker_; }
+  [[nodiscard]] const protocol::Rank& rank() const { return rank_; }
 
  private:
   core::Status begin();
@@ -90,27 +90,27 @@ class TorchTrainer {
   TorchWork& work_;
   torch::optim::Optimizer* optimizer_;
   TrainerOptions options_;
-  core::Status installed_;  // the instruments' status; installed before members that use them
+  core::Status installed_;  // the status of the instruments; it precedes members that use these
   LossScale loss_scale_;
   std::unique_ptr<TaskEngine> engine_;
-  Worker worker_;
+  protocol::Rank rank_;
   std::int64_t step_ = 0;  // the program's step, which is a pass
   core::Status failure_;
 };
 
 struct JoinOptions {
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);  // how long to wait for others
-  const Termination* termination = nullptr;  // borrowed, as in SocketOptions; null: none
-  TorchDevice* device = nullptr;             // the model's, borrowed
+  const Termination* termination = nullptr;  // borrowed, as in SocketOptions; may be null
+  TorchDevice* device = nullptr;             // the model's device, borrowed
 };
 
-// Takes the process's place in a run: reads the rank's environment, sets LibTorch's threads to
-// cores / ranks unless OMP_NUM_THREADS is set, keeps freed memory (runtime/training/heap.h), and
-// connects to the other processes, with carriers for parts on the model's device. Fails if the
-// world has not the processes of the program's layout, if they differ in the configuration, which
-// includes RIPELINE_TRACE and RIPELINE_DELAY, or if one of these two cannot be had
-// (runtime/instruments.h). If ranks are on several hosts, the environment afterwards has the
-// address at which the others reach this one.
+// Joins the run: reads the rank's environment, sets LibTorch's number of threads to cores / ranks
+// unless OMP_NUM_THREADS is set, keeps freed memory (runtime/training/heap.h), and connects to the
+// other processes, with carriers for parts on the model's device. Fails if the number of processes
+// is not that of the program's layout, if processes differ in the configuration, which includes
+// RIPELINE_TRACE and RIPELINE_DELAY, or if one of these two cannot be used (runtime/instruments.h).
+// If ranks are on several hosts, `environment` then has the address at which the others reach this
+// one.
 core::Status join_run(const core::ProgramFacts& facts, RankEnvironment& environment,
                       std::unique_ptr<Transport>& transport, Configuration configuration = {},
                       const JoinOptions& join = {});

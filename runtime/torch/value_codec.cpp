@@ -38,7 +38,7 @@ constexpr std::array kTypes = {std::pair{TensorType::float32, torch::kFloat32},
                                std::pair{TensorType::uint8, torch::kUInt8},
                                std::pair{TensorType::boolean, torch::kBool}};
 
-// The device that the part names. LibTorch has one kind of accelerator in a process.
+// The device of the part. A process has only one kind of accelerator in LibTorch.
 c10::Device device_of(const Bytes& part) {
   if (part.device < 0) return c10::kCPU;
   return {at::getAccelerator().value(), static_cast<c10::DeviceIndex>(part.device)};
@@ -50,8 +50,8 @@ bool is_reachable(const Tensor& tensor) {
 
 Status refused(const std::string& what) { return {StatusCode::invalid, "no payload for " + what}; }
 
-// Takes a tuple, list or dictionary apart into its values and keys; returns false for a tensor,
-// None, or any other kind of value.
+// Splits a tuple, list or dictionary into its values and keys. Returns false for a tensor, None, or
+// any other kind of value.
 bool open(const IValue& value, ValueKind& kind, std::vector<IValue>& inside,
           std::vector<std::string>& keys) {
   if (value.isTuple()) {
@@ -92,8 +92,7 @@ Status encode_tensor(const Tensor& tensor, ValueHead& head, Payload& payload) {
   auto* const data = static_cast<std::byte*>(const_cast<void*>(kept->const_data_ptr()));
   const std::size_t size = kept->nbytes();
   const int device = kept->is_cpu() ? -1 : kept->device().index();
-  payload.parts.push_back(
-      {.data = data, .size = size, .device = device, .keeper = std::move(kept)});
+  payload.parts.push_back({.data = data, .size = size, .device = device, .owner = std::move(kept)});
   return {};
 }
 
@@ -119,13 +118,13 @@ Tensor decode_tensor(const ValueHead& head, const Bytes& part) {
   const auto options = torch::TensorOptions().dtype(type->second).device(device);
   if (part.size == 0) return torch::empty(head.shape, options);
   return at::for_blob(part.data, head.shape)
-      .deleter([keeper = part.keeper](void*) {})
+      .deleter([owner = part.owner](void*) {})
       .options(options)
       .target_device(device)
       .make_tensor();
 }
 
-// The type of the values in a list or dictionary: that of tensors if all are, else any.
+// The type of the values in a list or dictionary: tensors if all are tensors, else any.
 c10::TypePtr type_of(const std::vector<IValue>& values) {
   const bool are_tensors = std::all_of(values.begin(), values.end(),
                                        [](const IValue& value) { return value.isTensor(); });
@@ -133,7 +132,7 @@ c10::TypePtr type_of(const std::vector<IValue>& values) {
   return c10::AnyType::get();
 }
 
-// The inverse of open().
+// The inverse of open(): makes a tuple, list or dictionary from values and keys.
 IValue closed(ValueKind kind, std::vector<IValue> inside, const std::vector<std::string>& keys) {
   if (kind == ValueKind::tuple) return c10::ivalue::Tuple::create(std::move(inside));
   if (kind == ValueKind::list) {
@@ -146,7 +145,7 @@ IValue closed(ValueKind kind, std::vector<IValue> inside, const std::vector<std:
   return dictionary;
 }
 
-// Takes the parts one after another.
+// Decodes a value, and advances `part` past the parts that belong to it.
 IValue decode(const ValueHead& head, const Bytes*& part) {
   if (head.kind == ValueKind::none) return {};
   if (head.kind == ValueKind::tensor) return decode_tensor(head, *part++);

@@ -15,7 +15,7 @@ using core::Status;
 using core::StatusCode;
 
 constexpr std::array<char, 4> kMagic = {'R', 'T', 'N', '3'};
-// Bytes of an element, by code.
+// The bytes of an element, by the code of its type.
 constexpr std::array<std::size_t, 11> kSizes = {0, 4, 8, 2, 2, 8, 4, 2, 1, 1, 1};
 constexpr std::size_t kLongestKey = 256;
 
@@ -23,11 +23,11 @@ Status malformed(const std::string& what) {
   return {StatusCode::invalid, "not a tensor or tensors: " + what};
 }
 
-// Computes the bytes that a tensor of this shape takes; false if no number of bytes fits the shape.
+// Computes the bytes that a tensor of this shape needs; false if the shape is not possible.
 bool data_size(const ValueHead& head, std::size_t& bytes) {
   const std::size_t item = kSizes[static_cast<std::size_t>(head.type)];
   const bool empty = std::find(head.shape.begin(), head.shape.end(), 0) != head.shape.end();
-  // Checked for empty tensors too: their strides are products of the other dimensions.
+  // Checked for empty tensors, too: their strides are products of the other dimensions.
   std::size_t product = item;
   for (const std::int64_t extent : head.shape) {
     if (extent < 0) return false;

@@ -1,8 +1,8 @@
 // ValueHead: the head of a value's payload, which is a tensor or tensors in tuples, lists and
 // dictionaries, at any depth (docs/formats.md).
 //
-// It does without LibTorch, so that bytes from outside are checked by code that can be fuzzed.
-// Plain value.
+// This needs no LibTorch, so that code that can be fuzzed checks the bytes from outside. Plain
+// value.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class TensorType : std::uint8_t {
   boolean,
 };
 enum class ValueKind : std::uint8_t {
-  none = 1,  // no value; in place of a gradient, that the gradient does not exist
+  none = 1,  // no value; in place of a gradient: there is no gradient
   tensor,
   tuple,
   list,
@@ -41,17 +41,17 @@ inline constexpr int kDeepestValue = 16;  // levels of values in values
 
 struct ValueHead {
   ValueKind kind = ValueKind::none;
-  TensorType type = TensorType::float32;  // a tensor's; so is the shape
+  TensorType type = TensorType::float32;  // the type of a tensor, which also has a shape
   std::vector<std::int64_t> shape = {};
   std::vector<ValueHead> values = {};  // the values inside, in order
-  std::vector<std::string> keys = {};  // a dictionary's, one for each value
+  std::vector<std::string> keys = {};  // the keys of a dictionary, one for each value
   bool operator==(const ValueHead&) const = default;
 };
 
 [[nodiscard]] std::vector<std::byte> encode_head(const ValueHead& head);
-// Any payload may be given: one that is no value is refused, before memory of its size is taken.
-// An accepted payload has, for each tensor in order, a part of as many bytes as the shape takes, on
-// any device.
+// Any payload may be passed. One that is no value is refused before memory of its size is
+// allocated. An accepted payload has, for each tensor in order, a part with as many bytes as the
+// shape needs, on any device.
 core::Status decode_head(const Payload& payload, ValueHead& head);
 
 }  // namespace ripeline::runtime

@@ -1,4 +1,4 @@
-// Carried: the payloads that go from stage to stage between the tasks of LibTorch stages.
+// Carried: the kinds of payloads that the tasks of LibTorch stages send between stages.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline bool computes_gradients(core::OpKind kind) {
   return kind == core::OpKind::backward || kind == core::OpKind::backward_input;
 }
 
-// The payload of an edge between stages. A plain op passes on what it gets.
+// The payload of an edge between stages. A plain op passes on the payload that it gets.
 inline Carried carried(core::OpKind producer, core::OpKind consumer) {
   using core::OpKind;
   const auto is = [&](const auto& fits) {
@@ -22,7 +22,7 @@ inline Carried carried(core::OpKind producer, core::OpKind consumer) {
   };
   if (is([](OpKind kind) { return kind == OpKind::forward; })) return Carried::activation;
   if (is(computes_gradients)) return Carried::gradient;
-  // A `reload` keeps the gradient for the backward.
+  // A `reload` keeps the gradient for the backward, which comes later.
   if (computes_gradients(producer) && consumer == OpKind::reload) return Carried::gradient;
   if (producer == OpKind::reduce && consumer == OpKind::user) return Carried::tied_gradients;
   return Carried::nothing;

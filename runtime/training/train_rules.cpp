@@ -98,7 +98,7 @@ int TrainRules::to_others(LaneId lane, Carried what) const {
       edges.begin(), edges.end(), [&](const EdgeFacts* edge) { return carries(*edge, what); }));
 }
 
-// The lanes of other stages that give gradients to this lane or to an op `reload` of its stage.
+// The lanes of other stages that send gradients to this lane or to an op `reload` of its stage.
 std::set<LaneId> TrainRules::gives_it_gradients(LaneId lane) const {
   std::set<LaneId> givers;
   for (const LaneId taker : lanes_at(lane_of(lane).stage)) {
@@ -110,7 +110,7 @@ std::set<LaneId> TrainRules::gives_it_gradients(LaneId lane) const {
   return givers;
 }
 
-// The number of microbatches after which the shares of these lanes repeat together.
+// The number of microbatches after which the shares of all these lanes repeat.
 int TrainRules::period_of(const std::vector<LaneId>& lanes) const {
   std::int64_t period = 1;
   for (const LaneId lane : lanes) period = std::lcm(period, lane_of(lane).share.period);
@@ -130,8 +130,8 @@ bool TrainRules::needs_all_gradients(LaneId lane) const {
   return true;
 }
 
-// Whether a task of the lane needs, itself or through others, the task of an op of this kind at its
-// stage, for the same microbatch.
+// Whether a task of the lane needs, directly or through others, the task of an op of this kind at
+// its stage, for the same microbatch.
 bool TrainRules::comes_after(LaneId lane, OpKind kind) const {
   std::vector<bool> seen(facts_.lanes.size());
   std::vector<LaneId> next{lane};
@@ -176,7 +176,7 @@ std::string TrainRules::check_halves(LaneId lane) const {
          missing(OpKind::backward_weight, OpKind::backward_input, "input");
 }
 
-// Checks that each microbatch that runs forward at a stage with backwards runs backward just once.
+// Checks that a microbatch with a forward at a stage that trains has one backward there.
 std::string TrainRules::check_backwards(LaneId lane) const {
   if (kind_of(lane) != OpKind::forward) return "";
   std::vector<LaneId> gradients{lane};
@@ -187,7 +187,7 @@ std::string TrainRules::check_backwards(LaneId lane) const {
     if (kind == OpKind::backward || kind == OpKind::backward_weight) weights.push_back(other);
   }
   for (const std::vector<LaneId>& lanes : {gradients, weights}) {
-    if (lanes.size() == 1) continue;  // the stage does not train, or lacks a half
+    if (lanes.size() == 1) continue;  // the stage does not train, or lacks one half
     const int period = period_of(lanes);
     for (int m = 0; m < period; ++m) {
       if (!lane_of(lane).share.has(m)) continue;
@@ -202,7 +202,7 @@ std::string TrainRules::check_backwards(LaneId lane) const {
   return "";
 }
 
-// Checks an `offload`, a `reload`, and ops that use what a reload brings back.
+// Checks an `offload`, a `reload`, and ops that use what a reload has brought back.
 std::string TrainRules::check_offloads(LaneId lane) const {
   const OpKind kind = kind_of(lane);
   const auto after = [&](OpKind needed, const char* why) {
@@ -255,7 +255,7 @@ std::string TrainRules::check_reductions(LaneId lane) const {
          "all`";
 }
 
-// Checks that stages with tied parameters exchange the gradients of these with each other.
+// Checks that stages with tied parameters exchange the gradients of these parameters.
 std::string TrainRules::check_ties(LaneId lane) const {
   if (kind_of(lane) != OpKind::user) return "";
   const std::string adds = name(lane) + " adds up the gradients of ";

@@ -1,8 +1,8 @@
-// TrainRules: the rules by which LibTorch stages can train a program, as far as its tables tell.
+// TrainRules: the rules for programs that LibTorch stages can train, as far as facts alone tell.
 //
-// The rules are about the kinds of ops, and what each op must need. Rules that depend on the model,
+// The rules concern the kinds of ops, and what each op must need. Rules that depend on the model,
 // such as on tied weights, are checked when a run starts (runtime/torch/torch_check.h), along with
-// these; `ripeline generate --for torch` checks these alone, before there is a model. Views the
+// these; `ripeline generate --for torch` checks only these, before there is a model. Refers to the
 // facts. Immutable: any thread.
 #pragma once
 
@@ -20,13 +20,13 @@ class TrainRules {
  public:
   explicit TrainRules(const core::ProgramFacts& facts);
 
-  // Why LibTorch stages cannot run this lane as the program has it, with any model. Nothing: they
-  // can.
+  // The reason why LibTorch stages cannot run this lane of the program, with any model; nullopt if
+  // they can.
   [[nodiscard]] std::optional<std::string> why_not(core::LaneId lane) const;
 
   [[nodiscard]] core::OpKind kind_of(core::LaneId lane) const;
   [[nodiscard]] bool stage_has(int stage, core::OpKind kind) const;
-  // How many edges that carry `what` the lane has from other stages, and to other stages.
+  // The number of edges that carry `what` to the lane from other stages, or from it to others.
   [[nodiscard]] int from_others(core::LaneId lane, Carried what) const;
   [[nodiscard]] int to_others(core::LaneId lane, Carried what) const;
 
@@ -46,7 +46,7 @@ class TrainRules {
   [[nodiscard]] std::set<core::LaneId> gives_it_gradients(core::LaneId lane) const;
   [[nodiscard]] int period_of(const std::vector<core::LaneId>& lanes) const;
 
-  // Each returns why the lane breaks a rule, or an empty text.
+  // Each check returns why the lane breaks a rule, or an empty text.
   [[nodiscard]] std::string check_kind(core::LaneId lane) const;
   [[nodiscard]] std::string check_halves(core::LaneId lane) const;
   [[nodiscard]] std::string check_backwards(core::LaneId lane) const;

@@ -20,20 +20,20 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// The time between two looks of a guard: short enough to be in time, long enough to cost nothing.
+// The time between two checks of a guard: short enough to be in time, long enough to cost nothing.
 nanoseconds between_looks(const CallGuard::Limits& limits) {
   return std::clamp<nanoseconds>(limits.call / 16, 1ms, 1s);
 }
 
 // The state that a thread shows to its guard. Only the thread writes `call` and `count`, and the
-// guard reads them: as long as the count is the same, so is the call.
+// guard reads them: while `count` stays the same, the thread is in the same call.
 struct Watched {
-  std::atomic<const char*> call{nullptr};  // null: the thread is in no guarded call
+  std::atomic<const char*> call{nullptr};  // null if the thread is in no guarded call
   std::atomic<std::uint64_t> count{0};     // how often `call` has changed
   std::shared_ptr<GuardedThreads> threads;
   bool runs_tasks = false;
   std::mutex mutex;
-  std::string task;  // guarded by the mutex; empty: none
+  std::string task;  // guarded by the mutex; empty if there is none
 
   void enter(const char* name) {
     call.store(name, std::memory_order_relaxed);
@@ -49,13 +49,13 @@ struct Watched {
   }
 };
 
-// This thread's own state. The pointer is null again before the thread's other objects end, since
-// some of these make calls.
+// This thread's own state. The pointer is set to null before the thread's other objects end, since
+// some of those make calls.
 thread_local Watched* self = nullptr;
-thread_local struct Keeper {
+thread_local struct ThreadState {
   std::shared_ptr<Watched> watched;
-  ~Keeper() { self = nullptr; }
-} keeper;
+  ~ThreadState() { self = nullptr; }
+} thread_state;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ class GuardedThreads {
     std::weak_ptr<Watched> watched;
     std::uint64_t count = 0;
     nanoseconds unchanged{0};
-    bool is_said = false;
+    bool is_reported = false;
   };
 
   void add(const std::weak_ptr<Watched>& watched) {
@@ -90,15 +90,15 @@ class GuardedThreads {
 namespace {
 
 void watch_this_thread(const std::shared_ptr<GuardedThreads>& threads, bool runs_tasks) {
-  keeper.watched = std::make_shared<Watched>();
-  self = keeper.watched.get();
+  thread_state.watched = std::make_shared<Watched>();
+  self = thread_state.watched.get();
   self->threads = threads;
   self->runs_tasks = runs_tasks;
-  threads->add(keeper.watched);
+  threads->add(thread_state.watched);
 }
 
-// How long the thread has been in its present call. Time in which the guard itself did not run, as
-// when the process is stopped, does not count.
+// How long the thread has been in its present call. Time in which the guard itself did not run, for
+// example while the process was stopped, does not count.
 nanoseconds look_at(GuardedThreads::Look& look, const Watched& watched, nanoseconds passed) {
   const std::uint64_t count = watched.count.load(std::memory_order_acquire);
   if (count != look.count || watched.call.load(std::memory_order_relaxed) == nullptr) {
@@ -144,7 +144,7 @@ void CallGuard::watch(nanoseconds every) {
       const char* const call = watched.call.load(std::memory_order_relaxed);
       if (time < limits_.call || call == nullptr) return;
       const bool ends = !watched.runs_tasks || time >= limits_.call + limits_.orderly;
-      if (!ends && std::exchange(look.is_said, true)) return;
+      if (!ends && std::exchange(look.is_reported, true)) return;
       is_stuck |= ends;
       std::fprintf(stderr, "ripeline: %s%s: %s has not come back for %s%s\n", who_.c_str(),
                    watched.task_text().c_str(), call, seconds_text(time).c_str(),

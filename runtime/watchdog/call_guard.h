@@ -1,6 +1,6 @@
 // CallGuard: ends a process if a thread does not return from a call, such as one into a driver.
 //
-// Nothing can take a thread out of such a call. While the thread of a rank's loop is in one, the
+// Nothing can make a thread leave such a call. While the thread of a rank's loop is in one, the
 // rank neither receives nor sends, and does not end, but still seems alive to the others.
 //
 //   const CallGuard guard("rank 1", {.call = limits.stall});  // also watches this thread
@@ -10,11 +10,11 @@
 //
 // Once a thread has been in one call for the limit, the guard writes the name of the process, the
 // call and the task to standard error, and ends the process with the exit code of a time-out,
-// without destructors. If the thread runs tasks, the loop can still tell the others what does not
-// end, and gets kOrderly more for that. The limit must be longer than anything that a call may wait
-// for, such as a GPU that is busy with a task.
+// without destructors. If the thread runs tasks, the loop can still report to the others which task
+// does not end, so the guard waits kOrderly longer. The limit must be longer than anything that a
+// call may wait for, such as a GPU that is busy with a task.
 //
-// A GuardedCall costs some nanoseconds: two stores that one other thread reads. It may be used in
+// A GuardedCall costs some nanoseconds: two stores, which one other thread reads. It may be used in
 // any thread, and does nothing in a thread that no guard watches.
 #pragma once
 
@@ -35,10 +35,10 @@ class CallGuard {
   static constexpr std::chrono::seconds kOrderly{10};
 
   struct Limits {
-    std::chrono::nanoseconds call;                // for the thread that makes the guard
+    std::chrono::nanoseconds call;                // in the thread that makes the guard
     std::chrono::nanoseconds orderly = kOrderly;  // how much longer, for threads that run tasks
   };
-  // Ends the process, after the text was written; null: as above.
+  // Ends the process, after the text was written; if null, it ends as described above.
   using End = std::function<void()>;
 
   CallGuard(std::string who, const Limits& limits, End end = nullptr);
@@ -59,10 +59,10 @@ class CallGuard {
   std::thread thread_;
 };
 
-// The threads that the guard of this thread watches, for new threads to join; null: no guard
+// The threads that the guard of this thread watches, for new threads to join; null if no guard
 // watches this thread. The result may outlive the guard.
 [[nodiscard]] std::shared_ptr<GuardedThreads> guarded_threads();
-// Adds this thread, which runs tasks, unless it is among `threads` already. Null: does nothing.
+// Adds this thread, which runs tasks, unless it is among `threads` already. Does nothing if null.
 void join_guarded_threads(const std::shared_ptr<GuardedThreads>& threads);
 
 // Marks the call that this thread is in; where calls nest, the inner one counts. Borrows the name.

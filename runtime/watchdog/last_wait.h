@@ -1,12 +1,12 @@
-// LastWait: a limit on a wait that cannot be given up, since what is waited for uses the caller's
-// memory, but that must not last for ever.
+// LastWait: a limit on a wait that must not last for ever, but cannot simply be ended, since the
+// thing that it waits for uses the caller's memory.
 //
 //   const LastWait last("the task that runs");
 //   thread.join();
 //
-// If the wait takes longer than the limit, standard error says what it is for, and the process ends
-// with the exit code of a time-out, without destructors; that also ends whatever does not return.
-// To be used only where nothing is lost by that: at the start or the end of a process or its run.
+// If the wait takes longer than the limit, a line on standard error names its purpose, and the
+// process ends with the exit code of a time-out, without destructors. That also ends calls that do
+// not return. Use this only where nothing is lost: at the start or end of a process or its run.
 #pragma once
 
 #include <chrono>

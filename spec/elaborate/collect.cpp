@@ -21,7 +21,7 @@ class Collector {
   void take(const ast::Op& node) { named(work_.ops, node, "op"); }
   void take(const ast::Resource& node) { named(work_.resources, node, "resource"); }
   void take(const ast::Channel& node) { named(work_.channels, node, "channel"); }
-  // `dispatch ready by NAME` names a hint or an order, so the two share their names.
+  // `dispatch ready by NAME` names a hint or an order, so no hint and order share a name.
   void take(const ast::Order& node) {
     if (!clashes(work_.hints, node.name, "order", "hint")) named(work_.orders, node, "order");
   }
@@ -90,8 +90,8 @@ class Collector {
   Span span_;
 };
 
-// --dispatch "ready", "ready by NAME", either with "keeping NAME", or "in order NAME" takes the
-// place of what is written.
+// Replaces the written dispatch by the one of the option: --dispatch "ready" or "ready by NAME",
+// each perhaps with "keeping NAME", or "in order NAME".
 void apply_dispatch_option(Work& work) {
   if (work.options.dispatch.empty()) return;
   std::istringstream stream(work.options.dispatch);

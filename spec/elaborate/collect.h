@@ -1,7 +1,7 @@
 // First step: sorts a pipeline's items by kind, and finds those declared twice or missing.
 //
 // --dispatch is read here and replaces the written dispatch. If a name is declared twice, the first
-// counts, so that later steps can continue. Errors: duplicate-…, missing-…, dispatch-option.
+// one counts, so that later steps can continue. Errors: duplicate-…, missing-…, dispatch-option.
 #pragma once
 
 #include "spec/elaborate/work.h"

@@ -23,7 +23,7 @@ bool has_name(const Expr& expr, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The power of `input` with which an expression grows; nothing if it is no power of `input`.
+// The power of `input` with which an expression grows; nullopt if it does not grow with a power.
 using Degree = std::optional<int>;
 constexpr int kZero = -1;  // the expression is 0, which fits every power
 
@@ -123,7 +123,7 @@ Cost cost_of(Work& work, const ast::Op& op, const Share& share, const Values& va
   const ast::Cost* const written = written_cost(op);
   if (written == nullptr) return {};
   Values known = values;
-  known.set("input", 1);  // its mean
+  known.set("input", 1);  // the mean of `input`
   const Expr& expr = written->value;
   if (has_name(expr, "m")) {
     Expr folded = fold(expr, known.lookup());

@@ -11,8 +11,8 @@ namespace ripeline::spec::elaboration {
 
 // Reports the errors of a cost that would occur at every stage.
 void check_cost(Work& work, const ast::Op& op);
-// The cost of the op's lane that has that share and the names' `values`; `where` ends the sentences
-// of errors.
+// The cost of the op's lane with this share, where names have these `values`; `where` ends the
+// sentences of errors.
 [[nodiscard]] Cost cost_of(Work& work, const ast::Op& op, const Share& share, const Values& values,
                            const std::string& where);
 

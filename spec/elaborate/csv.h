@@ -1,5 +1,5 @@
-// After the hints: reads the file of the order that the dispatch uses; each row has a rank's tasks
-// in PyTorch's notation.
+// Step after the hints: reads the file of the order that the dispatch uses. Each row of the file
+// has a rank's tasks in PyTorch's notation.
 //
 // Other orders from files are not read, since nothing uses them. Errors: csv-….
 #pragma once

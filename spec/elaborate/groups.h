@@ -9,7 +9,7 @@ namespace ripeline::spec::elaboration {
 
 // Reads the numbers of members and replicas, and how members agree.
 void read_groups(Work& work);
-// Checks reductions, after the lanes exist: as they wait for replicas, they need their own engines.
+// Checks reductions, once lanes exist: they need engines of their own, as they wait for replicas.
 void check_reductions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -70,7 +70,7 @@ class HintMaker {
     hint_.rule = rule;
   }
 
-  // A list's places as written, for their positions in the source.
+  // The places of one list as written, which have their positions in the source.
   using Written = std::vector<const ast::OrderStep*>;
 
   void add_places(const ast::HintClause& clause, std::vector<HintPlace>& list, Written& written) {
@@ -124,7 +124,7 @@ class HintMaker {
     return true;
   }
 
-  // The chunk by rank; empty if each rank has only one, since the place then lists every chunk.
+  // The chunk by rank; empty if each rank has one chunk, since the place then lists every chunk.
   std::vector<int> chunk_of(const ast::OrderStep& step) {
     std::vector<int> chunk;
     if (!step.chunk) return chunk;
@@ -147,8 +147,8 @@ class HintMaker {
     return several ? chunk : std::vector<int>();
   }
 
-  // A place is of no use after one that covers it; but in rounds it is one more turn. Compares the
-  // text, since different chunks may be the same one on a rank that has few.
+  // A place has no effect after another that covers it, except in rounds, where it is one more
+  // turn. Compares texts, since different expressions may be the same chunk on a rank with few.
   void check_twice() const {
     Written earlier;
     const auto check = [&](const Written& list, bool turns) {

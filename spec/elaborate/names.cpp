@@ -15,7 +15,7 @@ class NameCheck {
  public:
   explicit NameCheck(Work& work) : work_(work) {
     for (const auto& param : work.params) params_.push_back(param.node->name.text);
-    // A wrong or missing range leaves open whether `microbatches` is known: it counts as known.
+    // If the range is wrong or missing, `microbatches` counts as known, to avoid a second error.
     const bool unknown_range =
         work.microbatches.node == nullptr || (work.failed() && !work.microbatches.node->any);
     if (work.one_count() || unknown_range) params_.push_back("microbatches");
@@ -238,7 +238,7 @@ class NameCheck {
                 fmt::format("only {} is known here", meant), name.span);
   }
 
-  // The names known in a context: its special names first, then params and other global ones.
+  // The names that a context knows: its special names first, then params and other global names.
   Names with(Names special) const {
     special.insert(special.end(), params_.begin(), params_.end());
     return special;

@@ -95,7 +95,7 @@ void check_link(Work& work, const ast::NeededOp& need) {
              choices("links", link, names), need.via->span);
 }
 
-// Checks that `of EXPR` is `of m - 1`, the only one that is supported.
+// Checks that `of EXPR` is `of m - 1`, the only form that is supported.
 void check_of(Work& work, const ast::NeededOp& need) {
   if (!need.of) return;
   for (const std::int64_t m : {1, 2, 7}) {
@@ -244,7 +244,7 @@ class Inboxes {
       edge.inbox = of_channel(channel, consumer);
     } else {
       edge.fifo = link == "fifo";
-      if (!need.via_capacity) return;  // no capacity: a slot for each message
+      if (!need.via_capacity) return;  // without a capacity each message has a slot
       Values values = global_values(work_);
       set_stage(values, work_, consumer.stage);
       edge.inbox = add({"", consumer.rank, consumer.stage, 1}, *need.via_capacity, values);
@@ -290,7 +290,7 @@ void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
              "write `of all`", need.span);
 }
 
-// The stage that `at (EXPR)` names; nothing after an error was reported.
+// The stage that `at (EXPR)` names; nullopt after reporting an error.
 std::optional<int> stage_of(Work& work, int consumer, const Expr& named) {
   const Program& program = work.program;
   Values values = global_values(work);
@@ -323,7 +323,7 @@ std::vector<int> stages_of(Work& work, int consumer, const ast::NeededOp& need) 
   return named ? std::vector<int>{*named} : std::vector<int>{};
 }
 
-// Reports a need that the lane has already: `at (EXPR)` may name the stage of another need.
+// Reports a need that the lane already has, since `at (EXPR)` may name the stage of another need.
 bool is_needed_already(Work& work, const Edge& edge, const ast::NeededOp& need) {
   const Program& program = work.program;
   const auto same = [&](int id) {
@@ -377,8 +377,8 @@ void add_edges(Work& work) {
   }
 }
 
-// Lanes whose tasks of one microbatch never end, since they wait for each other or for such lanes:
-// those left when all that can end are removed. A need of the microbatch before makes no cycle.
+// Lanes whose tasks of one microbatch never end, since they wait for each other or for such lanes;
+// found by removing all lanes that can end. A need of the microbatch before makes no cycle.
 std::vector<bool> never_ending(const Program& program) {
   std::vector<std::size_t> open(program.lanes.size(), 0);
   std::vector<int> done;
@@ -417,7 +417,7 @@ std::vector<int> cycle_through(const Program& program, int start, std::size_t mo
   return edges;
 }
 
-// A lane on a cycle: each lane in `left` needs another one in it, so following needs returns.
+// A lane on a cycle, which exists because each lane in `left` needs another lane in `left`.
 int on_cycle(const Program& program, const std::vector<bool>& left, int lane) {
   std::vector<bool> passed(left.size(), false);
   while (!passed[static_cast<std::size_t>(lane)]) {
@@ -433,7 +433,7 @@ int on_cycle(const Program& program, const std::vector<bool>& left, int lane) {
   return lane;
 }
 
-// Whether a task of `lane` needs a task of `other`, directly or not, of whatever microbatches.
+// Whether a task of `lane` needs a task of `other`, directly or not, of any microbatches.
 bool depends_on(const Program& program, int lane, int other) {
   std::vector<bool> seen(program.lanes.size(), false);
   std::vector<int> open{lane};
@@ -451,7 +451,7 @@ bool depends_on(const Program& program, int lane, int other) {
   return false;
 }
 
-// A lane must not need all tasks of a lane that depends on it, in whatever microbatch.
+// Reports a lane that needs all tasks of a lane that depends on it, for any microbatches.
 void check_all_needs(Work& work) {
   const Program& program = work.program;
   for (const Edge& e : program.edges) {
@@ -479,7 +479,7 @@ void check_cycles(Work& work) {
     if (!cycle.empty()) best = std::move(cycle);
   }
   if (best.empty()) return;
-  // Across different shares there may be no single task on the cycle, so lanes are named.
+  // If shares differ, tasks need not be on a cycle one by one, so the error names lanes.
   const bool crosses = std::any_of(best.begin(), best.end(), [&](int edge) {
     return program.crosses_shares(at(program.edges, edge));
   });

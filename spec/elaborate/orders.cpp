@@ -20,7 +20,7 @@ int last_tried(const MicrobatchRange& range) {
   return range.min + std::min(kTriedMicrobatches - 1, most - range.min);
 }
 
-// In an order and in an assertion `microbatches` stays a name, also where the range is one count.
+// In an order and in an assertion `microbatches` stays a name, even if the range is one count.
 Expr folded(const Work& work, const Expr& expr) {
   const Values values = global_values(work);
   return fold(expr, [lookup = values.lookup()](std::string_view name) -> std::optional<Rational> {
@@ -128,7 +128,7 @@ class OrderMaker {
   Order order_;
 };
 
-// The errors of the order for that count; none if `left` ran out.
+// The errors of the order for that count; empty if `left` ran out.
 Diagnostics wrong_with(const Work& work, const Order& order, int count, ExpansionWork& left) {
   for (int rank = 0; rank < work.program.ranks; ++rank) {
     --left.left;
@@ -141,7 +141,7 @@ Diagnostics wrong_with(const Work& work, const Order& order, int count, Expansio
 }
 
 // The smallest count above `wrong`, in the text's range, with which the order has a meaning, if it
-// has one for all counts that are tried from there on; else nothing.
+// has one for all larger counts that are tried; else nullopt.
 std::optional<int> right_from(const Work& work, const Order& order, int wrong) {
   MicrobatchRange range = work.written_range;
   if (!range.contains(wrong + 1)) return std::nullopt;
@@ -161,8 +161,8 @@ bool is_too_long(const Diagnostics& wrong) {
                      [](const Diagnostic& d) { return d.id == "order-too-long"; });
 }
 
-// The most microbatches below `long_one` with which the order is not too long; 0 if it always is,
-// or if it takes too long to find out.
+// The most microbatches below `long_one` with which the order is not too long; 0 if the order
+// always is, or if finding out takes too long.
 int most_of(const Work& work, const Order& order, int long_one) {
   int most = 0;
   while (long_one - most > 1) {
@@ -200,8 +200,8 @@ void check_order(Work& work, const Order& order) {
   }
 }
 
-// Reads only the hint and order that the dispatch uses. An order from a file is followed by tasks
-// and so has no next lane; a hint that waits knows fillers by their ops, not by chunk.
+// Reads only the hint and order that the dispatch uses. A hint follows an order from a file by
+// tasks, so it has no next lane; a hint that waits knows fillers by their ops, not by chunk.
 void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* order) {
   const Hint& made = work.program.dispatch.hint;
   const bool one_chunk = std::any_of(made.fill.begin(), made.fill.end(),
@@ -255,7 +255,7 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   }
 }
 
-// Sets the order for which room is kept. The hint is read before: a hint that follows an order must
+// Sets the order for which room is kept. The hint was read before: if it follows an order, it must
 // follow this one.
 void make_kept_order(Work& work, const ast::Name& keeps) {
   const Program& program = work.program;

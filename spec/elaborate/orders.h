@@ -10,7 +10,7 @@ namespace ripeline::spec::elaboration {
 
 // Requires lanes. Orders from files stay empty until read_orders().
 void make_orders(Work& work);
-// Requires orders. Makes the dispatch, too: its order, its hint, its order for which room is kept.
+// Requires orders. Makes the dispatch, too: its order, its hint and the order it keeps room for.
 void make_hints(Work& work);
 // Requires resources; makes `assert peak`.
 void make_assertions(Work& work);

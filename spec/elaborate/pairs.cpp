@@ -7,7 +7,7 @@
 namespace ripeline::spec::elaboration {
 namespace {
 
-// The pair's cost on the rank; nothing after reporting an error.
+// The pair's cost on the rank; nullopt after reporting an error.
 std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair& pair, int rank) {
   Values values = global_values(work);
   set_rank(values, work, rank);
@@ -28,7 +28,7 @@ std::optional<Rational> cost_on(Work& work, const ast::Pair& written, const Pair
   return cost;
 }
 
-// Whether an op's cost varies: a pair must take one time on each rank.
+// Whether an op's cost varies, which is an error since a pair must take one time on each rank.
 bool varies(const Program& program, int op) {
   return std::any_of(program.lanes.begin(), program.lanes.end(),
                      [op](const Lane& lane) { return lane.op == op && lane.cost.varies(); });
@@ -77,8 +77,8 @@ std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
   return pair;
 }
 
-// Whether a task of the pair sends by rendezvous: if it ended beside the other, its engine would
-// hand its message over and take no task, so that an end would keep others from starting.
+// Whether a task of the pair sends by rendezvous. If it ended beside the other task, its engine
+// would hand the message over and take no task, so an end would keep tasks from starting.
 bool hands_over(const Program& program, const Pair& pair) {
   return std::any_of(program.edges.begin(), program.edges.end(), [&](const Edge& edge) {
     const int op = at(program.lanes, edge.producer).op;

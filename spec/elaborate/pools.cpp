@@ -17,7 +17,7 @@ constexpr std::size_t kMostReleasing = 12;
 
 std::string at_stage(int stage) { return fmt::format(", at stage {}", stage); }
 
-// An amount or a capacity; nothing after an error was reported.
+// An amount or a capacity; nullopt after reporting an error.
 std::optional<std::int64_t> amount_of(Work& work, const Expr& expr, const Values& values,
                                       std::int64_t least, const char* id, const std::string& what,
                                       const std::string& where) {
@@ -71,7 +71,7 @@ std::int64_t optional_amount(Work& work, const std::optional<Expr>& expr, const 
   return amount_of(work, *expr, values, least, id, what, where).value_or(least);
 }
 
-// Amounts of repeated clauses add up; of their `leaving` amounts the largest counts.
+// Amounts of repeated clauses add up; the largest of their `leaving` amounts counts.
 void acquire(Work& work, Lane& lane, const ast::Acquires& clause, const Values& values) {
   const std::string where = at_stage(lane.stage);
   const std::int64_t amount =
@@ -133,7 +133,7 @@ std::int64_t released(const Lane& lane, int pool) {
   return 0;
 }
 
-// Finds which lanes of a stage must end before another of its lanes.
+// Finds which lanes of a stage must end before another lane of the stage.
 class StageOrder {
  public:
   StageOrder(const Program& program, int share_period)
@@ -150,7 +150,7 @@ class StageOrder {
   }
 
   // The lanes of `wanted` that `lane` needs for the microbatch, and `lane` itself. The search goes
-  // breadth first and stops when no more can be found, since they are usually near.
+  // breadth first and stops when no more can be found, since needed lanes are usually near.
   std::vector<int> needed(int lane, int microbatch, const std::vector<int>& wanted) {
     ++search_;
     const auto most = 1 + std::count_if(wanted.begin(), wanted.end(), [&](int other) {
@@ -232,8 +232,8 @@ struct StageUse {
   std::vector<int> releasing;  // the lanes among them that release it
 };
 
-// Whether some of the releasing lanes can all have ended although these, and the lanes that they
-// need, acquired less for the microbatch than was released.
+// Whether a set of releasing lanes exists which, together with the lanes that they need, acquires
+// less for the microbatch than it releases.
 bool may_release_too_much(const Program& program, StageOrder& order, const StageUse& use, int pool,
                           int microbatch) {
   std::vector<std::vector<int>> needed;

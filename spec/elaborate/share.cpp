@@ -39,7 +39,7 @@ Share made_of(Work& work, std::vector<bool> has) {
   return Share::of_words(period, all.back()->data());
 }
 
-// The one count of microbatches, if any set of them can be a share.
+// The one count of microbatches, if every set of them can be a share; else nullopt.
 std::optional<int> listed_count(const Work& work) {
   const int count = work.program.microbatches.min;
   if (!work.one_count() || count > Share::kMostPeriod) return std::nullopt;
@@ -66,12 +66,12 @@ class ShareReader {
   }
 
  private:
-  // False after reporting why the condition has no period.
+  // Returns false after reporting why the condition has no period.
   bool find_period(const Expr& expr) {
     if (expr.kind == Expr::Kind::name && expr.text == "m") {
       work_.error("where-not-repeating", "'m' stands alone, and not as `m % N`",
                   "which microbatches a lane has must repeat: `on m where m % 2 == 0`",
-                  place_of(expr));
+                  span_of(expr));
       return false;
     }
     if (!is_remainder(expr)) {
@@ -84,7 +84,7 @@ class ShareReader {
     if (by.kind != Expr::Kind::number || !by.value.is_integer() || by.value.numerator < 1) {
       work_.error("where-not-repeating",
                   fmt::format("`{}` is no remainder by a number", print(expr)),
-                  "after `m %` stands an integer of 1 or more", place_of(expr));
+                  "after `m %` stands an integer of 1 or more", span_of(expr));
       return false;
     }
     const bool fits = by.value.numerator <= Share::kLongestPeriod;
@@ -97,7 +97,7 @@ class ShareReader {
     if (is_listed_) return true;
     work_.error("where-too-long",
                 fmt::format("the microbatches named here repeat only after {} of them", period),
-                kLongestHint, place_of(expr));
+                kLongestHint, span_of(expr));
     return false;
   }
 
@@ -105,7 +105,7 @@ class ShareReader {
     return expr.kind == Expr::Kind::binary && expr.text == "%" &&
            expr.args[0].kind == Expr::Kind::name && expr.args[0].text == "m";
   }
-  [[nodiscard]] Span place_of(const Expr& expr) const {
+  [[nodiscard]] Span span_of(const Expr& expr) const {
     return expr.span.end > 0 ? expr.span : filter_.span;
   }
 

@@ -1,7 +1,7 @@
 // Part of the fifth step: turns `on m where` into a share of the microbatches.
 //
 // The microbatches for which a condition holds must repeat, alone and together with all other
-// shares; if the range is one count, any set is allowed. Errors: where-….
+// shares, unless the range is one count: then any set is allowed. Errors: where-….
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ripeline::spec::elaboration {
 
-// The share of the op's lane for the names' `values`; `where` ends the sentences of errors. Nothing
-// if the lane has no microbatch, perhaps after an error. Updates Work::share_period.
+// The share of the op's lane for these values of names; nullopt if the lane has no microbatch,
+// perhaps after an error. `where` ends the sentences of errors. Updates Work::share_period.
 [[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
                                             const std::string& where);
 
-// Called once all lanes have shares: if these repeat together only after the one count, gives each
-// a period that divides it.
+// Called once all lanes have shares: if the shares repeat together only after the one count, gives
+// each a period that divides the count.
 void list_shares(Work& work);
 
 }  // namespace ripeline::spec::elaboration

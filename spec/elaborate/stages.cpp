@@ -65,7 +65,7 @@ const Group* find_group(Work& work, const std::vector<Group>& groups, const ast:
   return nullptr;
 }
 
-// Searches depth first from `at`; true if it finds a cycle, and then `path` is the cycle.
+// Searches depth first from `at`; returns true if it finds a cycle, which then is in `path`.
 bool find_cycle(const std::vector<std::vector<std::size_t>>& next, std::size_t at,
                 std::vector<int>& state, std::vector<std::size_t>& path) {
   state[at] = 1;

@@ -46,17 +46,18 @@ Lookup Values::lookup() const {
   };
 }
 
-// An error that occurs at every stage is reported once, for the first stage. An error whose span is
-// empty is one in the text of --dispatch.
+// An error that occurs at every stage is reported once, for the first stage. An error with an empty
+// span is in the text of --dispatch.
 void Work::error(std::string id, std::string message, std::string hint, Span span) {
   if (span == Span{}) {
     const std::string option = fmt::format("--dispatch \"{}\"", options.dispatch);
     errors.push_back({std::move(id), std::move(message), std::move(hint), span, option});
     return;
   }
-  const bool said = std::any_of(errors.begin(), errors.end(),
-                                [&](const Diagnostic& d) { return d.id == id && d.span == span; });
-  if (!said) errors.push_back({std::move(id), std::move(message), std::move(hint), span});
+  const bool is_known = std::any_of(errors.begin(), errors.end(), [&](const Diagnostic& d) {
+    return d.id == id && d.span == span;
+  });
+  if (!is_known) errors.push_back({std::move(id), std::move(message), std::move(hint), span});
 }
 
 void Work::error(const Diagnostics& diagnostics) {

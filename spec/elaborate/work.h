@@ -2,8 +2,8 @@
 // spec/elaborate/.
 //
 // Each step is a function in a header of its own, named after what the step reads;
-// spec/elaborate.cpp runs them in order. A step adds to `program` and to `errors`. Does not own the
-// tree: pipeline, source and options must outlive it. One thread.
+// spec/elaborate.cpp runs them in order. A step adds to `program` and to `errors`. The tree, the
+// source and the options must outlive the Work. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Upper limits of what is accepted, so that sizes and sums do not overflow in code that reads them.
+// Upper limits of accepted values, so that sizes and sums do not overflow in code that uses them.
 inline constexpr int kMostRanks = 16384;
 inline constexpr std::int64_t kMostMicrobatches = 1'000'000'000;
 inline constexpr std::int64_t kLargestAmount = 1'000'000'000'000;
@@ -36,7 +36,7 @@ class Values {
  public:
   void set(std::string_view name, Rational value);
   void set(std::string_view name, std::int64_t value) { set(name, Rational{value, 1}); }
-  [[nodiscard]] Lookup lookup() const;  // the values must outlive it
+  [[nodiscard]] Lookup lookup() const;  // the values must outlive the result
 
  private:
   std::vector<std::pair<std::string, Rational>> values_;
@@ -47,7 +47,7 @@ using Names = std::vector<std::string>;
 template <class T>
 struct TreeNode {
   const T* node = nullptr;
-  Span span;  // where the whole item stands
+  Span span;  // the span of the whole item
 };
 
 struct Work {
@@ -57,7 +57,7 @@ struct Work {
   Program program = {};
   Diagnostics errors = {};
 
-  // The items as written, by kind and in order of writing; if a name is declared twice, the first.
+  // The items as written, by kind, in the order of the text; of a name declared twice, the first.
   std::vector<TreeNode<ast::Param>> params = {};
   std::vector<TreeNode<ast::Edges>> edges = {};
   std::vector<TreeNode<ast::Op>> ops = {};
@@ -82,9 +82,9 @@ struct Work {
   std::vector<std::vector<int>> rank_stages = {};  // per rank, its stages by chunk
   // Known after the lanes are made: the number of microbatches after which all shares repeat.
   int share_period = 1;
-  bool lists_shares = false;  // share_period is the range's one count instead
-  // Ops at stages where `on m where` leaves no microbatch, though elsewhere it leaves some. Needs
-  // of such an op are void there.
+  bool lists_shares = false;  // if true, share_period is the range's one count instead
+  // Each op and stage where the op's `on m where` leaves no microbatch, although it leaves some at
+  // other stages. Needs of the op at this stage are void.
   std::set<std::pair<int, int>> without_microbatch = {};
   // Known after the pools are made: per resource, its first pool; a resource's pools are sorted by
   // stage or rank.
@@ -99,13 +99,13 @@ struct Work {
   [[nodiscard]] Names resource_names() const;
   [[nodiscard]] Names order_names() const;
   [[nodiscard]] Names hint_names() const;
-  [[nodiscard]] int find_op(std::string_view name) const;  // these five: -1 if there is none
+  [[nodiscard]] int find_op(std::string_view name) const;  // these five return -1 if there is none
   [[nodiscard]] int find_resource(std::string_view name) const;
   [[nodiscard]] int find_order(std::string_view name) const;
   [[nodiscard]] int find_hint(std::string_view name) const;
   [[nodiscard]] int find_channel(std::string_view name) const;
   [[nodiscard]] bool declares_ranks() const;
-  // Whether the range is one count; then `microbatches` has that value everywhere.
+  // Whether the range is one count; if so, `microbatches` has that value everywhere.
   [[nodiscard]] bool one_count() const;
 };
 
@@ -115,13 +115,13 @@ struct Work {
 
 // Values of params, and of `microbatches` if the range is one count.
 [[nodiscard]] Values param_values(const Work& work);
-// As param_values(), with ranks and stages; set_stage() and set_rank() add what depends on these.
+// The same with ranks and stages; set_stage() and set_rank() add names of one stage or rank.
 [[nodiscard]] Values global_values(const Work& work);
 void set_stage(Values& values, const Work& work, int stage);  // s r chunk chunks
 void set_rank(Values& values, const Work& work, int rank);    // r chunks
 
-// The value of an expression whose names are known; nothing after an error was reported. `where`,
-// if not empty, ends the error's sentence: `, at stage 3`.
+// The value of an expression whose names are known; nullopt after reporting an error. `where`, if
+// not empty, ends the error's sentence, as in `, at stage 3`.
 [[nodiscard]] std::optional<Rational> value_of(Work& work, const Expr& expr, const Values& values,
                                                const std::string& where = "");
 [[nodiscard]] std::optional<std::int64_t> integer_of(Work& work, const Expr& expr,

@@ -1,5 +1,5 @@
-// Executors, arbiters and the virtual clock take no memory between a step's first start and its
-// last. This program counts what is taken: it replaces operator new, and so stands alone.
+// Tests that executors, arbiters and the virtual clock allocate nothing between a step's first
+// start and its last. This program replaces operator new to count allocations, so it stands alone.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -21,12 +21,12 @@ std::atomic<std::int64_t> taken{0};
 
 }  // namespace
 
-// Sanitizers have their own.
+// Sanitizers replace operator new themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCounts = false;
 #else
 constexpr bool kCounts = true;
-// Not inlined: the compiler would see free() for what it takes from operator new.
+// It is not inlined, or the compiler would see free() for memory from operator new, and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++taken;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -50,7 +50,7 @@ struct Span {
   std::int64_t last = 0;
 };
 
-// An arbiter that notes what has been taken at each start.
+// Wraps an arbiter, and records the number of allocations at each start.
 class Noting final : public core::Arbiter {
  public:
   Noting(std::unique_ptr<core::Arbiter> of, Span& span) : of_(std::move(of)), span_(span) {}
@@ -89,7 +89,7 @@ class Noting final : public core::Arbiter {
   Span& span_;
 };
 
-// The fifth run of a simulator: the agenda and lists of commands have grown in those before.
+// The fifth run of a simulator: its agenda and lists of commands have grown in the earlier runs.
 Span fifth_run(const spec::Program& program, const core::ProgramFacts& facts,
                const Simulator::MakeArbiter& make, const std::string& jitter) {
   TimingOptions options;

@@ -1,5 +1,5 @@
-// Certificates of tensor-parallel groups, and of every number of ranks: what verify writes is
-// accepted, and claims that are not so are not.
+// Tests certificates of tensor-parallel groups and of every number of ranks: those that verify
+// writes are accepted, and false claims are not.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -101,7 +101,7 @@ TEST(CertificateGroup, what_verify_writes_is_accepted_by_each_method) {
   }
 }
 
-// Two replicas of a chain, which also does `more`.
+// Two replicas of a chain with the additional items `more`.
 std::string replicas_text(const std::string& more, const std::string& dispatch = "dispatch ready;",
                           const std::string& room = "2 - s") {
   return "pipeline replicas {\n  microbatches any;\n  stages 2;\n  place s on s;\n"
@@ -140,7 +140,7 @@ TEST(CertificateGroup, of_replicas_is_accepted_by_each_method) {
   }
 }
 
-// The verdict with what is refuted or unknown claimed by these methods.
+// A certificate in which all is claimed as proved, deadlock and collectives by these methods.
 Files forged(const std::string& text, Method deadlock, Method collectives) {
   Group made(text);
   for (Obligation& o : made.verdict.obligations) {
@@ -213,7 +213,7 @@ struct Depth {
   verify::DepthVerdict found;
 };
 
-// For some of the others cvc5 takes minutes.
+// For some of the other schedules cvc5 takes minutes.
 TEST(CertificateDepth, schedules_of_the_library_are_accepted) {
   for (const char* name : {"bf", "1f1b", "bfw_v"}) {
     const Depth made(*spec::library_text(name));
@@ -231,7 +231,7 @@ TEST(CertificateDepth, an_assertion_for_every_depth_is_accepted) {
   EXPECT_EQ(report.result, RecheckResult::accepted) << said(report);
 }
 
-// Not by a solver that says what is wanted, nor by what is left of the answers.
+// Neither a solver that gives the wanted answers nor the remaining answers establish the claim.
 TEST(CertificateDepth, a_false_claim_is_not_accepted) {
   std::string broken = testing_support::chain_text(2, "ready by bf");
   broken.insert(broken.rfind('}'), "  assert peak activation <= ranks - s - 1;\n");
@@ -249,7 +249,7 @@ TEST(CertificateDepth, a_false_claim_is_not_accepted) {
     made.found.verdict.outcome = Outcome::proved;
     const Files honest = made.files();
     EXPECT_EQ(recheck(honest, ask_cvc5).result, RecheckResult::undecided) << text;
-    // Each answer as the claims would have it: the questions follow, and one has a model.
+    // Each answer supports the claims; the queries follow from the answers, and one has a model.
     const auto depth = depth_evidence(made.tree, made.source, made.options,
                                       [](std::size_t, const std::string&) { return true; });
     Statement statement{

@@ -1,5 +1,5 @@
-// Certificates of random programs: what verify found is accepted, and the contrary of what is
-// refuted is not, with all its evidence made anew.
+// Tests certificates of random programs: those of verify's verdicts are accepted; a claim contrary
+// to a refutation is not, even if all its evidence is made to fit.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -17,7 +17,7 @@ namespace {
 using verify::Method;
 using verify::Outcome;
 
-// Seeds of forgeries with questions for cvc5, which take the most time.
+// The number of seeds whose forgeries make queries for cvc5, which take most of the time.
 constexpr std::uint64_t kAsked = 15;
 
 testing_support::RandomProgramOptions small() {
@@ -35,7 +35,7 @@ testing_support::RandomProgramOptions small() {
           .groups = true};
 }
 
-// Whatever it says of questions is not looked at: they are for cvc5, below.
+// Gives each query the answer that its file wants; cvc5 answers queries in the tests below.
 std::vector<Reply> as_it_must_be(const std::vector<std::string>& texts) {
   std::vector<Reply> replies;
   for (const std::string& text : texts) {
@@ -74,7 +74,7 @@ TEST(CertificateRandom, what_is_proved_or_refuted_is_accepted) {
   EXPECT_GT(seen["refuted accepted"], 60);
 }
 
-// With each method that certificates know. What cannot be so is rejected or left open.
+// Uses each method that certificates know. A false claim is rejected or undecided.
 TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
   int forged = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -1,5 +1,5 @@
-// Certificates: what verify writes is accepted, the same bytes everywhere; no claim is accepted
-// that is not established.
+// Tests certificates: those that verify writes are accepted, with the same bytes everywhere; a
+// claim that is not established is never accepted.
 #include "certificates/certificate.h"
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ using verify::Solver;
 using verify::SolverUse;
 using verify::Term;
 
-// A consumer needs two messages of the one slot, but not for the first microbatch, which is the
-// only one. Counts cannot say so; visiting the states of 1 microbatch can.
+// A consumer needs two messages over one slot, except for the first microbatch, which is the only
+// one. Counts cannot express this; visiting the states of 1 microbatch can.
 constexpr const char* kFirst = R"(pipeline first {
   stages 2;
   place s on s;
@@ -51,7 +51,7 @@ constexpr const char* kFirst = R"(pipeline first {
 constexpr const char* kInbox = "  channel inbox per rank { slots 5; }\n";
 constexpr const char* kOneSlot = "  channel inbox per rank { slots 1; }\n";
 
-// Either of F and L may be first.
+// Either F or L may run first.
 constexpr const char* kTwoTakers = R"(pipeline takers {
   stages 1;
   place s on s;
@@ -64,7 +64,7 @@ constexpr const char* kTwoTakers = R"(pipeline takers {
 }
 )";
 
-// L needs O, so that no two of its tasks hold at once.
+// L needs O, so O's and L's room is never taken together.
 constexpr const char* kOneAtOnce = R"(pipeline one {
   stages 1;
   place s on s;
@@ -79,7 +79,7 @@ constexpr const char* kOneAtOnce = R"(pipeline one {
 }
 )";
 
-// 0 lists the microbatches the other way around.
+// The row of rank 0 lists the microbatches in reverse.
 constexpr const char* kFromFile = R"(pipeline from_file {
   microbatches 2;
   stages 2;
@@ -91,7 +91,7 @@ constexpr const char* kFromFile = R"(pipeline from_file {
 }
 )";
 
-// Reads this, whatever the path.
+// Options with which every path is read as these bytes.
 spec::ElaborateOptions reading(const std::string& bytes) {
   spec::ElaborateOptions options;
   options.read_file = [bytes](const std::string&) { return bytes; };
@@ -137,7 +137,7 @@ struct Accepted {
   std::string what;
   std::string text;
   Outcome verdict;
-  std::string method;  // deadlock's
+  std::string method;  // the method for deadlock
 };
 
 TEST(Certificate, what_verify_writes_is_accepted_by_each_method) {
@@ -198,7 +198,7 @@ TEST(Certificate, refutations_of_memory_and_of_once_are_accepted) {
   tight.insert(tight.rfind('}'), "  assert peak activation <= 1;\n");
   std::string tight_order = chain_text(2, "in order one_f_one_b");
   tight_order.insert(tight_order.rfind('}'), "  assert peak activation <= 1;\n");
-  std::string one_count = tight_order;  // its graph is listed, for the proof of deadlock
+  std::string one_count = tight_order;  // its graph is listed for the proof of deadlock
   one_count.replace(one_count.find("microbatches any"), 16, "microbatches 3");
   for (const auto& [text, refuted] : std::vector<std::pair<std::string, std::string>>{
            {tight, "memory"},
@@ -265,7 +265,7 @@ TEST(Certificate, every_library_schedule_is_accepted) {
   }
 }
 
-// Where a pair lacks room for what it leaves free, its second task starts alone.
+// If a pair lacks room for what `leaving` demands, its second task starts alone.
 TEST(Certificate, of_a_pair_that_leaves_room_is_accepted) {
   const Made made = make(R"(pipeline p { microbatches 4; stages 1; place s on s;
     op F forward { acquires a leaving 1; }
@@ -301,9 +301,9 @@ TEST(Certificate, its_program_is_in_the_canonical_layout_with_what_it_takes_to_e
   EXPECT_EQ(recheck(files, ask_cvc5).result, RecheckResult::accepted);
 }
 
-// --- claims that are not so, with everything else as the writer of certificates makes it ---
+// --- false claims, with everything else as the writer of certificates makes it ---
 
-// The verdict with other outcomes: what somebody would forge who has this tool's sources.
+// A certificate with changed outcomes, as somebody with this tool's sources could forge it.
 Files forged(const std::string& text, Method method, const std::vector<int>& counts = {}) {
   Made made = make(text);
   for (Obligation& o : made.verdict.obligations) {
@@ -349,7 +349,7 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   dispatch ready;
 }
 )";
-  // If F is first with both, there is no room left for L.
+  // If F runs first with both microbatches, no room is left for L.
   std::string two_takers_stick = kTwoTakers;
   const std::string frees = "F forward { acquires a; releases a; }";
   two_takers_stick.replace(two_takers_stick.find(frees), frees.size(), "F forward { acquires a; }");
@@ -404,7 +404,7 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   }
 }
 
-// Cuts show 2, and every state of every count 1.
+// Cuts show a peak of 2; visiting every state of every count shows 1.
 TEST(Certificate, a_peak_that_states_show_is_established_by_visiting_them) {
   Made made = make(kOneAtOnce);
   verify::Peak* peak = nullptr;
@@ -443,7 +443,7 @@ TEST(Certificate, an_unknown_verdict_has_a_certificate_that_is_never_accepted) {
   const Files files = files_of(made);
   EXPECT_EQ(nlohmann::json::parse(files.at(kManifest)).at("verdict"), "unknown");
   EXPECT_EQ(recheck(files, ask_cvc5).result, RecheckResult::undecided);
-  // Not even by the best of solvers.
+  // Even a solver that gives every wanted answer does not help.
   const AskAll obliging = [](const std::vector<std::string>& texts) {
     return std::vector<Reply>(texts.size(), {Answer::unsat, {}});
   };
@@ -462,7 +462,7 @@ TEST(Certificate, a_solver_without_an_answer_leaves_it_undecided) {
   EXPECT_NE(text_of(report).find("not within 1 s"), std::string::npos);
 }
 
-// --- what the questions say ---
+// --- the meaning of the queries ---
 
 TEST(Certificate, a_false_invariant_is_broken_at_the_start_or_by_a_start) {
   const auto program = spec::compile({"x", chain_text(2, "ready")});
@@ -487,9 +487,9 @@ TEST(Certificate, a_false_invariant_is_broken_at_the_start_or_by_a_start) {
   verify::Counters assuming = verify::count(program.value());
   testing_support::mistakes::assumed_room().counters(program.value(), assuming);
   CounterQueries greedy(program.value(), assuming, SolverUse::writing());
-  EXPECT_EQ(broken_by_any(greedy), 2);  // each stage's F
+  EXPECT_EQ(broken_by_any(greedy), 2);  // by the F of each stage
   verify::Counters early = verify::count(program.value());
-  early.invariant.push_back({{{0, 1}}, {}, -1});  // 0F has run
+  early.invariant.push_back({{{0, 1}}, {}, -1});  // claims that 0F has run
   CounterQueries begun(program.value(), early, SolverUse::writing());
   EXPECT_EQ(at_start(begun), Answer::sat);
 }

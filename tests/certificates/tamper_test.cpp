@@ -1,4 +1,4 @@
-// Certificates that somebody changed: each is rejected, by the step that is there for it.
+// Tests certificates that somebody changed: each is rejected by the step that checks this part.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -64,7 +64,7 @@ const Files& base(const std::string& name) {
   return kBases.at(name);
 }
 
-// The one file whose path has this part.
+// The only file whose path contains `part`.
 std::string path_of(const Files& files, const std::string& part) {
   std::string found;
   for (const auto& [path, content] : files) {
@@ -90,7 +90,7 @@ void edit(Files& files, const std::function<void(Json&)>& change) {
   files.at(kManifest) = manifest.dump(1) + "\n";
 }
 
-// Updates the hashes, as an attacker does who knows that files are hashed.
+// Updates the hashes, as an attacker would who knows that files are hashed.
 void rehash(Files& files) {
   edit(files, [&](Json& manifest) {
     Json hashes = Json::object();
@@ -135,7 +135,7 @@ constexpr const char* kCapacity = "capacity ranks - s";
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
-      // The program.
+      // Changes of the program.
       {"a capacity", "counters", swapped("program", kCapacity, "capacity 9"), "files", "hash"},
       {"a capacity, hashed", "counters", hashed(swapped("program", kCapacity, "capacity 9")),
        "program", "its hash is"},
@@ -163,7 +163,7 @@ const std::vector<Row>& rows() {
        "its hash is"},
       {"the range", "counters", manifest([](Json& m) { m["program"]["microbatches"] = "1 .. 4"; }),
        "obligations", "program microbatches"},
-      // Questions.
+      // Changes of queries.
       {"a capacity in a question", "counters",
        swapped("broken-by-0F", "|done 0B| 3)", "|done 0B| 4)"), "files", "broken-by-0F"},
       {"a capacity in a question, hashed", "counters",
@@ -197,7 +197,7 @@ const std::vector<Row>& rows() {
        hashed(appended("a-stuck-state", "(exit)\n")), "obligations", "a-stuck-state"},
       {"a fact dropped from the invariant", "counters",
        hashed(swapped("invariant.txt", "0 <= 0F\n", "")), "obligations", "invariant.txt"},
-      // The manifest.
+      // Changes of the manifest.
       {"the verdict", "counters", manifest([](Json& m) { m["verdict"] = "refuted"; }),
        "obligations", "`verdict`"},
       {"the verdict, of a refuted one", "stuck", manifest([](Json& m) { m["verdict"] = "proved"; }),
@@ -227,7 +227,7 @@ const std::vector<Row>& rows() {
        "such an object"},
       {"a manifest that is no object", "counters", [](Files& files) { files.at(kManifest) = "[]"; },
        "manifest", "such an object"},
-      // Files.
+      // Changes of the list of files.
       {"an extra file", "counters", [](Files& files) { files["notes.txt"] = "hello"; }, "files",
        "does not list"},
       {"an extra file, listed", "counters", hashed([](Files& files) { files["notes.txt"] = "x"; }),
@@ -236,7 +236,7 @@ const std::vector<Row>& rows() {
       {"no program, hashed", "counters", hashed(removed("program.ripe")), "program", "missing"},
       {"no list of files", "counters", manifest([](Json& m) { m.erase("files"); }), "files",
        "lists no files"},
-      // Runs.
+      // Changes of runs.
       {"an event dropped", "stuck",
        [](Files& files) {
          Json run = Json::parse(files.at("runs/deadlock.json"));
@@ -275,7 +275,7 @@ const std::vector<Row>& rows() {
        "runs", "cannot happen then"},
       {"garbage behind a run", "stuck", hashed(appended("runs/deadlock", "]")), "runs",
        "not a run"},
-      // Graphs.
+      // Changes of graphs.
       {"a pair swapped in the order", "graph",
        hashed([](Files& files) { replace(files, "graphs/", "order 0F0 0F1", "order 0F1 0F0"); }),
        "graphs", "0F1 is in the order before 0F0"},
@@ -326,7 +326,7 @@ const std::vector<Row>& rows() {
               [&](Json& m) { m["program"]["hash"] = spec::hash_text(program.value().hash); });
        }),
        "obligations", "graphs/"},
-      // Files of orders.
+      // Changes of files with orders.
       {"another order in the file", "file", swapped("order.csv", "0F0,0F1", "0F1,0F0"), "files",
        "order.csv: its hash"},
       {"another order in the file, hashed", "file",
@@ -337,7 +337,7 @@ const std::vector<Row>& rows() {
       {"a file that is not read", "graph",
        hashed([](Files& files) { files["order.csv"] = "0F0\n"; }), "obligations",
        "needs this file"},
-      // Groups.
+      // Changes of certificates of groups.
       {"how members agree", "group", hashed(swapped("program", "agree by vote", "agree by leader")),
        "program", "its hash is"},
       {"the question whether members part dropped", "group", hashed(removed("two-members-part")),
@@ -370,7 +370,7 @@ const std::vector<Row>& rows() {
          files.at("runs/collectives.json") = run.dump(1) + "\n";
        }),
        "runs", "all members issue the same"},
-      // Every number of ranks.
+      // Changes of certificates for every number of ranks.
       {"an answer", "depth", manifest([](Json& m) {
          std::string answers = m["every_depth"]["answers"];
          answers.back() = 'o';
@@ -412,7 +412,7 @@ TEST(Tamper, the_certificates_as_they_were_written_are_accepted) {
                            "group", "members", "parts", "depth"}) {
     Files files = base(name);
     EXPECT_EQ(recheck(files, testing_support::ask_cvc5).result, RecheckResult::accepted) << name;
-    rehash(files);  // with which the rows change nothing else
+    rehash(files);  // so the hashing in rows changes nothing else
     EXPECT_EQ(recheck(files, testing_support::ask_cvc5).result, RecheckResult::accepted) << name;
   }
 }

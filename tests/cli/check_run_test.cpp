@@ -1,4 +1,4 @@
-// `ripeline check-run`: what it is given, its exit codes and its JSON.
+// Tests `ripeline check-run`: its input, its exit codes and its JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ class CheckRun : public testing::Test {
  protected:
   struct Outcome {
     int exit_code = -1;
-    std::string out;  // and what standard error has
+    std::string out;  // may include standard error
   };
   Outcome ripeline(const std::string& arguments, const char* errors = "2>&1") {
     const std::string command =
@@ -36,7 +36,7 @@ class CheckRun : public testing::Test {
     outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return outcome;
   }
-  // Without the lines in which `what` stands.
+  // Copies run.json without the lines that contain `what`.
   void write_without(const std::string& what, const std::string& name) {
     std::ifstream in(folder_.path() + "/run.json");
     std::ofstream out(folder_.path() + "/" + name);

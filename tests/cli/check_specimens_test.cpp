@@ -1,7 +1,7 @@
-// Schedules of PyTorch, right ones and wrong ones: every specimens/check/*.csv has a .expect beside
-// it, which begins with the command and goes on with all that `ripeline check` prints, up to its
-// assumptions, and its exit code. RIPELINE_ACCEPT=1 in the environment writes what follows the
-// command instead; read the difference before you commit it.
+// Tests right and wrong schedules of PyTorch: every specimens/check/*.csv has a .expect file beside
+// it. That file begins with the command, followed by all that `ripeline check` prints, up to its
+// assumptions, and by its exit code. RIPELINE_ACCEPT=1 in the environment rewrites what follows the
+// command; read the difference before you commit it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -35,7 +35,7 @@ std::vector<fs::path> specimens() {
   return paths;
 }
 
-// `arguments` as after `ripeline`, in the folder of the specimens.
+// Runs `ripeline ARGUMENTS` in the folder of the specimens; returns its output.
 std::string say(const std::string& arguments) {
   const std::string command =
       "cd '" + folder().string() + "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " 2>&1";
@@ -63,7 +63,7 @@ TEST_P(CheckSpecimens, are_judged_as_expected) {
   EXPECT_EQ(said, read(beside));
 }
 
-// The name says what is wrong: `unpaired_send` must be refuted by `unpaired`; `right_…` is proved.
+// The name tells the mistake: `unpaired_send` must be refuted by `unpaired`; `right_…` is proved.
 TEST_P(CheckSpecimens, are_judged_by_the_rule_of_their_name) {
   const std::string name = GetParam().stem().string();
   const std::string text = read(fs::path(GetParam()).replace_extension(".expect"));

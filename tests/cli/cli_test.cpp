@@ -1,5 +1,5 @@
-// The program `ripeline` as a user meets it: exit codes, what goes where, and the JSON fields that
-// other programs rely on.
+// Tests the program `ripeline` as a user meets it: exit codes, which output goes where, and the
+// JSON fields on which other programs rely.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -245,7 +245,7 @@ TEST_F(Cli, a_certificate_of_each_verdict_is_written_and_rechecked) {
   const Outcome accepted = ripeline("recheck c");
   EXPECT_EQ(accepted.exit_code, 0) << accepted.out;
   EXPECT_NE(accepted.out.find("c: accepted, bf is proved (cvc5"), std::string::npos);
-  EXPECT_EQ(ripeline("verify sticks.ripe --certificate c").exit_code, 1);  // in its place
+  EXPECT_EQ(ripeline("verify sticks.ripe --certificate c").exit_code, 1);  // replaces the other one
   const Outcome refuted = ripeline("recheck c --format json", "2>/dev/null");
   EXPECT_EQ(refuted.exit_code, 0) << refuted.out;
   const auto json = nlohmann::json::parse(refuted.out);
@@ -309,8 +309,8 @@ TEST_F(Cli, recheck_without_a_solver_or_an_answer_never_accepts) {
   const Outcome missing = ripeline("recheck c --solver no_such_solver");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_NE(missing.out.find("apt-get install cvc5"), std::string::npos) << missing.out;
-  EXPECT_EQ(ripeline("recheck c --solver true").exit_code, 3);  // says nothing
-  EXPECT_EQ(ripeline("recheck c --solver echo").exit_code, 3);  // says the file's name
+  EXPECT_EQ(ripeline("recheck c --solver true").exit_code, 3);  // prints nothing
+  EXPECT_EQ(ripeline("recheck c --solver echo").exit_code, 3);  // prints the file's name
   write("slow", "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 60\n");
   fs::permissions(folder_ / "slow", fs::perms::owner_all);
   const Outcome slow = ripeline("recheck c --solver ./slow --time-limit 1");
@@ -346,7 +346,7 @@ TEST_F(Cli, every_library_schedule_is_listed_printed_in_canonical_layout_and_pro
   std::istringstream lines(ripeline("library").out);
   int count = 0;
   for (std::string name, rest; lines >> name && std::getline(lines, rest); ++count) {
-    if (name == "zb") continue;  // it writes an order
+    if (name == "zb") continue;  // writes an order
     const Outcome text = ripeline("library " + name, "2>/dev/null");
     write(name + ".ripe", text.out);
     EXPECT_EQ(ripeline("format --check " + name + ".ripe").exit_code, 0) << name;
@@ -366,7 +366,7 @@ TEST_F(Cli, verifies_and_generates_an_order_from_a_file_beside_the_program) {
   EXPECT_EQ(generated.exit_code, 0) << generated.out;
   EXPECT_NE(read("p.h").find("{0, 1}, {0, 0}, {1, 1}, {1, 0}"), std::string::npos) << read("p.h");
 
-  // 0 waits for the backward of a microbatch whose forward comes later.
+  // Rank 0 waits for the backward of a microbatch whose forward comes later on rank 1.
   write("inside/listed.csv", "0F1,0B1,0F0,0B0\n1F0,1F1,1B1,1B0\n");
   const Outcome stuck = ripeline("verify inside/p.ripe");
   EXPECT_EQ(stuck.exit_code, 1) << stuck.out;
@@ -430,7 +430,7 @@ TEST_F(Cli, verify_says_what_would_repair_a_refuted_program) {
   const Outcome without = ripeline("verify p.ripe -D ranks=2 --no-repairs");
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_EQ(without.out.find("repair"), std::string::npos) << without.out;
-  // The repair that is offered helps.
+  // The offered repair makes the program safe.
   std::string changed = read("p.ripe");
   changed.replace(changed.find("acquires a;"), 11, "acquires a leaving chunks - 1 - chunk;");
   write("p.ripe", changed);
@@ -459,7 +459,7 @@ TEST_F(Cli, verify_finds_the_least_capacities) {
       << nobody.out;
 }
 
-// Three programs in two folders, and what is none.
+// A folder with three programs in two folders, and a file that is not a program.
 class CliFolder : public Cli {
  protected:
   void SetUp() override {
@@ -526,7 +526,7 @@ TEST_F(CliFolder, is_a_list_in_json_with_the_file_of_each) {
                                              "schedules/sticks.ripe"}));
 }
 
-// SARIF 2.1.0 asks this of every log: where each result stands and which rule it is of.
+// SARIF 2.1.0 requires of every log the position of each result and the rule that it belongs to.
 void expect_sarif(const nlohmann::json& log) {
   EXPECT_EQ(log.at("version"), "2.1.0");
   ASSERT_EQ(log.at("runs").size(), 1u);
@@ -641,7 +641,7 @@ TEST_F(Cli, says_that_standard_output_is_full) {
   }
 }
 
-// Each command that writes files, where no file may be longer than a kilobyte or two.
+// Runs each command that writes files, with a limit on file sizes of a kilobyte or two.
 TEST_F(Cli, leaves_a_good_file_when_the_new_one_does_not_fit_on_the_disk) {
   write("long.ripe", "#  " + std::string(3000, 'x') + "\n\n\n  " + kSticks);
   const struct {

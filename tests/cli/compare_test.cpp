@@ -1,5 +1,5 @@
-// `ripeline compare`: one model for schedules of any number of stages, several seeds, params of
-// some programs only, and the flags that it refuses.
+// Tests `ripeline compare`: one model for schedules with any number of stages, several seeds,
+// params that only some programs have, and the flags that it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(CompareCommand, says_how_a_program_gets_the_costs_of_a_trace) {
   EXPECT_THAT(says(trace + " 1f1b -m 8"), HasSubstr("`ripeline profile TRACE -o costs.json`"));
 }
 
-// The draws for I and W are not those for B; that is no difference of the schedules.
+// Draws for I and W differ from those for B, but this is not a difference between the schedules.
 TEST_F(CompareCommand, says_nothing_of_work_that_was_drawn) {
   EXPECT_THAT(says("1f1b zb_h1 zb_v -m 8 --rank-costs F=1,B=2 --jitter lognormal=1"),
               Not(HasSubstr("work differs")));
@@ -101,7 +101,7 @@ TEST_F(CompareCommand, takes_the_ranks_of_a_csv) {
             object("zb_v -D ranks=8 -m 8" + costs)["runs"][0]["wall"]);
 }
 
-// A speed is that of the same work.
+// Speeds are compared only for the same work.
 TEST_F(CompareCommand, says_on_the_line_what_is_not_alike) {
   ASSERT_EQ(ripeline("export 1f1b -D ranks=8 -m 8 -o eight.csv").exit_code, 0);
   const std::string said = says("eight.csv zb_v 1f1b -D ranks=4 --rank-costs F=1,B=2");
@@ -130,7 +130,7 @@ TEST_F(CompareCommand, refuses_a_number_of_ranks_that_a_program_cannot_have) {
                         "ranks=N sets another"));
 }
 
-// The ratio is to what ran to its end.
+// The ratio refers to the first run that ended.
 TEST_F(CompareCommand, takes_no_deadlock_for_a_baseline) {
   write("stuck.csv", "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
   ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 -o good.csv").exit_code, 0);
@@ -167,7 +167,7 @@ TEST_F(CompareCommand, refuses_flags_that_say_nothing) {
               HasSubstr("--memory: nothing here counts activations"));
 }
 
-// All commands that run a program take them.
+// All commands that run a program take the costs of a rank.
 TEST_F(CompareCommand, costs_of_a_rank_are_for_every_command_that_runs) {
   const std::string flags = " -m 8 --rank-costs F=1,B=2";
   EXPECT_THAT(

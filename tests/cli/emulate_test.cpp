@@ -1,4 +1,4 @@
-// ripeline emulate as a user meets it.
+// Tests `ripeline emulate` as a user meets it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -69,8 +69,9 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
   const ripeline::testing_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/t.json";
   ASSERT_EQ(emulate("bf -m 4 --unit us --latency 3 --trace " + path).exit_code, 0);
-  ripeline::trace::File file;
-  ASSERT_EQ(ripeline::trace::read(path, file).message(), "");
+  auto reading = ripeline::trace::read(path);
+  ASSERT_EQ(reading.message(), "");
+  ripeline::trace::File& file = reading.value();
   EXPECT_EQ(file.about.run.source, ripeline::trace::Source::emulated);
   EXPECT_EQ(file.about.run.unit.name, "us");
   EXPECT_EQ(file.record.tasks.size(), 32U);
@@ -79,7 +80,7 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
     EXPECT_GE(message.arrived - message.sent, ripeline::core::Time{3000});
   }
   EXPECT_FALSE(file.record.idle.empty());
-  // The chain has no wait for slots, of which there are none, and nothing unexplained.
+  // The explanation has no wait for slots, since there are none, and leaves nothing unexplained.
   const Outcome why = ripeline("why " + path + " 0B3");
   EXPECT_EQ(why.exit_code, 0);
   EXPECT_THAT(why.out, HasSubstr("the host is busy"));

@@ -1,4 +1,4 @@
-// `ripeline check` and `ripeline export` as a user meets them.
+// Tests `ripeline check` and `ripeline export` as a user meets them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ class CheckAndExport : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // The exit code of `ripeline ARGUMENTS`; what it says is in out_.
+  // Runs `ripeline ARGUMENTS`, keeps its output in out_, and returns its exit code.
   int ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
     const std::string command = "cd '" + folder_.string() +
                                 "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
@@ -78,7 +78,7 @@ TEST_F(CheckAndExport, export_writes_the_committed_order_and_names_the_companion
   EXPECT_EQ(out_, "0F0,0B0\n1F0,1B0\n");
 }
 
-// A CSV with communication is exported, too, in the form that was asked for; both notes say so.
+// A CSV with communication is exported, too, in the form asked for; both notes name that form.
 TEST_F(CheckAndExport, export_says_which_form_it_writes_whatever_it_reads) {
   ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 --form compute_comms -o comms.csv"), 0);
   EXPECT_FALSE(says("computations alone")) << out_;
@@ -130,7 +130,7 @@ TEST_F(CheckAndExport, export_refuses_what_pytorch_cannot_say) {
         head + "ranks; place s on s; op F forward { needs F at prev; } dispatch ready; }");
   EXPECT_EQ(ripeline("export p.ripe -m 5 -o x.csv"), 2);
   EXPECT_TRUE(says("define-microbatches")) << out_;
-  // No backward at all: PyTorch's schedules train.
+  // The program has no backward, but PyTorch's schedules must train.
   EXPECT_EQ(ripeline("export p.ripe -m 2 -o x.csv"), 1);
   EXPECT_TRUE(says("missing")) << out_;
   EXPECT_FALSE(fs::exists(folder_ / "x.csv"));

@@ -1,5 +1,5 @@
-// One thing has one name in the JSON of several commands: a caller reads it without knowing which
-// command wrote it.
+// Tests that the same thing has the same name in the JSON of all commands, so that a caller can
+// read it without knowing which command wrote it.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The names of all fields, at any depth.
+// Collects the names of all fields, at any depth.
 void add_names(const json& value, std::set<std::string>& names) {
   for (const auto& [name, inner] : value.items()) {
     if (value.is_object()) names.insert(name);

@@ -1,4 +1,4 @@
-// `ripeline generate --for torch` and the flags of `ripeline library`, as a user meets them.
+// Tests `ripeline generate --for torch` and the flags of `ripeline library`, as a user meets them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 using GenerateForTorch = CliTest;
 using Tables = CliTest;
 
-// A chain of three stages with these ops besides its forward.
+// A chain of three stages with the op F and these ops.
 std::string chain(const std::string& ops) {
   return "pipeline chain {\n  microbatches any;\n  stages 3;\n  place s on s;\n"
          "  op F forward { needs F at prev; }\n" +
@@ -74,7 +74,7 @@ TEST_F(GenerateForTorch, says_an_op_once_and_shows_it) {
   EXPECT_EQ(refused.out.find("1P"), std::string::npos) << refused.out;
 }
 
-// Other runtimes do what their work does.
+// Ops that --for torch refuses are allowed for other runtimes, whose own work runs them.
 TEST_F(GenerateForTorch, is_asked_only_if_it_is_said) {
   write("chain.ripe", chain("  op B backward { needs F at here, B at next; }\n"
                             "  op P user \"noise\" { needs B at here; }\n"));

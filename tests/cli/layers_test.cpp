@@ -1,4 +1,4 @@
-// ripeline optimise --profile: layers that differ are cut for the time of the step.
+// Tests ripeline optimise --profile: layers that differ are cut for the least time of a step.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using Layers = CliTest;
 
-// Layers that cost 1 for each op, but for the last one.
+// A profile of layers that cost 1 for each op, except for the last one.
 std::string profile(int layers, int last, const std::vector<const char*>& ops) {
   json tasks = json::array();
   for (const char* op : ops) {
@@ -27,14 +27,14 @@ std::string profile(int layers, int last, const std::vector<const char*>& ops) {
       .dump();
 }
 
-// The number behind the words; -1: they are not there.
+// The number that follows the words, or -1 if they are missing.
 double number_after(const std::string& text, const std::string& words) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(words + " ([0-9.]+)"))) return -1;
   return std::stod(found[1]);
 }
 
-// A cut into 1, 1, 3 and 1 layers takes 99; that with the least costliest stage takes 121.
+// A cut into 1, 1, 3 and 1 layers takes 99; the cut whose costliest stage is cheapest takes 121.
 TEST_F(Layers, are_cut_for_the_time_of_the_step) {
   write("layers.json", profile(6, 3, {"F", "I", "W"}));
   const std::string ask =
@@ -53,10 +53,10 @@ TEST_F(Layers, are_cut_for_the_time_of_the_step) {
   EXPECT_GE(j["cut_bound"], j["bound"]);
 }
 
-// 61 layers, the last one with the loss, which takes as long as two more: 63 units, so that the
-// busiest of 16 ranks has four of them for each op at least. The cut with the least costliest stage
-// leaves a rank with five, and takes 480 at least. How near the search comes to 430 in its time
-// depends on the machine.
+// There are 61 layers, of which the last has the loss and takes as long as three: 63 units, so the
+// busiest of 16 ranks has at least four of them for each op. The cut whose costliest stage is
+// cheapest leaves a rank with five, and takes at least 480. How close the search comes to 430 in
+// its time depends on the machine.
 TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
   write("layers.json", profile(61, 3, {"F", "I", "W"}));
   const Outcome found = ripeline(
@@ -64,12 +64,12 @@ TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
       "--seconds 10",
       kOutputAlone);
   ASSERT_EQ(found.exit_code, 0) << found.out;
-  const double wall = number_after(found.out, "wall");
-  EXPECT_LE(wall, 460) << found.out;
-  EXPECT_EQ(wall - number_after(found.out, "bubble"), 32 * 3 * 4);  // the busiest rank
+  const double makespan = number_after(found.out, "wall");
+  EXPECT_LE(makespan, 460) << found.out;
+  EXPECT_EQ(makespan - number_after(found.out, "bubble"), 32 * 3 * 4);  // the busiest rank
   const double bound = number_after(found.out, "has a wall below");
-  EXPECT_GE(bound, 414);  // for every cut: its busiest rank waits before it has work, or after it
-  EXPECT_EQ(found.out.find("optimal: no cut") != std::string::npos, wall == bound) << found.out;
+  EXPECT_GE(bound, 414);  // in every cut the busiest rank waits before its work or after it
+  EXPECT_EQ(found.out.find("optimal: no cut") != std::string::npos, makespan == bound) << found.out;
 }
 
 TEST_F(Layers, may_have_whole_backwards) {
@@ -83,7 +83,7 @@ TEST_F(Layers, may_have_whole_backwards) {
   EXPECT_NE(text.find("op B backward {"), std::string::npos) << text;
   EXPECT_EQ(text.find("op W"), std::string::npos) << text;
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
-  // 1F1B is the best on a chain with whole backwards that take two forwards: (m + p - 1) 3.
+  // 1F1B is optimal on a chain with whole backwards that take two forwards: (m + p - 1) * 3.
   const Outcome even =
       ripeline("optimise --costs F=1,B=2,C=0 --ranks 4 -m 8 --seconds 5 -o b.ripe", kOutputAlone);
   ASSERT_EQ(even.exit_code, 0) << even.out;

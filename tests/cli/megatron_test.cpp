@@ -1,5 +1,5 @@
-// `ripeline library megatron`: the order against Megatron-LM's own tables, written out here, costs
-// by layers, proofs, and what is refused.
+// Tests `ripeline library megatron`: its order against Megatron-LM's own tables, written out here,
+// costs by layers, proofs, and refused options.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -13,14 +13,14 @@ namespace {
 
 class Megatron : public CliTest {
  protected:
-  // Writes the program of these options to x.ripe.
+  // Writes the program for these options to x.ripe.
   void make(const std::string& options) {
     const Outcome made = ripeline("library megatron " + options, "2>/dev/null");
     ASSERT_EQ(made.exit_code, 0) << options;
     ASSERT_TRUE(made.out.starts_with("# ripeline library megatron " + options + "\n")) << made.out;
     write("x.ripe", made.out);
   }
-  // The order of a program, as its CSV.
+  // The order of a program as CSV.
   std::string order(const std::string& program, int microbatches) {
     const Outcome done = ripeline(fmt::format("export {} -m {} -o x.csv", program, microbatches));
     EXPECT_EQ(done.exit_code, 0) << done.out;
@@ -36,7 +36,7 @@ struct Size {
   int ranks, chunks, group;
 };
 
-// get_schedule_table() and get_pp_rank_microbatches() of Megatron-LM's schedules.py.
+// The order by get_schedule_table() and get_pp_rank_microbatches() of Megatron-LM's schedules.py.
 std::string megatron_order(const Size& size, int microbatches) {
   std::vector<std::pair<int, int>> table;  // microbatch, chunk
   for (int begin = 0; begin < microbatches; begin += size.group) {
@@ -109,7 +109,7 @@ TEST_F(Megatron, groups_of_another_size_are_proved_and_have_its_order) {
   }
 }
 
-// Counts that Megatron-LM refuses have another order here, since its own would hang.
+// For counts that Megatron-LM refuses, the order here differs from its own, which would hang.
 TEST_F(Megatron, a_rest_below_the_number_of_ranks_would_hang_as_a_group_of_its_own) {
   make("--pipeline-model-parallel-size 8 --num-layers 16 --num-virtual-stages-per-pipeline-rank 2");
   EXPECT_NE(order("x.ripe", 10), megatron_order({8, 2, 8}, 10));
@@ -132,7 +132,7 @@ TEST_F(Megatron, costs_are_in_proportion_to_the_layers) {
     }
     return found;
   };
-  // 8 microbatches, each forward 1 and each backward 2 a layer.
+  // The step has 8 microbatches; per layer a forward takes 1 and a backward 2.
   EXPECT_EQ(busy("--pipeline-model-parallel-size 4 --num-layers 24"),
             (std::vector{144, 144, 144, 144}));
   EXPECT_EQ(busy("--pipeline-model-parallel-size 4 --num-layers 30 "

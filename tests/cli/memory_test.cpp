@@ -1,5 +1,5 @@
-// Memory has one meaning: every command that says what ranks hold says the same of the same
-// schedule, in a unit that it names; flags take units; what fits less memory fits more.
+// Tests that memory has one meaning: all commands report the same memory for the same schedule, in
+// a unit that they name; flags take units; a schedule that fits some memory also fits more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST_F(Memory, of_a_schedule_is_the_same_in_every_command) {
   }
 }
 
-// 24000 MB of which a microbatch takes 1900, a quarter of them in each of a rank's four layers.
+// There are 24000 MB; a microbatch takes 1900, a quarter of them in each of a rank's four layers.
 TEST_F(Memory, that_optimise_reports_is_what_its_file_has) {
   write("layers.json", [] {
     json tasks = json::array();
@@ -110,7 +110,7 @@ TEST_F(Memory, that_optimise_reports_is_what_its_file_has) {
                                           *std::max_element(held.begin(), held.end()))));
   EXPECT_THAT(text("verify best.ripe"),
               HasSubstr(fmt::format("  peak activation: {} MB\n", fmt::join(held, " "))));
-  // Another search, which may find another order in its time.
+  // This is another search, which may find another order in its time.
   const json optimised = object(ask);
   EXPECT_EQ(optimised["peak"], object("simulate best.ripe")["peak"]);
   EXPECT_EQ(optimised["peak"], proved_peak(object("verify best.ripe")));
@@ -164,14 +164,16 @@ TEST_F(Memory, in_bytes_is_compared_in_bytes) {
 }
 
 TEST_F(Memory, times_of_flags_take_units) {
-  const auto wall = [&](const std::string& flags) {
+  const auto makespan = [&](const std::string& flags) {
     return object("simulate 1f1b -m 8 " + flags)["wall"];
   };
-  EXPECT_EQ(wall("--unit ms --latency 600us"), wall("--unit ms --latency 0.6"));
-  EXPECT_EQ(wall("--rank-costs F=1ms,B=2000us --latency 0.6ms"), wall("--latency 0.6"));
+  EXPECT_EQ(makespan("--unit ms --latency 600us"), makespan("--unit ms --latency 0.6"));
+  EXPECT_EQ(makespan("--rank-costs F=1ms,B=2000us --latency 0.6ms"), makespan("--latency 0.6"));
   EXPECT_EQ(object("simulate 1f1b -m 4 --rank-costs F=1ms,B=2ms")["unit"], "ms");
-  EXPECT_EQ(wall("--latency 0.1 --bandwidth 1GB/s --bytes 2MB"),
-            wall("--latency 0.1 --bandwidth 1e9 --bytes 2000000"));
+  EXPECT_EQ(makespan("--latency 0.1 --bandwidth 1GB/s --bytes 2MB"),
+            makespan("--latency 0.1 --bandwidth 1e9 --bytes 2000000"));
+  // A number that is above 0 and below the least normal one.
+  EXPECT_EQ(makespan("--latency 1e-320"), makespan("--latency 0"));
   EXPECT_THAT(text("simulate 1f1b -m 4 --latency 0.6ms", 2),
               HasSubstr("--latency 0.6ms: the costs have no unit; --unit ms says"));
   EXPECT_THAT(text("simulate 1f1b -m 4 --latency 2GB", 2),
@@ -184,7 +186,7 @@ TEST_F(Memory, times_of_flags_take_units) {
   EXPECT_EQ(with["unit"], "ms");
 }
 
-// Few seconds and no solver, so that a search with more memory often finds less.
+// The search gets few seconds and no solver, so with more memory it often finds a worse order.
 TEST_F(Memory, curves_never_rise) {
   std::mt19937 random(36);
   const auto drawn = [&](int least, int most) {

@@ -1,4 +1,4 @@
-// A cost that names the microbatch, as users meet it: every command takes it as the text says it.
+// Tests costs that name the microbatch, as users meet them: every command uses the text's costs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// The first forward takes 4, and the others 1: 4 + 3 + 4 * 2.
+// The first forward takes 4, the others take 1: the step takes 4 + 3 + 4 * 2.
 constexpr const char* kFirstIsLong = R"(pipeline p {
   microbatches 4;
   stages 1;  place s on 0;
@@ -34,7 +34,7 @@ TEST_F(MicrobatchCost, is_what_a_run_takes) {
   EXPECT_NE(ripeline("show first.ripe").out.find("F0----"), std::string::npos);
   const Outcome compared = ripeline("compare first.ripe first.ripe");
   EXPECT_NE(compared.out.find(" 15 "), std::string::npos) << compared.out;
-  const Outcome emulated = ripeline("emulate first.ripe --unit 20ms --tasks");
+  const Outcome emulated = ripeline("emulate first.ripe --unit 20ms");
   EXPECT_EQ(emulated.exit_code, 0) << emulated.out;
 }
 
@@ -47,7 +47,7 @@ TEST_F(MicrobatchCost, is_what_orders_are_found_for) {
   EXPECT_NE(ripeline("simulate best.ripe").out.find("wall (makespan) 15 "), std::string::npos);
 }
 
-// While the long forward runs the first gradient comes, which then goes first.
+// The first gradient arrives while the long forward runs, and its backward then runs first.
 TEST_F(MicrobatchCost, decides_what_an_exported_run_does) {
   write("late.ripe", R"(pipeline late {
   microbatches 3;

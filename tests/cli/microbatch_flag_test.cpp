@@ -1,4 +1,4 @@
-// -m: one number of microbatches or a range, with one meaning in every command.
+// Tests -m: one number of microbatches or a range, with the same meaning in every command.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// The pool of a rank fills with what its first stage starts, from four microbatches on.
+// From four microbatches on, the first stage can fill the pool of a rank.
 constexpr const char* kSticksFromFour = R"(pipeline fills {
   param ranks = 2;
   microbatches any;
@@ -25,7 +25,7 @@ constexpr const char* kSticksFromFour = R"(pipeline fills {
 }
 )";
 
-// Its warm-up has no limit: an order from three microbatches on.
+// The warm-up has no limit, so the order exists only from three microbatches on.
 constexpr const char* kFromThree = R"(pipeline noclamp {
   param ranks = 4;
   microbatches any;
@@ -72,7 +72,7 @@ TEST_F(MicrobatchFlag, of_verify_is_what_the_verdict_is_for) {
   EXPECT_EQ(verdict.at("microbatches"), "1 .. 3");
 }
 
-// No command fails over a count that it is not asked for.
+// No command fails because of a count outside the given range.
 TEST_F(MicrobatchFlag, narrows_the_range_in_every_command) {
   const Outcome range = ripeline("verify noclamp.ripe -m 3..64");
   EXPECT_EQ(range.exit_code, 0) << range.out;
@@ -144,7 +144,7 @@ TEST_F(MicrobatchFlag, of_a_proof_before_a_run_is_the_step) {
   EXPECT_TRUE(says(emulated, "note: fills is proved for 3 microbatches")) << emulated.out;
 }
 
-// The dispatch of a program that is refuted leaves nothing to compare with.
+// If the program is refuted, its dispatch cannot serve as the baseline.
 TEST_F(MicrobatchFlag, of_a_race_is_what_candidates_are_proved_for) {
   const Outcome three = ripeline("optimise fills.ripe --orders given -m 3 --seeds 2");
   EXPECT_EQ(three.exit_code, 0) << three.out;
@@ -152,7 +152,7 @@ TEST_F(MicrobatchFlag, of_a_race_is_what_candidates_are_proved_for) {
   EXPECT_EQ(ripeline("optimise fills.ripe --orders given -m 4 --seeds 2").exit_code, 2);
 }
 
-// A trace of a step is one of the program, whatever was proved before it.
+// The trace belongs to the program itself, although a range was proved before.
 TEST_F(MicrobatchFlag, of_a_run_leaves_the_program_as_it_is) {
   ASSERT_EQ(ripeline("simulate bf -m 4 --verify --trace run.json").exit_code, 0);
   EXPECT_EQ(ripeline("check-run run.json --program bf").exit_code, 0);

@@ -1,5 +1,5 @@
-// ripeline optimise FILE never writes what takes longer than FILE's own dispatch, if that is
-// proved.
+// Tests that ripeline optimise FILE never writes a program that takes longer than FILE's own
+// dispatch, if that dispatch is proved.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,13 +27,13 @@ class OptimiseOwn : public CliTest {
   struct Result {
     int exit_code = 0;
     bool is_written = false;
-    std::optional<double> own;  // its own dispatch's; nothing: that does not run to its end
+    std::optional<double> own;  // with the program's own dispatch; nullopt if it does not end
     bool is_own_proved = false;
-    double wall = 0;  // the written program's, by `simulate`
+    double makespan = 0;  // the written program's, by `simulate`
     json found;
   };
 
-  // The result for the program `own.ripe`; `times` are flags.
+  // Optimises the program `own.ripe`; `times` are flags.
   Result optimised(int microbatches, const std::string& times, const std::string& search) {
     const std::string count = fmt::format(" -m {} ", microbatches);
     std::filesystem::remove(folder_ / "best.ripe");
@@ -52,7 +52,7 @@ class OptimiseOwn : public CliTest {
     EXPECT_EQ(ripeline("verify best.ripe --no-repairs", kOutputAlone).exit_code, 0);
     const Outcome best = ripeline("simulate best.ripe --format json " + times, kOutputAlone);
     EXPECT_EQ(best.exit_code, 0);
-    if (best.exit_code == 0) result.wall = json::parse(best.out)["wall"];
+    if (best.exit_code == 0) result.makespan = json::parse(best.out)["wall"];
     return result;
   }
 };
@@ -68,8 +68,8 @@ std::string copies(std::string_view placement, std::string_view leaving,
       placement, leaving, dispatch);
 }
 
-// A small step's own order is proved by its states. That of a larger one is not: a forward and a
-// reload compete for a place, and timing decides.
+// For a small step, visiting all states proves its own order. For a larger one there is no proof,
+// since a forward and a reload compete for room and timing decides.
 TEST_F(OptimiseOwn, is_never_worse_with_copies) {
   const struct {
     const char* placement;
@@ -92,7 +92,7 @@ TEST_F(OptimiseOwn, is_never_worse_with_copies) {
     EXPECT_TRUE(result.is_written || !row.is_proved);
     if (result.is_written) {
       EXPECT_EQ(result.exit_code, 0);
-      EXPECT_LE(result.wall, *result.own);
+      EXPECT_LE(result.makespan, *result.own);
     } else {
       EXPECT_EQ(result.exit_code, kNoneFound);
       EXPECT_EQ(result.found["status"], "none");
@@ -119,7 +119,7 @@ TEST_F(OptimiseOwn, is_never_worse_at_random) {
     EXPECT_EQ(result.is_written, result.exit_code == 0);
     if (!result.own || !result.is_own_proved) continue;
     if (result.is_written) {
-      EXPECT_LE(result.wall, *result.own * (1 + 1e-9));
+      EXPECT_LE(result.makespan, *result.own * (1 + 1e-9));
       ++written;
     } else {
       EXPECT_EQ(result.exit_code, kNoneFound);

@@ -1,4 +1,4 @@
-// ripeline optimise: what it finds is what it says, for the commands that read its program too.
+// Tests that the results of ripeline optimise are also those of commands that read its program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ TEST_F(Optimise, finds_an_optimum_says_so_and_ends_early) {
   const json j = json_of(found);
   EXPECT_EQ(j["schema"], "ripeline.optimise/2");
   EXPECT_EQ(j["status"], "optimal");
-  EXPECT_EQ(j["wall"], 27);  // ZB-H1: a bubble of (p - 1)(f + i - w)
+  EXPECT_EQ(j["wall"], 27);  // the bubble (p - 1)(f + i - w) of ZB-H1
   EXPECT_EQ(j["bound"], 27);
   EXPECT_EQ(j["gap"], 0);
   EXPECT_EQ(j["work"], 24);
@@ -76,8 +76,8 @@ TEST_F(Optimise, takes_the_better_placement) {
   EXPECT_EQ(any["placement"], "v");
 }
 
-// A profile's stages are the layers: the last one takes as long as the other seven, so a rank has
-// it alone.
+// The layers of a profile become stages: the last layer takes as long as the other seven, so it
+// gets a rank of its own.
 TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
   json tasks = json::array();
   for (int layer = 0; layer < 8; ++layer) {
@@ -100,7 +100,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
   EXPECT_EQ(j["unit"], "us");
   EXPECT_EQ(j["work"], 6 * 35);
   EXPECT_EQ(j["peak"]["activation"][0].get<int>() % 7, 0);
-  EXPECT_LE(j["peak"]["activation"][0], 16);  // room for four times four layers
+  EXPECT_LE(j["peak"]["activation"][0], 16);  // the memory of four microbatches of four layers
   const std::string text = read("best.ripe");
   EXPECT_NE(text.find("# stages begin with layers 0, 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("# times as with  ripeline simulate FILE --unit us --latency 0.25\n"),
@@ -109,14 +109,14 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
   const json simulated =
       json_of(ripeline("simulate best.ripe --unit us --latency 0.25 --format json", kOutputAlone));
   EXPECT_EQ(simulated["wall"], j["wall"]);
-  // With room for 12 layers a rank that has seven would hold one microbatch at a time, and take
-  // 381.
+  // With room for 12 layers, a rank with seven layers could hold only one microbatch at a time, and
+  // the step would take 381.
   const Outcome less = ripeline(ask + "--memory 3 --seconds 4", kOutputAlone);
   EXPECT_NE(less.out.find("stages begin with layers 0, 6\nwall 252.25 "), std::string::npos)
       << less.out;
   EXPECT_NE(less.out.find("\noptimal: no cut of the layers and no order "), std::string::npos)
       << less.out;
-  // Two stages for a rank, of all placements.
+  // Each rank gets the number of stages of the placement that wins.
   const json any =
       json_of(ripeline(ask + "--memory 2 --placement any --seconds 1 --format json", kOutputAlone));
   const std::size_t chunks = any["placement"] == "chain"       ? 1
@@ -125,7 +125,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
                                                                : 2;
   EXPECT_EQ(any["first_layers"].size(), 2 * chunks) << any;
   EXPECT_EQ(any["profile"], "layers.json");
-  // Layers that are alike are an even model.
+  // Layers that are alike give an even model.
   for (json& task : profile["tasks"]) task["mean"] = task["op"] == "W" ? 1 : 2;
   write("layers.json", profile.dump());
   const std::string rest = "--ranks 4 -m 8 --memory 3 --seconds 1 --format json --solver none ";
@@ -176,7 +176,7 @@ TEST_F(Optimise, says_what_a_profile_of_layers_must_have) {
   }
 }
 
-// Costs are as exact as time is, and 0 where an op does nothing, as I of the first layer.
+// Costs are as exact as time is, and 0 if an op does nothing, as I of the first layer.
 TEST_F(Optimise, takes_a_profile_of_layers_as_it_is) {
   write("layers.json", R"({"schema": "ripeline.profile/1", "unit": "s", "tasks": [
       {"op": "F", "mean": 0.000141234}, {"op": "F", "stage": 1, "mean": 0.00016, "spread": 0.00001},
@@ -197,7 +197,7 @@ TEST_F(Optimise, takes_a_profile_of_layers_as_it_is) {
   EXPECT_NEAR(j["work"].get<double>(), 2 * (.000141234 + .00016 + .0001 + .0001), 1e-12);
 }
 
-// More stages than expressions may be deep, and links that take their time.
+// There are more stages than the depth that expressions may have, and links take time.
 TEST_F(Optimise, writes_many_stages_that_all_differ) {
   json tasks = {{{"op", "I"}, {"mean", 2}}, {{"op", "W"}, {"mean", 1}}};
   for (int layer = 0; layer < 260; ++layer) {
@@ -227,7 +227,7 @@ TEST_F(Optimise, says_how_much_less_the_best_may_take) {
   EXPECT_NE(found.out.find(text), std::string::npos) << found.out;
 }
 
-// The lowest of the placements' bounds, not that of the one that won.
+// The bound is the lowest of the placements' bounds, not the bound of the winning placement.
 TEST_F(Optimise, of_any_placement_bounds_all_of_them) {
   const std::string costs =
       "optimise --ranks 4 -m 8 --memory 2 --seconds 0.3 --solver none --format json --placement ";
@@ -241,7 +241,7 @@ TEST_F(Optimise, of_any_placement_bounds_all_of_them) {
   EXPECT_TRUE(is_one);
 }
 
-// By SIGTERM, with which `timeout` ends it.
+// The search is ended by SIGTERM, which `timeout` sends.
 TEST_F(Optimise, that_is_told_to_end_writes_what_it_has) {
   const Outcome outcome =
       ripeline("optimise --ranks 8 -m 64 --memory 6 --costs 24,23,12,1 --seconds 50 -o best.ripe",
@@ -282,7 +282,7 @@ TEST_F(Optimise, says_what_it_expects) {
   }
 }
 
-// The program has a join, an op of its own, several engines and costs that differ.
+// The program has a join, a user op, several engines and costs that differ.
 TEST_F(Optimise, takes_any_program_and_times_it_as_the_simulator_does) {
   write("join.ripe", R"(
 pipeline join {
@@ -330,7 +330,7 @@ TEST_F(Optimise, begins_with_what_a_schedule_of_pytorch_does) {
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
 }
 
-// Proved optima: above as many activations as ranks a byte limit allows more than a count.
+// These are proved optima: with more activations than ranks, a byte limit allows more than a count.
 TEST_F(Optimise, knows_loops_and_bytes) {
   const json bytes = json_of(
       ripeline("optimise --ranks 4 -m 12 --costs 24,23,12,1 --activation 100,43 --memory 500 "
@@ -362,7 +362,7 @@ TEST_F(Optimise, gives_the_best_time_for_each_memory) {
   EXPECT_EQ(ripeline("optimise bf --memory 1..3").exit_code, 2);
 }
 
-// The part that repeats has as many turns as there are microbatches for it.
+// The repeated part has as many turns as its microbatches require.
 TEST_F(Optimise, writes_an_order_for_every_count) {
   const std::string ask = "optimise --ranks 4 -m 12 --costs 24,23,12,1 --every-count -o best.ripe ";
   ASSERT_EQ(ripeline(ask + "--memory 4").exit_code, 0);
@@ -371,16 +371,16 @@ TEST_F(Optimise, writes_an_order_for_every_count) {
   for (const int count : {12, 30}) {
     const json j = json_of(ripeline(
         "simulate best.ripe --latency 1 --format json -m " + std::to_string(count), kOutputAlone));
-    EXPECT_EQ(j["wall"], 59 * count + 117) << count;  // optimal for both
+    EXPECT_EQ(j["wall"], 59 * count + 117) << count;  // optimal for both counts
   }
-  // In groups of two microbatches.
+  // This order repeats groups of two microbatches, so it is written for one number only.
   const Outcome other = ripeline(ask + "--memory 8");
   EXPECT_NE(other.out.find("for this number of microbatches alone"), std::string::npos);
   EXPECT_NE(read("best.ripe").find("microbatches 12;"), std::string::npos);
   EXPECT_EQ(ripeline(ask + "--jitter uniform=0.1").exit_code, 2);
 }
 
-// The order that is improved on drawn times is faster on others, with the same memory.
+// The order that is improved on drawn times is faster on other draws, with the same memory.
 TEST_F(Optimise, finds_what_is_best_where_times_vary) {
   const Outcome found = ripeline(
       "optimise --ranks 4 -m 12 --costs 24,23,12,1 --memory 7 --jitter lognormal=0.5 --seeds 30 "
@@ -469,7 +469,7 @@ TEST_F(Optimise, says_what_is_missing_of_the_solver_and_works_without) {
   EXPECT_NE(outcome.out.find("note: without the solver: "), std::string::npos) << outcome.out;
 }
 
-// An order with so few slots may deadlock where another message takes the slot; readiness does not.
+// An order with few slots may deadlock if another message takes a slot; readiness-first does not.
 TEST_F(Optimise, writes_nothing_that_is_worse_than_the_own_dispatch) {
   write("slots.ripe", R"(
 pipeline slots {
@@ -497,7 +497,7 @@ pipeline slots {
   EXPECT_EQ(read("best.ripe"), "");
 }
 
-// Each sentence of the report under the condition that makes it true.
+// Each sentence of the report appears under the condition that makes it true.
 TEST_F(Optimise, says_what_is_true) {
   write(
       "stages.ripe",
@@ -557,8 +557,8 @@ TEST_F(Optimise, says_what_is_true) {
   EXPECT_EQ(ripeline("export every.ripe -m 12 -o order.csv").exit_code, 0);
 }
 
-// Reading, the search, the solver, the proof, the improvement and the race; the margin is for a
-// machine that others use, too.
+// The time includes reading, search, solver, proof, improvement and race; the margin is for a
+// machine that others use too.
 TEST_F(Optimise, keeps_to_its_seconds) {
   constexpr double kSeconds = 3;
   constexpr double kMost = 3 * kSeconds;

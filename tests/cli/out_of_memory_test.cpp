@@ -1,4 +1,4 @@
-// Steps that do not fit into memory are refused before they take it, or reported as such.
+// Tests that steps that do not fit into memory are refused before they take it, or reported so.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -25,7 +25,7 @@ TEST_F(OutOfMemory, is_foreseen_for_a_step_that_cannot_be_held) {
   }
 }
 
-// The order of a rank has a bound of its own, and two tasks for a microbatch.
+// The limit on a rank's order is separate, and a microbatch counts as two tasks.
 TEST_F(OutOfMemory, is_foreseen_for_an_order_that_is_too_long) {
   for (const char* command : {"simulate", "show", "emulate --unit 1us"}) {
     const Outcome outcome = ripeline(std::string(command) + " 1f1b -m 1000000000", "2>&1", 10);
@@ -37,7 +37,7 @@ TEST_F(OutOfMemory, is_foreseen_for_an_order_that_is_too_long) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The address space of the process is limited, in KiB.
+// The limit is on the address space of the process, in KiB.
 TEST_F(OutOfMemory, is_no_defect) {
   for (const char* arguments : {"simulate bf -m 300000", "why bf 0F0 -m 300000",
                                 "show bf -m 300000", "compare bf bf -m 300000"}) {

@@ -1,4 +1,4 @@
-// `ripeline profile`: what it prints and writes, and what it refuses.
+// Tests `ripeline profile`: what it prints, writes and refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,9 +68,9 @@ TEST_F(ProfileCommand, says_what_is_no_trace_and_what_was_expected_once) {
   }
 }
 
-// The numbers, by hand: from a task's first operator to the end of its mark, of two microbatches in
-// the second and the third step. F at stage 0 takes 110.875, 42.073, 171.255 and 67.371, and at
-// stage 1 104.335, 66.018, 179.027 and 122.062; marks are up to 15 milliseconds long.
+// The expected times were derived by hand: each is from a task's first operator to the end of its
+// mark, for two microbatches in the second and third step. F takes 110.875, 42.073, 171.255 and
+// 67.371 at stage 0; 104.335, 66.018, 179.027 and 122.062 at stage 1; marks last up to 15 ms.
 TEST_F(ProfileCommand, takes_the_files_of_pytorchs_ranks_and_simulate_takes_the_costs) {
   const std::string folder = RIPELINE_SOURCE_DIR "/tests/specimens/torch_profiler/";
   const std::string ranks = folder + "interleaved.rank0.json " + folder + "interleaved.rank1.json ";
@@ -93,7 +93,7 @@ TEST_F(ProfileCommand, takes_the_files_of_pytorchs_ranks_and_simulate_takes_the_
                                          Row{"F", 2, 106.14, 43.80}, Row{"F", 3, 187.12, 68.45},
                                          Row{"B", 0, 166.24, 46.56}, Row{"B", 1, 171.19, 13.68},
                                          Row{"B", 2, 157.63, 47.61}, Row{"B", 3, 255.45, 114.63}));
-  // One microbatch runs through all stages and back, one task after the other.
+  // A single microbatch passes all stages down and back, with one task after another.
   auto without_spread = profile;
   for (auto& task : without_spread["tasks"]) task.erase("spread");
   write("means.json", without_spread.dump());
@@ -130,7 +130,7 @@ TEST_F(ProfileCommand, of_a_run_of_one_step_needs_to_be_told_to_take_it) {
   EXPECT_EQ(outcome.out, "ripeline: run.json: steps in it: 1; with --skip-steps 1, none remains\n");
 }
 
-// Else a schedule with other ops or stages would look fast, since its costs are of the program.
+// Without the warning, a schedule with other ops or stages would look fast at the program's costs.
 TEST_F(ProfileCommand, of_other_ops_and_stages_is_said_to_be_so) {
   write("costs.json",
         R"({"schema": "ripeline.profile/1", "unit": "us", "tasks": [

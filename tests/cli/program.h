@@ -1,4 +1,4 @@
-// The program `ripeline` in a folder of its own, for tests of what users see.
+// Runs the program `ripeline` in a folder of its own, for tests of what users see.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,11 +13,11 @@
 #include <string>
 
 struct Outcome {
-  int exit_code;  // -1: it did not exit by itself
+  int exit_code;  // -1 if a signal ended it
   std::string out;
 };
 
-// In place of the redirection of CliTest::ripeline(): standard output without standard error.
+// A redirection for CliTest::ripeline() that drops standard error and keeps standard output.
 inline constexpr const char* kOutputAlone = "2> /dev/null";
 
 class CliTest : public testing::Test {
@@ -28,14 +28,14 @@ class CliTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs `ripeline ARGUMENTS` in the test's folder, for so many seconds at most; standard error is
-  // appended to `out` unless it is dropped.
+  // Runs `ripeline ARGUMENTS` in the test's folder for at most `seconds`. By default standard error
+  // is appended to `out`; another redirection can drop it.
   Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1",
                    int seconds = 60) {
     return shell("timeout " + std::to_string(seconds) + " " RIPELINE_PROGRAM " " + arguments + " " +
                  redirect);
   }
-  // A shell's line, in the test's folder.
+  // Runs a command line of the shell in the test's folder.
   Outcome shell(const std::string& line) {
     const std::string command = "cd '" + folder_.string() + "' && " + line;
     FILE* pipe = popen(command.c_str(), "r");
@@ -48,7 +48,7 @@ class CliTest : public testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
   }
 
-  // Folders on the way are made.
+  // Writes a file; makes the folders of its path.
   void write(const std::string& name, const std::string& text) {
     std::filesystem::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary) << text;

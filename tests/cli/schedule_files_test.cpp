@@ -1,5 +1,5 @@
-// Schedules of PyTorch (CSV) where a command takes a FILE: what a file is, that it runs as what it
-// says, and what is said of one that cannot.
+// Tests schedules of PyTorch (CSV) as the FILE of a command: which files are accepted, that they
+// run in their own order, and the message for a schedule that cannot run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 // 1F1B on two ranks, as `ripeline export` writes it, with blanks.
 constexpr const char* kGood = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n";
-// Each rank waits for what the other does later.
+// Each rank waits for a task that the other one runs later.
 constexpr const char* kHangs = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n";
 // A V of four stages on two ranks.
 constexpr const char* kV = "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n";
@@ -44,7 +44,7 @@ TEST_F(ScheduleFiles, every_command_takes_one) {
   EXPECT_NE(read("good.h").find("namespace good"), std::string::npos);
 }
 
-// 1F1B of the library has the same order, and with the same costs the same times.
+// The library's 1F1B has the same order, and with the same costs the same times.
 TEST_F(ScheduleFiles, run_as_the_program_with_that_order) {
   ASSERT_EQ(ripeline("export 1f1b -D ranks=4 -m 6 -o four.csv").exit_code, 0);
   const auto makespan = [&](const std::string& arguments) {
@@ -68,7 +68,7 @@ TEST_F(ScheduleFiles, are_compared_for_their_number_of_microbatches) {
     }
     return 0.0;
   };
-  // Alone it would be run with twice the ranks of the file.
+  // Without the file, 1f1b would run with twice as many ranks.
   const double two = makespan_of_program("1f1b -D ranks=2 -m 2");
   EXPECT_NE(two, makespan_of_program("1f1b -D ranks=2"));
   EXPECT_EQ(makespan_of_program("two.csv 1f1b"), two);
@@ -147,7 +147,7 @@ TEST_F(ScheduleFiles, with_other_cells_than_their_ops_say_what_is_left_out) {
   EXPECT_EQ(ripeline("simulate overlap.csv -m 3").exit_code, 0);
 }
 
-// A whole backward sends its gradient when it ends: beside split ones, too.
+// A whole backward sends its gradient when it ends, even if other backwards are split.
 TEST_F(ScheduleFiles, with_whole_and_split_backwards_take_their_time) {
   write("c5_min.csv", "0F0,0I0,0W0\n1F0,1B0\n");
   write("c5_minB.csv", "0F0,0B0\n1F0,1B0\n");
@@ -167,18 +167,18 @@ TEST_F(ScheduleFiles, with_whole_and_split_backwards_take_their_time) {
   EXPECT_EQ(compared.at("equal_work"), true);
   EXPECT_TRUE(says(ripeline("show c5_min.csv"), "rank 1  ..F0B0--...."))
       << ripeline("show c5_min.csv").out;
-  // PyTorch's DualPipe-V: the bubble that was published, and less where the pairs hide something.
+  // PyTorch's DualPipe-V has the published bubble, and a smaller one if a pair saves time.
   write("v.csv", ripeline::testing_support::dualpipe_v(4, 10));
   EXPECT_EQ(makespan("v.csv"), 66);
   EXPECT_EQ(makespan("v.csv -D together=3"), 66);
   EXPECT_LT(makespan("v.csv -D together=2"), 66);
   ASSERT_EQ(ripeline("export v.csv -m 10 -o again.csv").exit_code, 0);
   EXPECT_NE(read("again.csv").find("0B5,"), std::string::npos);
-  // Pairs are written one task after the other, so the gradient of the first leaves earlier.
+  // The two tasks of a pair are written one after the other, so the first gradient leaves earlier.
   EXPECT_LE(makespan("again.csv"), 66);
 }
 
-// A profile of split backwards alone says what a whole one takes.
+// If a profile has only split backwards, a whole one takes the sum of the halves.
 TEST_F(ScheduleFiles, take_the_halves_of_a_profile_for_a_whole_backward) {
   write("c5_min.csv", "0F0,0I0,0W0\n1F0,1B0\n");
   write("halves.json",
@@ -213,7 +213,7 @@ TEST_F(ScheduleFiles, with_whole_and_split_backwards_are_searched_as_they_are) {
   EXPECT_EQ(whole(exported), whole(alone)) << "what is whole stays whole";
 }
 
-// More than 64 microbatches, and any of them whole: through every file that a run leaves.
+// A schedule with more than 64 microbatches, some with whole backwards, passes all files of a run.
 TEST_F(ScheduleFiles, with_any_whole_backwards_go_through_traces_and_headers) {
   write("v.csv", ripeline::testing_support::dualpipe_v(2, 90));
   EXPECT_EQ(ripeline("verify v.csv").exit_code, 0);
@@ -287,7 +287,7 @@ TEST_F(ScheduleFiles, repaired_say_how_many_cells_moved_and_what_is_held) {
   EXPECT_EQ(less.exit_code, 0);
   EXPECT_TRUE(says(less, "  1 cell moved, the fewest that do\n")) << less.out;
   EXPECT_TRUE(says(less, "  peak activations: 1 2 before, 1 1 now\n")) << less.out;
-  // One move alone has to be at rank 0, which then holds two.
+  // A single move is possible only at rank 0, where the peak then is two.
   const Outcome more = fix("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
   EXPECT_EQ(more.exit_code, 0);
   EXPECT_TRUE(says(more, "  1 cell moved, the fewest that do\n")) << more.out;
@@ -321,7 +321,7 @@ TEST_F(ScheduleFiles, with_another_separator_are_refused_by_its_name) {
   EXPECT_EQ(ripeline("simulate commas.csv").exit_code, 0);
 }
 
-// A million cells in the memory of some hundred bytes each.
+// A million cells take only some hundred bytes of memory each.
 TEST_F(ScheduleFiles, of_a_million_cells_take_little_memory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take memory of their own";
@@ -356,7 +356,7 @@ TEST_F(ScheduleFiles, and_programs_are_told_apart_by_what_is_in_them) {
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_TRUE(says(checked, "this is a program of the language")) << checked.out;
   EXPECT_TRUE(says(ripeline("format schedule.txt"), "this is a schedule of PyTorch"));
-  // A program that is broken at its first word is still shown with its place.
+  // A program with an error in its first word is still reported with the error's position.
   write("broken.ripe", "pipelin x { }\n");
   EXPECT_TRUE(says(ripeline("verify broken.ripe"), "broken.ripe:1:1: error[parse-no-pipeline]"));
 }
@@ -377,7 +377,7 @@ TEST_F(ScheduleFiles, with_a_wrong_cell_are_shown_with_the_cell) {
 TEST_F(ScheduleFiles, of_folders_and_several_files_are_judged_together) {
   write("runs/good.csv", kGood);
   write("runs/deep/hangs.csv", kHangs);
-  write("runs/losses.csv", "step,loss\n0,5.5\n");  // a table, and no schedule
+  write("runs/losses.csv", "step,loss\n0,5.5\n");  // a table, but not a schedule
   ASSERT_EQ(ripeline("library bf > runs/bf.ripe").exit_code, 0);
   const Outcome verdicts = ripeline("verify runs");
   EXPECT_EQ(verdicts.exit_code, 1);

@@ -1,4 +1,4 @@
-// The output of a slow proof, and certificates of orders that no solver was asked about.
+// Tests the output of a slow proof, and certificates of orders for which no solver was needed.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 
 using SlowProof = CliTest;
 
-// With slots no times are looked for, and a solver takes minutes.
+// With slots there is no proof by times, and a solver takes minutes.
 TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal_too) {
   std::string text = ripeline::spec::library_text("interleaved_1f1b").value();
   const std::string need = "needs F at prev;";
@@ -26,7 +26,7 @@ TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal
   EXPECT_NE(quick.find("proved"), std::string::npos) << quick;
 }
 
-// Counts are linear for even and for odd counts alone.
+// The counts of tasks are linear only if even and odd microbatch counts are separated.
 constexpr const char* kOdd = R"(pipeline odd {
   microbatches any;
   stages 2;

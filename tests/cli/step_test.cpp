@@ -1,4 +1,4 @@
-// Traces of several steps: which of them a command looks at, and what it says of a long one.
+// Tests traces of several steps: which of them a command uses, and its output for a long step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ using testing::Not;
 
 class StepFlag : public CliTest {
  protected:
-  // As training writes it: `steps` times the same step, whose tasks start so `late`, and end as
-  // much earlier. Of the last one so many tasks are missing.
+  // Writes a trace as training does: `steps` equal steps, in which each task starts `late` later
+  // and ends `late` earlier than in the run. The last step lacks `missing` tasks.
   void write(int steps, int microbatches, Time late = Time{0}, std::size_t missing = 0) {
     const auto program = ripeline::testing_support::compiled_schedule("bf");
     ripeline::testing_support::TableRun run(program);
@@ -96,7 +96,7 @@ TEST_F(StepFlag, takes_a_step_or_a_range) {
   EXPECT_THAT(out("compare --step 2 t.json t.json"), HasSubstr("t.json, step 2"));
 }
 
-// Where a step was lost to the host is seen.
+// The picture shows where a step lost time to the host.
 TEST_F(StepFlag, of_a_picture_tells_the_time_of_the_host_from_missing_inputs) {
   write(3, 4, Time{200'000});
   ASSERT_EQ(ripeline("show t.json --step 1 --picture p.svg").exit_code, 0);
@@ -143,7 +143,7 @@ TEST_F(StepFlag, the_debugger_goes_to_a_step) {
   EXPECT_THAT(outcome.out, HasSubstr("'x' is no number of a step"));
 }
 
-// Hundreds of short waits for the host and hundreds of tasks are few lines.
+// Hundreds of short waits for the host, and hundreds of tasks, still give only few lines.
 TEST_F(StepFlag, why_of_a_long_step_is_short_and_begins_with_what_each_rank_spent) {
   write(2, 400, Time{1'000});
   const Outcome outcome = ripeline("why " + path_);
@@ -157,7 +157,7 @@ TEST_F(StepFlag, why_of_a_long_step_is_short_and_begins_with_what_each_rank_spen
   EXPECT_THAT(outcome.out, testing::ContainsRegex("… [0-9]+ more: tasks [0-9.]+"));
 }
 
-// Each line of the table is the whole time.
+// The parts of each line of the table add up to the whole time.
 TEST_F(StepFlag, what_a_rank_spent_adds_up) {
   write(2, 6, Time{1'000});
   const std::string said = out("why t.json --step 0..1");

@@ -1,4 +1,4 @@
-// Command lines that do not parse: what was meant, and nothing longer than a line.
+// Tests command lines that do not parse: in one line, the message tells what the user meant.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -69,6 +69,7 @@ TEST_F(Usage, says_which_number_a_flag_expects) {
             "--bandwidth: expected a number above 0, and found"},
            {"simulate bf -m 2 --seed 1.5",
             "--seed: expected an integer from 0 to 9223372036854775807, and found '1.5'"},
+           {"verify bf --steps x", "--steps: expected an integer of 0 or more, and found 'x'"},
            {"optimise --ranks 0", "--ranks: expected an integer from 1 to 1024, and found '0'"},
            {"optimise --seconds -1", "--seconds: expected a number of 0 or more, and found '-1'"},
            {"optimise --seed -1",
@@ -80,11 +81,11 @@ TEST_F(Usage, says_which_number_a_flag_expects) {
   }
 }
 
-// One flag with two units: each says its own, and where the other one is.
+// One flag may have two units: each command's help names its own, and who has the other one.
 TEST_F(Usage, says_in_which_unit_memory_is) {
   const auto help = [&](const std::string& command) {
     std::string text = ripeline(command + " --help").out;
-    std::string joined;  // lines and columns aside
+    std::string joined;  // without line breaks and columns
     for (const char c : text) {
       const bool blank = c == ' ' || c == '\n';
       if (!blank || (!joined.empty() && joined.back() != ' ')) joined += blank ? ' ' : c;
@@ -103,9 +104,9 @@ TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
   for (const auto& [arguments, range] : std::vector<std::pair<std::string, std::string>>{
            {"verify bf -D ranks=", "-9223372036854775808 to 9223372036854775807"},
            {"verify bf -m ", "1 to 1000000000"},
-           {"simulate bf -m 2 --seed ", "at most 9223372036854775807"},
-           {"verify bf --steps ", "at most 9223372036854775807"},
-           {"show bf --width ", "at most 9223372036854775807"}}) {
+           {"simulate bf -m 2 --seed ", "from 0 to 9223372036854775807"},
+           {"verify bf --steps ", "from 0 to 2147483647"},
+           {"show bf --width ", "from 20 to 10000"}}) {
     const Outcome outcome = ripeline(arguments + number);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_NE(outcome.out.find("999999999999… (300 characters)"), std::string::npos) << outcome.out;
@@ -115,11 +116,11 @@ TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
   const Outcome flag = ripeline("verify bf --" + std::string(300, 'x'));
   EXPECT_EQ(flag.exit_code, 2);
   EXPECT_LT(flag.out.size(), 200u) << flag.out;
-  // The arguments that a program is given after `--` are its own business.
+  // The arguments of a program after `--` are not checked.
   EXPECT_EQ(ripeline("launch -n 1 -- echo --size " + number).exit_code, 0);
 }
 
-// In the text of a program a long number is cut as well.
+// A long number in the text of a program is cut as well.
 TEST_F(Usage, of_a_program_with_a_long_number_stays_short) {
   write("long.ripe", "pipeline p { param ranks = " + std::string(300, '9') + "; }\n");
   const Outcome outcome = ripeline("verify long.ripe");

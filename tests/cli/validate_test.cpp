@@ -1,5 +1,5 @@
-// `ripeline validate` and a probe that does not do its part: it ends, says who was waited for, and
-// leaves no process behind.
+// Tests `ripeline validate` with a probe that does not do its part: the command ends, names the
+// probe, and leaves no process behind.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ using testing::HasSubstr;
 
 class ValidateProbe : public testing::Test {
  protected:
-  // A shell script in place of the probe; its number as a process is noted first.
+  // Writes a shell script that replaces the probe and first records its process id.
   void write_probe(const std::string& script) {
     std::ofstream(path("probe")) << "#!/bin/sh\necho $$ > '" << path("pid") << "'\n"
                                  << script << '\n';
     ASSERT_EQ(chmod(path("probe").c_str(), 0700), 0);
   }
 
-  // Its standard error. GNU's timeout ends a command that does not end by itself, with 124.
+  // Returns standard error. If the command does not end by itself, `timeout` ends it with 124.
   std::string validate(const std::string& options, int exit_code,
                        const std::string& redirect = "2>&1 > /dev/null") {
     const std::string command = "cd '" + folder_.path() +
@@ -76,7 +76,7 @@ TEST_F(ValidateProbe, that_answers_and_never_ends_is_killed_when_its_time_is_ove
   expect_probe_is_gone();
 }
 
-// Its end is waited for, too, when nothing more can come of it.
+// The command waits for the probe's end even if no more output can come.
 TEST_F(ValidateProbe, that_closes_its_output_and_never_ends_is_killed_when_its_time_is_over) {
   write_probe("trap '' TERM; echo answers; exec sleep 1000 >&-");
   EXPECT_EQ(validate("--probe probe --time-limit 1", 2),
@@ -96,7 +96,7 @@ TEST_F(ValidateProbe, that_fails_is_named_with_how_it_ended) {
             "ripeline: ./nowhere: cannot be run: No such file or directory\n");
 }
 
-// More than a pipe holds, both ways, is no reason to wait.
+// Output that exceeds a pipe's capacity in both directions must not block either side.
 TEST_F(ValidateProbe, that_answers_much_and_wrongly_is_heard_to_its_end) {
   write_probe("head -c 3000000 /dev/zero | tr '\\0' x; cat > /dev/null");
   EXPECT_THAT(validate("--probe ./probe", 1), HasSubstr("what was generated is not this program"));

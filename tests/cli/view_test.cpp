@@ -1,4 +1,4 @@
-// The program's output on runs: `step` takes what the run took, and pictures are files.
+// Tests the output on runs: `step` chooses the tasks that the run chose, and pictures are files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Before each start of the run, the debugger is asked; the hint must take just that task.
+// Before each start in the run, the debugger is asked: the hint must choose exactly that task.
 TEST(StepCommand, the_hint_takes_what_the_run_took) {
   for (const char* schedule : {"bf", "bfw", "b_first", "1f1b_hint"}) {
     SCOPED_TRACE(schedule);
@@ -64,7 +64,7 @@ TEST(StepCommand, the_hint_takes_what_the_run_took) {
   }
 }
 
-// So does the order, where a task starts beside another or together with one.
+// The order must also name it next, even if it starts beside another task or together with one.
 TEST(StepCommand, the_order_has_next_what_the_run_took) {
   const fs::path folder = fs::temp_directory_path() / "ripeline_view_pairs_test";
   fs::create_directories(folder);
@@ -126,7 +126,7 @@ class PictureFlags : public testing::Test {
   [[nodiscard]] std::string at(const std::string& file) const {
     return folder_.path() + "/" + file;
   }
-  // The program's output, and then the exit code.
+  // The output of the program, followed by its exit code.
   [[nodiscard]] std::string ended(const std::string& arguments) const {
     return say(arguments + " > " + at("out") + " 2>&1; code=$?; cat " + at("out") +
                "; echo exit $code");
@@ -135,7 +135,7 @@ class PictureFlags : public testing::Test {
   ripeline::testing_support::TemporaryFolder folder_;
 };
 
-// Each command that draws, without what it draws into.
+// Runs each command that makes a picture, without its output file.
 TEST_F(PictureFlags, of_every_command_say_how_wide_and_which_part) {
   for (const std::string& command :
        {std::string("simulate 1f1b -m 4"), std::string("emulate 1f1b -m 4 --unit us"),
@@ -173,7 +173,7 @@ TEST_F(PictureFlags, that_do_not_fit_are_bad_input) {
   }
 }
 
-// The text too, if there is one.
+// The flags of pictures also apply to the text, for commands that print one.
 TEST_F(PictureFlags, of_show_are_for_the_text_as_well) {
   EXPECT_THAT(say("show 1f1b -m 8 --begin 20 --end 30"), HasSubstr("|20"));
   EXPECT_THAT(ended("show 1f1b -m 8 --begin 40"), HasSubstr("--begin 40 is after the end, at 33"));
@@ -185,10 +185,10 @@ TEST_F(PictureFlags, make_a_pdf_of_the_size_of_the_picture) {
               HasSubstr("exit 0"));
   const std::string pdf = text_of(at("p.pdf"));
   EXPECT_EQ(pdf.substr(0, 5), "%PDF-");
-  // 96 pixels are 72 points.
+  // The width is 480 points: 72 points are 96 pixels.
   const std::size_t box = pdf.find("MediaBox [ 0 0 480 ");
   EXPECT_NE(box, std::string::npos);
-  // Text as text.
+  // Text is stored as text, not as shapes.
   EXPECT_THAT(pdf, HasSubstr("/Font"));
 }
 
@@ -208,15 +208,16 @@ TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
   EXPECT_NE(say("show bf -m 4 --colour always").find('\x1b'), std::string::npos);
 }
 
-// A run that was killed leaves a part for each rank; here they are made of a simulated run.
+// A run that was killed leaves a part for each rank; here a simulated run is split into parts.
 TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
   namespace trace = ripeline::trace;
   const ripeline::testing_support::TemporaryFolder folder;
   const std::string whole = folder.path() + "/whole.json";
   const std::string parts = folder.path() + "/run.json.parts";
   say("simulate bf -D ranks=3 -m 4 --trace " + whole);
-  trace::File file;
-  ASSERT_EQ(trace::read(whole, file).message(), "");
+  auto reading = trace::read(whole);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   fs::create_directory(parts);
   const auto& facts = file.about.facts();
   for (int rank = 0; rank < 3; ++rank) {

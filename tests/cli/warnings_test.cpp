@@ -1,4 +1,4 @@
-// Warnings as a user meets them: where they are printed, what they change, what machines read.
+// Tests warnings as a user meets them: where they are printed, what they change, and their JSON.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

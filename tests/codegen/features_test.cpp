@@ -1,6 +1,6 @@
-// Generated arbiters of programs with several engines, rendezvous, lanes of one task and needs of
-// other microbatches, in headers that CMake generated and validated: the same as the interpreter's
-// in every state met.
+// Tests generated arbiters of programs with several engines, rendezvous, lanes with one task and
+// needs of other microbatches. They are from headers that CMake generated and validated, and must
+// agree with the interpreter in every state that occurs.
 #include <fstream>
 #include <memory>
 #include <sstream>

@@ -1,5 +1,5 @@
-// A schedule of PyTorch in ripeline_add_schedule(): its arbiter is the file's order, compared with
-// it when the tests are built.
+// Tests a PyTorch schedule in ripeline_add_schedule(): the generated arbiter has the order of the
+// file, which a comparison at build time ensures.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ TEST(FromCsv, is_for_the_ranks_and_microbatches_of_the_file) {
   EXPECT_TRUE(from_csv::facts.proved);
 }
 
-// Each microbatch runs backward whole or split; which ones is a table of bits.
+// A table of bits tells for each microbatch whether its backward is whole or split.
 TEST(FromCsv, knows_which_of_many_microbatches_a_lane_has) {
   const auto& facts = some_whole::facts;
   std::array<int, 2> gradients{};

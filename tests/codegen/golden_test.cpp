@@ -1,5 +1,5 @@
-// The generated headers of a few schedules: their whole text, and that they agree with the
-// interpreter in every state met. RIPELINE_ACCEPT=1 writes the texts anew.
+// Tests the generated headers of a few schedules: their complete text, and that they agree with the
+// interpreter in every state that occurs. RIPELINE_ACCEPT=1 rewrites the texts.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -152,10 +152,9 @@ INSTANTIATE_TEST_SUITE_P(Codegen, Goldens, testing::ValuesIn(kGoldens),
 
 TEST(Generate, writes_guards_for_any_kind_of_number) {
   const auto h = [](const char* name) { return validate::Formula::named(name); };
-  EXPECT_EQ(bf::admits_F(h("held"), 4).text(), "(<= (+ held 1) 4)");
-  EXPECT_EQ(zbv::admits_F(h("held"), 1).text(), "(<= (+ (+ held 1) 1) 8)");
-  EXPECT_EQ(prefer::admits_F(h("a"), 2, 3, 9, h("s")).text(),
-            "(and (<= (+ (+ a 2) 3) 9) (<= (+ s 1) 4))");
+  EXPECT_EQ(bf::admits_F(h("held"), 4).text(), "held <= 3");
+  EXPECT_EQ(zbv::admits_F(h("held"), 1).text(), "held <= 6");
+  EXPECT_EQ(prefer::admits_F(h("a"), 2, 3, 9, h("s")).text(), "a <= 4 and s <= 3");
   static_assert(bf::admits_F(3, 4) && !bf::admits_F(4, 4));
   constexpr std::int64_t kFull[] = {4, 2, 2, 1};
   static_assert(!bf::Rules::has_room(0, kFull) && bf::Rules::has_room(1, kFull) &&

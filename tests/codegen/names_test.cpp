@@ -1,5 +1,5 @@
-// Names that macros of the standard headers have taken, and names that become one when joined, in a
-// header that CMake generated and validated for this program: that it compiles is the test.
+// Tests names that macros of the standard headers use, and names that are equal when joined, in a
+// header that CMake generated and validated for this program. The test is that it compiles.
 #include <cassert>
 #include <cerrno>
 #include <climits>
@@ -16,8 +16,8 @@ namespace {
 TEST(Names, of_macros_and_joined_ones_compile_and_mean_themselves) {
   EXPECT_EQ(names::facts.ops[static_cast<std::size_t>(names::ops::kEOF)].name, "EOF");
   EXPECT_EQ(names::facts.ops[static_cast<std::size_t>(names::ops::kint)].name, "int");
-  EXPECT_EQ(names::kAmount_EOF_a_b[2], 3);    // acquired of a_b by EOF
-  EXPECT_EQ(names::kAmount_EOF_a_b_2[2], 4);  // acquired of b by EOF_a
+  EXPECT_EQ(names::kAmount_EOF_a_b[2], 3);    // the amount of a_b that EOF acquires
+  EXPECT_EQ(names::kAmount_EOF_a_b_2[2], 4);  // the amount of b that EOF_a acquires
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-// Orders of the language as C++: a table of what is written and what comes out.
+// Tests that orders of the language become C++, with a table of orders and their code.
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/order_text.h"
-#include "codegen/outline.h"
+#include "codegen/parts.h"
 #include "spec/elaborate.h"
 
 namespace ripeline::codegen {
@@ -26,13 +25,13 @@ pipeline p {{
                                                   order)};
   const spec::Result<spec::Program> program = spec::compile(source);
   if (!program.ok()) return spec::render(source, program.errors());
-  return order_function(outline_of(program.value()));
+  return order_rule(program.value()).functions;
 }
 
 TEST(OrderText, is_straight_code) {
   struct Case {
     std::string order;
-    std::string expected;  // parameters and body
+    std::string expected;  // the parameters and the body
   };
   const Case cases[] = {
       {"F@0; B@1; B@0 * 0;",

@@ -1,5 +1,5 @@
-// compare_oracle: as many random programs as one likes, in shards that can be resumed.
-// See docs/testing.md.
+// compare_oracle compares any number of random programs, in shards that can be resumed. See
+// docs/testing.md.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -45,7 +45,7 @@ struct Arguments {
   std::optional<std::uint64_t> print;
   Options options;
 
-  // The programs of the seeds, and how they are judged: a state file goes on with the same only.
+  // The seeds and limits of a run; only a run with the same ones continues a state file.
   [[nodiscard]] std::string identity() const {
     return fmt::format("first {} shard {}/{} features {} steps {} search {} again {} states {}",
                        first, shard, shards, features, options.verify.solver_steps,
@@ -152,7 +152,7 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
 // The content of a state file.
 struct Progress {
   std::string identity;
-  std::uint64_t done = 0;  // programs of this shard, from its first
+  std::uint64_t done = 0;  // the number of programs of this shard that are done
   Tally tally;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, identity, done, tally)
@@ -164,7 +164,7 @@ std::optional<Progress> read(const std::string& path) {
   return json.get<Progress>();
 }
 
-// False: after saying why.
+// Returns false after reporting an error.
 bool write(const std::string& path, const Progress& progress) {
   if (path.empty()) return true;
   const core::Status written = files::write_file(path, nlohmann::json(progress).dump(1) + "\n");

@@ -24,11 +24,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The oracle's findings for the counts that it could visit completely.
+// The answers of the oracle, for the counts that it could visit completely.
 struct Truth {
   bool whole_range = true;  // each count in range was visited
   bool sticks_any = false;
-  int sticks_dispatch = 0;  // the least count, or 0
+  int sticks_dispatch = 0;  // the least count at which the dispatch sticks, or 0
   std::map<int, Answer> dispatch;
   std::vector<std::int64_t> peaks_any;
 };
@@ -45,7 +45,7 @@ Truth truth_of(const Program& program, const Options& options) {
       truth.whole_range = false;
       break;
     }
-    // Under a committed order there is nothing to choose.
+    // If the order is committed, the dispatch has no choice, so the answer for any choice holds.
     const Answer dispatch =
         program.dispatch.in_order
             ? any
@@ -92,7 +92,7 @@ class Comparer {
         continue;
       result_.reason += fmt::format("{}: {} ", verify::name_of(o.kind), o.reason);
     }
-    // The oracle does not know several members to a rank.
+    // The oracle does not support several members per rank.
     members_ = program_.tensor_parallel.members;
     compare_deadlock(obligation(verdict, verify::ObligationKind::deadlock));
     if (members_ == 1 && result_.found != Found::unsupported) {
@@ -119,7 +119,7 @@ class Comparer {
     return deadlock.other_choices ? Found::through_hint : Found::open;
   }
 
-  // The run goes in Machine, and in the oracle; then whether it sticks there.
+  // Replays the run in Machine and in the oracle; returns whether it is stuck at its end.
   bool replays(const std::string& name, const Counterexample& run, Choices choices) {
     const auto chooser =
         choices == Choices::any ? spec::Machine::Chooser::any : spec::Machine::Chooser::dispatch;
@@ -188,7 +188,7 @@ class Comparer {
     }
   }
 
-  // The most that an instance of the asserted resource holds.
+  // The most that a pool of the asserted resource holds, over all its pools.
   std::int64_t most_held(const std::vector<std::int64_t>& peaks) const {
     std::int64_t most = 0;
     for (std::size_t p = 0; p < program_.pools.size(); ++p) {

@@ -1,8 +1,8 @@
-// Comparison: one random program, what verify says of it, and what visiting every state shows.
+// Comparison: the verdict on one random program, compared with a visit of all its states.
 //
-// compare() makes the program of a seed and holds every verdict against the oracle. `wrong` lists
-// verdicts that do not hold: there must be none, ever. What verify leaves open is not wrong, but
-// counted. Pure functions.
+// compare() makes the program of a seed and checks every verdict against the oracle. `wrong` lists
+// verdicts that do not hold, which must never happen. A question that verify leaves open is not
+// wrong, but counted. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 namespace ripeline::compare {
 
 struct Options {
-  // Sizes that the oracle can finish, with every feature that it knows.
+  // Sizes for which the oracle can finish, with every feature that it knows.
   testing_support::RandomProgramOptions programs = {.max_ranks = 3,
                                                     .max_chunks = 2,
                                                     .max_microbatches = 3,
@@ -31,23 +31,23 @@ struct Options {
                                                     .shares = true,
                                                     .pairs = true,
                                                     .hints = true};
-  // Enough for nearly all; what is left open is judged again.
+  // Limits that suffice for nearly all programs; other programs are judged again with `again`.
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
-  std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // the product's limits
-  std::size_t most_states = 60'000;  // visited by the oracle, for each count of microbatches
-  int most_tasks = 14;               // in the counts that it visits, if the range goes on
-  // Instead of verify(): a judge that errs, to see that this is noticed.
+  std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // as in `ripeline verify`
+  std::size_t most_states = 60'000;  // the most states that the oracle visits for each count
+  int most_tasks = 14;               // the most in a visited count, if the range has no end
+  // A judge with mistakes, used instead of verify() to test that they are noticed.
   std::function<verify::Verdict(const spec::Program&, const verify::VerifyOptions&)>
       faulty_judge_for_testing = {};
 };
 
-// The outcome of `deadlock`.
+// The outcome of the obligation `deadlock`.
 enum class Found : std::uint8_t {
   proved,
   refuted,
-  through_hint,  // unknown: other choices than the dispatch's stick
-  not_asked,     // unknown: the order does not list each task once
-  open,          // unknown otherwise
+  through_hint,  // unknown: only choices that the dispatch does not make can deadlock
+  not_asked,     // unknown, since the order does not list each task once
+  open,          // unknown for another reason
   unsupported,   // unknown, for a construct that verify does not support yet
 };
 
@@ -59,13 +59,13 @@ struct Seconds {
 struct Comparison {
   std::string text;
   std::vector<std::string> features;  // the program's, as features_of() names them, or "none"
-  bool join = false;                  // a stage has several before it
+  bool join = false;                  // a stage has several predecessors
   Found found = Found::open;
-  bool visited = false;  // every count in range, completely
+  bool visited = false;  // every count in range was visited completely
   std::string reason;    // why obligations are unknown
-  bool missed = false;   // left open, though it can be told: `deadlock`, an assertion, `once`
-  int loose = 0;         // proved peaks above the real ones
-  int at_most = 0;       // those of which verify says no more than that they are bounds
+  bool missed = false;   // unknown though the states decide it: `deadlock`, an assertion, `once`
+  int loose = 0;         // the number of proved peaks above the real ones
+  int at_most = 0;       // the number of proved peaks that verify calls mere bounds
   std::vector<std::string> wrong;
   Seconds seconds;
 };

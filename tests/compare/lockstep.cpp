@@ -19,7 +19,7 @@ using spec::Program;
 
 bool in(oracle::Bits set, std::size_t i) { return (set >> i & 1U) != 0; }
 
-// The oracle's move as Machine would name it.
+// The oracle's move as an event of Machine.
 Event event_of(const Program& program, const World& world, const Move& move) {
   const auto item = static_cast<std::size_t>(move.item);
   if (move.what == Move::Do::arrive) {
@@ -72,7 +72,7 @@ class Walk {
     if (found_.disagreement.empty()) found_.disagreement = what;
   }
 
-  // Where a rank is in its hint's round is kept under any choice by Machine alone.
+  // If any choice is allowed, only Machine tracks the ranks' positions in the hint's round.
   void forget(Machine::State& state) const {
     if (choices_ == Choices::any || program_.dispatch.in_order) state.rounds.clear();
   }

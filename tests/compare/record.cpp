@@ -1,13 +1,16 @@
-// Within record_verdicts only this file sees verify/.
+// This is the only file of record_verdicts that includes verify/ and simulate/.
 #include "tests/compare/record.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lower/facts.h"
 #include "optimise/least_capacity.h"
 #include "optimise/repair.h"
+#include "simulate/run_program.h"
 #include "spec/parse.h"
 #include "verify/every_depth.h"
 #include "verify/verify.h"
@@ -19,7 +22,7 @@ using Json = nlohmann::ordered_json;
 using optimise::LeastCapacity;
 using verify::Outcome;
 
-// A hash of lines of text, so that it depends on nothing but what they say.
+// A hash of lines of text; it depends on nothing else, so it is the same on every machine.
 template <class Lines, class LineOf>
 std::string hash_of_lines(const Lines& lines, const LineOf& line_of) {
   std::uint64_t hash = spec::kHashOfNothing;
@@ -33,7 +36,7 @@ std::string line_of_event(const spec::Event& event) {
                      event.microbatch, event.edge, event.member);
 }
 
-std::string line_of_wait(const verify::Wait& wait) {
+std::string line_of_wait(const verify::BlockedTask& wait) {
   return fmt::format("{} {} {} {}", wait.lane, wait.microbatch, wait.member, wait.text);
 }
 
@@ -139,6 +142,31 @@ void record_every_depth(const Subject& subject, const verify::VerifyOptions& opt
   add(found.value().verdict, entry);
 }
 
+// The makespan in nanoseconds and the peaks of one simulated step, or the reason for their absence.
+Json json_of(const simulate::RunReport& run) {
+  if (!run.status.ok()) return {{"status", run.status.message()}};
+  if (run.stuck) return {{"stuck_hash", spec::hash_text(spec::hash_of(run.waiting))}};
+  return {{"makespan", run.makespan.count()}, {"messages", run.messages}, {"peaks", run.peaks}};
+}
+
+// Simulates the program with its mean costs, and with random ones.
+void record_runs(const spec::Program& program, Json& entry) {
+  constexpr int kMicrobatches = 6;  // or the nearest number that the program allows
+  const spec::MicrobatchRange& range = program.microbatches;
+  const int microbatches =
+      std::max(range.min, std::min(kMicrobatches, range.max.value_or(kMicrobatches)));
+  const core::OwnedFacts facts = lower::facts_of(program);
+  for (const char* jitter : {"", "uniform=0.3,exponential=0.5"}) {
+    simulate::TimingOptions options;
+    simulate::Timing timing;
+    core::Status status = simulate::Jitter::parse(jitter, options.jitter);
+    if (status.ok()) status = simulate::Timing::make(program, microbatches, options, timing);
+    entry["runs"].push_back(
+        status.ok() ? json_of(run_program(program, facts.facts(), microbatches, timing, {}))
+                    : Json{{"status", status.message()}});
+  }
+}
+
 }  // namespace
 
 Json record(const Subject& subject, const Limits& limits) {
@@ -157,6 +185,7 @@ Json record(const Subject& subject, const Limits& limits) {
   const verify::Verdict verdict = verify::verify(program.value(), options);
   entry["program"] = spec::hash_text(program.value().hash);
   add(verdict, entry);
+  record_runs(program.value(), entry);
   if (subject.repairs && verdict.outcome == Outcome::refuted) {
     entry["repairs"] =
         json_of(optimise::find_repairs(subject.source, subject.options, program.value(), verdict));

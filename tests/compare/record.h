@@ -1,10 +1,12 @@
-// Record: what the judge says of one program, as a JSON object.
+// Record: the judge's verdict on one program and two simulated runs of it, as a JSON object.
 //
-// It holds all that a user is told, but for times and the solver's version, so that two records of
-// the same judge are equal on every machine: of each obligation the outcome, the method, the reason
-// and its place, the counts, the peaks, and of each run how many microbatches it has, whether these
-// are the fewest, how many events, and hashes of its events and waits; then repairs and least
-// capacities, where they are asked for. Empty fields are left out. Pure functions.
+// A record holds all of the judge's output, except its times and the solver's version; so two
+// records by the same judge are equal on every machine. Each obligation has its outcome,
+// method, reason and position, counts and peaks; each counterexample its number of
+// microbatches, whether that is the fewest, its number of events, and hashes of its events and
+// waits. The simulated runs, one with mean costs and one with random costs, have their
+// makespans and peaks. If requested, repairs and least capacities follow. Empty fields are left
+// out. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 namespace ripeline::compare {
 
-// Counted, never timed. The same as compare_oracle has.
+// The limits count steps, not time. They are the same as those of compare_oracle.
 struct Limits {
   std::uint64_t solver_steps = 10'000'000;
   std::uint64_t search_states = 100'000;

@@ -38,7 +38,7 @@ const std::string* find(const Fields& fields, const std::string& path) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-// Leaves out the words with which two long texts both begin, and those with which both end.
+// If the texts are long, removes the words with which both begin, and those with which both end.
 void shorten(std::string& a, std::string& b) {
   constexpr std::size_t kShort = 40;
   if (std::max(a.size(), b.size()) <= kShort) return;
@@ -50,7 +50,7 @@ void shorten(std::string& a, std::string& b) {
   same = 0;
   while (same < least - begin && a[a.size() - 1 - same] == b[b.size() - 1 - same]) ++same;
   const std::size_t tail = a.find(' ', a.size() - same);
-  const std::size_t end = tail == a.npos ? 0 : a.size() - tail;  // from the back
+  const std::size_t end = tail == a.npos ? 0 : a.size() - tail;  // counted from the end
   for (std::string* text : {&a, &b}) {
     *text = (begin > 0 ? "… " : "") + text->substr(begin, text->size() - end - begin) +
             (end > 0 ? " …" : "");
@@ -104,7 +104,7 @@ spec::Result<Records> read_records(const std::string& path) {
 }
 
 std::vector<ProgramChanges> changes_between(const Records& before, const Records& after) {
-  std::map<std::string, const Json*> rest;  // those of `after`, by id
+  std::map<std::string, const Json*> rest;  // the records of `after`, by id
   for (const Json& record : after) rest[record["id"]] = &record;
   std::vector<ProgramChanges> changes;
   for (const Json& record : before) {

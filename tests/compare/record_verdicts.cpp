@@ -1,5 +1,5 @@
-// record_verdicts: what the judge says of thousands of programs, and how two such files differ.
-// See docs/testing.md.
+// record_verdicts: writes the judge's verdicts on thousands of programs, and two simulated runs of
+// each; or shows how two such files differ. See docs/testing.md.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -26,8 +26,8 @@ constexpr const char* kUsage =
                        [--solver-steps N] [--search-states N]
        record_verdicts --compare BEFORE AFTER
 
-Before you change the judge, record what it says; record again after it, with the same options and
-the program as it was built then; and compare the two files:
+Record before you change the judge or the simulator, and after it, with the same options and the
+program as it was built then; and compare the two files:
 
   record_verdicts --out before.json
   record_verdicts --out after.json
@@ -57,7 +57,7 @@ struct Arguments {
   std::uint64_t shard = 0;
   std::uint64_t shards = 1;
   std::string out;
-  std::vector<std::string> compare;  // none, or two
+  std::vector<std::string> compare;  // none or two files
 };
 
 bool number(const std::string& text, std::uint64_t& value) {
@@ -107,15 +107,15 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
   return a;
 }
 
-// A line each, so that `diff` reads the file as well.
+// Each record has a line of its own, so that `diff` is useful for the files too.
 std::string text_of(const Records& records) {
   std::string text = "[";
   for (const auto& record : records) text += (text.size() == 1 ? "\n" : ",\n") + record.dump();
   return text + "\n]\n";
 }
 
-// The options with which the records were made: they stand in the file like a program, so that
-// --compare says when two files were made with different limits.
+// The limits used for the records, as a record of its own: so --compare notices if the two files
+// were made with different limits.
 nlohmann::ordered_json options_record(const Arguments& a) {
   return {{"id", "options"},
           {"solver_steps", a.limits.solver_steps},

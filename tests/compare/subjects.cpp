@@ -21,7 +21,7 @@ struct Switch {
   bool RandomProgramOptions::*on;
 };
 
-// Constructs that any program may have, and features beyond them.
+// Constructs that any program may have; kFeatures are the features beyond them.
 constexpr Switch kBasics[] = {
     {"joins", &RandomProgramOptions::joins},
     {"streams", &RandomProgramOptions::streams},
@@ -68,7 +68,7 @@ std::vector<FeatureSet> feature_sets() {
   return sets;
 }
 
-// In each set every other program is small enough to visit all of its states.
+// In each set of features, every second program is so small that all its states can be visited.
 void choose_size(RandomProgramOptions& options, bool small) {
   options.max_ranks = small ? 3 : 5;
   options.max_chunks = small ? 2 : 3;
@@ -100,7 +100,7 @@ void add_random_depths(const Selection& selection, std::vector<Subject>& subject
   }
 }
 
-// The dispatches that the program's hints and orders allow, beside the one that is written.
+// The dispatches that the program's hints and orders allow, except the dispatch in its text.
 std::vector<std::string> other_dispatches(const spec::Program& program) {
   std::vector<std::string> dispatches = {"ready"};
   for (const spec::Hint& hint : program.hints) {
@@ -139,7 +139,7 @@ class LibrarySubjects {
     }
   }
 
-  // Once of each program: the defaults are one of the numbers of ranks, as a rule.
+  // Adds each program only once: the default number of ranks is usually one of the listed numbers.
   std::optional<spec::Program> add_one(const spec::Source& source,
                                        const spec::ElaborateOptions& options) {
     const auto program = spec::compile(source, options);
@@ -159,7 +159,7 @@ class LibrarySubjects {
 
   const Selection& selection_;
   std::vector<Subject>& subjects_;
-  std::set<std::uint64_t> judged_;  // this schedule's programs
+  std::set<std::uint64_t> judged_;  // hashes of this schedule's programs
   std::uint64_t count_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// Tally: what many comparisons came to, feature by feature.
+// Tally: the sums of many comparisons, feature by feature.
 //
-// A program counts in the row of each feature that it has, and in the row `join` instead if two of
-// its stages feed one; and in the row `all`. Values; they add up, and go through JSON unchanged.
+// A program counts in the row `all`, and in the row of each of its features; but if two of its
+// stages feed one, in the row `join` instead of those. Values; can be added, and stored as JSON.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Row {
   [[nodiscard]] std::int64_t judged() const { return programs - unsupported; }
 };
 
-// A program of which a verdict is wrong.
+// A program with a wrong verdict.
 struct Wrong {
   std::uint64_t seed = 0;
   std::string what;
@@ -43,7 +43,7 @@ struct Wrong {
 struct Tally {
   std::map<std::string, Row> rows;
   std::vector<Wrong> wrong;
-  std::vector<std::uint64_t> missed;  // the first few seeds
+  std::vector<std::uint64_t> missed;  // the first few seeds with missed verdicts
   double oracle_seconds = 0;
   double verify_seconds = 0;
   bool operator==(const Tally&) const = default;

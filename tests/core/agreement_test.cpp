@@ -1,4 +1,4 @@
-// How members of a group agree, ballot by ballot. That whole runs do what is proved: GroupRuns.
+// Tests ballot by ballot how members of a group agree; GroupRuns tests that runs are as proved.
 #include "core/agreement.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ ProgramFacts facts_of(Agree agree, int members) {
   return facts;
 }
 
-// Rank 0 of the chain. What may start is what the test says; B before F, then the lowest.
+// Rank 0 of the chain. The test sets which tasks may start; B is preferred, then the lowest task.
 class ToldReady final : public Arbiter {
  public:
   explicit ToldReady(const ProgramFacts& facts) : facts_(facts) { may.reset(0, 2, kMicrobatches); }
@@ -70,7 +70,7 @@ Ballot ballot(std::int32_t round, std::int32_t attempt, std::initializer_list<Ta
   return {.engine = Engine::compute, .round = round, .attempt = attempt, .tasks = tasks(all)};
 }
 
-// One member, without an executor.
+// A member of a group, without an executor.
 struct Member {
   explicit Member(Agree agree, int member = 0, int members = 2)
       : facts(facts_of(agree, members)),
@@ -82,7 +82,7 @@ struct Member {
     for (const Task task : all) arbiter.may.add(task);
   }
   Agreement::Decision ask() { return agreement->choose(arbiter, Engine::compute, kNow); }
-  // The ballot that it gives now; nothing is decided.
+  // The ballot that the member publishes now; expects that the member does not decide.
   Ballot gives() {
     const Agreement::Decision decision = ask();
     EXPECT_FALSE(decision.decided);
@@ -93,7 +93,7 @@ struct Member {
     const Agreement::Decision decision = ask();
     return !decision.decided && decision.ballot == nullptr;
   }
-  // The task that the member starts now.
+  // The task that the member decides to start now.
   Task starts() {
     const Agreement::Decision decision = ask();
     EXPECT_TRUE(decision.decided);
@@ -151,7 +151,7 @@ TEST(Intersection, starts_the_hints_choice_of_what_may_start_everywhere) {
   EXPECT_EQ(member.gives(), ballot(1, 0, {kF0, kB0})) << "the next round";
 }
 
-// Tasks that came since are the next round's: the others do not know of them.
+// Tasks that became ready later are for the next round, since other members do not know of them.
 TEST(Intersection, decides_on_the_ballots_and_not_on_what_has_come_since) {
   Member member(Agree::intersection);
   member.may({kF0});
@@ -196,7 +196,7 @@ TEST(Intersection, is_answered_when_another_tries_again) {
   EXPECT_EQ(decision.choice, fake::start(kF, 0));
 }
 
-// The decision on the first attempt must not mix with the second.
+// The decision on the first attempt must not use ballots of the second.
 TEST(Intersection, keeps_ballots_of_two_attempts_apart_that_overtake_each_other) {
   Member member(Agree::intersection, 0, 3);
   member.may({kF0});
@@ -245,7 +245,7 @@ TEST(Intersection, refuses_what_does_not_fit) {
     EXPECT_EQ(member.refuses(1, other), gave + "its tasks are not of the engine");
   }
   other = ballot(0, 0, {});
-  other.tasks.add({kF, 5});  // there is a bit for it
+  other.tasks.add({kF, 5});  // there is no such task, but the set has a bit for it
   EXPECT_EQ(member.refuses(1, other), gave + "its tasks are not of the engine");
   EXPECT_EQ(member.refuses(1, ballot(1, 0, {kF0})),
             "member 1 gave a ballot for round 1, attempt 0, and this one is at round 0, attempt 0")
@@ -282,7 +282,7 @@ TEST(Intersection, refuses_ballots_after_the_last_round) {
   EXPECT_TRUE(member.is_silent());
 }
 
-// Replicas: a rank with three reductions on comm, 0G, 1G and 1H, and a compute engine of its own.
+// Replicas of a rank that has three reductions on comm (0G, 1G and 1H) and a compute engine.
 constexpr OpFacts kReduceOps[] = {
     {"F", OpKind::forward}, {"G", OpKind::reduce}, {"H", OpKind::reduce}};
 constexpr LaneFacts kReduceLanes[] = {{0, 0, 0, 0, Engine::compute},
@@ -308,7 +308,7 @@ ProgramFacts facts_of_replicas(int replicas, Agree agree = Agree::none, int memb
   return facts;
 }
 
-// The test says what may start; the hint's choice is the last lane, which nobody asks for.
+// The test sets which tasks may start. The hint would choose the last lane, but is not asked.
 class ToldReductions final : public Arbiter {
  public:
   explicit ToldReductions(const ProgramFacts& facts) : facts_(facts) {
@@ -362,7 +362,7 @@ TEST(ReplicasAgree, on_engines_that_reduce) {
   EXPECT_FALSE(facts.is_governed(0, Engine::comm)) << "all keep to an order";
 }
 
-// By op, as declared, then from the last stage to the first, then by microbatch.
+// The order is by op as declared, then by stage from the last to the first, then by microbatch.
 TEST(ReplicasAgree, on_the_first_of_what_all_may_start_and_ask_no_hint) {
   const ProgramFacts facts = facts_of_replicas(2);
   ToldReductions arbiter(facts);
@@ -401,7 +401,7 @@ TEST(ReplicasAgree, and_are_known_by_their_numbers) {
   EXPECT_TRUE(replica->heard(2, reductions(0, {{1, 0}})).ok());
 }
 
-// Members agree on compute and replicas on comm, each with numbers of their own.
+// Members agree on compute and replicas on comm; the two kinds of agreement count separately.
 TEST(ReplicasAgree, beside_the_members_of_each) {
   for (const Agree agree : {Agree::intersection, Agree::leader}) {
     const ProgramFacts facts = facts_of_replicas(2, agree, 3);
@@ -479,12 +479,12 @@ TEST(Leader, is_not_believed) {
   Member follower(Agree::leader, 1, 3);
   follower.hears(0, ballot(0, 0, {kF1}));
   const std::vector<std::pair<int, Ballot>> wrong = {
-      {2, ballot(1, 0, {kF0})},                                 // not the leader
-      {0, ballot(0, 0, {kF0})},                                 // an entry twice
-      {0, ballot(1, 0, {kF1})},                                 // a task twice
-      {0, ballot(1, 1, {kF0})},                                 // no other attempt
-      {0, ballot(1, 0, {})},                                    // nothing
-      {0, ballot(1, 0, {kF0, kF2})},                            // two
+      {2, ballot(1, 0, {kF0})},                                 // not from the leader
+      {0, ballot(0, 0, {kF0})},                                 // an entry for the second time
+      {0, ballot(1, 0, {kF1})},                                 // a task for the second time
+      {0, ballot(1, 1, {kF0})},                                 // no attempt 1 exists
+      {0, ballot(1, 0, {})},                                    // no task
+      {0, ballot(1, 0, {kF0, kF2})},                            // two tasks
       {0, ballot(-1, 0, {kF0})},     {0, ballot(8, 0, {kF0})},  // there are 8 tasks
   };
   for (const auto& [member, given] : wrong) {
@@ -493,7 +493,7 @@ TEST(Leader, is_not_believed) {
   follower.hears(0, ballot(1, 0, {kF0}));
 }
 
-// With executors.
+// A rank with an executor.
 struct Rank {
   explicit Rank(Agree agree, int member = 0)
       : facts(facts_of(agree, 2)),

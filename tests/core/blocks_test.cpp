@@ -1,4 +1,4 @@
-// Everything that keeps a task from starting, in the order in which it is given.
+// Tests all that can keep a task from starting, in the order in which blocks() lists it.
 #include "core/blocks.h"
 
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 using By = Block::By;
 
-// A state of rank 0 of the chain, where 0B (lane 1) needs 0F here (edge 0) and 1B (edge 1).
+// A state of rank 0 of the chain, where 0B (lane 1) needs 0F by edge 0 and 1B by edge 1.
 struct FakeState {
   std::set<std::pair<EdgeId, int>> here;
   std::set<std::pair<LaneId, int>> ended;

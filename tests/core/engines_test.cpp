@@ -7,7 +7,7 @@
 namespace ripeline::core {
 namespace {
 
-// 0F sends to 1F and, of all but the last microbatch, to 1B; both by rendezvous.
+// 0F sends each microbatch to 1F and each except the last to 1B, both by rendezvous.
 TEST(Engines, take_a_task_when_nothing_runs_and_nothing_is_handed_over) {
   static constexpr EdgeFacts kEdges[] = {{0, 2, Of::same, -1, false, true},
                                          {0, 3, Of::before, -1, false, true}};

@@ -120,7 +120,7 @@ TEST(Executor, keeps_messages_of_the_next_step) {
                  "rank 1, step 1: 0F1 at 1F1 has arrived twice");
 }
 
-// A message of any later step, in any order, is handed over once, when its step begins.
+// Messages of later steps, in whatever order, are each handed over once, when their step begins.
 TEST(Executor, keeps_messages_of_all_later_steps) {
   Rank last(1);
   Executor& executor = last.executor;
@@ -320,7 +320,7 @@ TEST(Executor, starts_a_pair_beside_what_runs_and_no_third) {
   ASSERT_TRUE(rank.executor.finished({0, 1}, kNow).ok());
 }
 
-// The arbiter admits, and the executor checks: 1B0 has not released yet.
+// The arbiter admits the pair, but the executor refuses it: 1B0 has not released its room yet.
 TEST(Executor, stops_a_pair_without_room_for_both) {
   PairRank rank(1);
   ASSERT_TRUE(rank.executor.begin_step(0, 2, kNow).ok());

@@ -1,5 +1,5 @@
-// A chain of two ranks, F then B, by hand: what core's tests need without a compiler of programs.
-// And an arbiter that does as it is told.
+// A chain of two ranks, F then B, written by hand so that core's tests need no compiler of
+// programs; and an arbiter whose choice the test sets.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace ripeline::core::fake {
 inline constexpr OpFacts kOps[] = {{"F", OpKind::forward}, {"B", OpKind::backward}};
 inline constexpr LaneFacts kLanes[] = {
     {0, 0, 0, 0, Engine::compute},
-    {1, 0, 0, 0, Engine::compute},  // 0F is 0, 0B is 1
+    {1, 0, 0, 0, Engine::compute},  // lanes: 0F is 0, 0B is 1
     {0, 1, 1, 0, Engine::compute},
-    {1, 1, 1, 0, Engine::compute},  // 1F is 2, 1B is 3
+    {1, 1, 1, 0, Engine::compute},  // lanes: 1F is 2, 1B is 3
 };
 inline constexpr EdgeFacts kEdges[] = {{0, 1}, {3, 1}, {0, 2}, {2, 3}};
 inline constexpr PoolFacts kPools[] = {{"activation", "", 0, 0, 2}, {"activation", "", 1, 1, 1}};
@@ -38,7 +38,7 @@ inline Choice start(LaneId lane, int microbatch) {
   return {.kind = Choice::Kind::start, .task = {lane, microbatch}, .until = Time{0}};
 }
 
-// Chooses what `next` says; keeps what it was told.
+// Makes the choice `next`, and records the events that it is told.
 class FakeArbiter final : public Arbiter {
  public:
   explicit FakeArbiter(int rank, const ProgramFacts& facts = kFacts) : facts_(facts), rank_(rank) {}

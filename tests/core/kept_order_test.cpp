@@ -19,10 +19,10 @@ constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},
                                 {0, 1, 0, 1, Engine::compute},
                                 {1, 1, 0, 1, Engine::compute}};
 
-// The room that is kept for an order, while tasks run one after the other.
+// The room that is kept for an order, while tasks run one after another.
 class Kept {
  public:
-  // `leaving`: what must remain free beside an F.
+  // `leaving` is the amount that must remain free beside an F.
   Kept(std::int64_t capacity, int microbatches, const std::vector<LaneId>& places, int leaving = 0)
       : pools_{{"memory", "", 0, -1, -1, capacity}},
         uses_{{kF, 0, 1, 0, leaving}, {kB, 0, 0, 1}, {kG, 0, 1, 0}, {kH, 0, 0, 1}},
@@ -88,7 +88,7 @@ TEST(KeptOrder, what_only_releases_needs_no_room) {
   EXPECT_TRUE(kept.admits(kB));
 }
 
-// H0, F0, then G1: once G1 has run and H0 has released, F0 starts where 1 is held.
+// Next are H0, F0 and G1. After G1 has run and H0 has released, F0 starts while 1 is held.
 TEST(KeptOrder, keeps_what_must_remain_free_too) {
   for (const auto& [leaving, admitted] : {std::pair{1, true}, {2, false}}) {
     Kept kept(3, 2, {kG, kH, kF, kG, kB, kF, kH, kB}, leaving);
@@ -104,7 +104,7 @@ TEST(KeptOrder, leaves_out_places_beyond_the_last_microbatch) {
   }
 }
 
-// F1 started ahead of G0: its place is over, whichever F has run.
+// F1 started before G0, so one position of F is over, no matter which F ran there.
 TEST(KeptOrder, skips_places_that_are_over) {
   Kept kept(3, 3, {kF, kG, kF, kF, kG, kG, kH, kB, kH, kB, kH, kB});
   kept.run(kF);

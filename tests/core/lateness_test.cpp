@@ -1,4 +1,4 @@
-// How long it pays to wait, given how late messages were.
+// Tests how long it is worthwhile to wait, given how late earlier messages were.
 #include "core/lateness.h"
 
 #include <gtest/gtest.h>
@@ -9,28 +9,28 @@ namespace ripeline::core::lateness_test {
 namespace {
 
 struct Row {
-  std::vector<int> seen;  // eight of them at least: fewer say nothing
+  std::vector<int> seen;  // at least eight lateness values; fewer tell nothing
   int late;
   int next;
-  int worth;  // with 500 beyond the latest seen
+  int worth;  // the expected result with kUnseen
 };
 
 constexpr int kUnseen = 500;
 
 const Row kRows[] = {
-    // All were on time: worth it until then, if that is within reach; and beyond, as nothing is
-    // known of it.
+    // All were on time. If the expected time is within reach, it is worthwhile to wait until then,
+    // and also beyond, because no later message has been seen.
     {{0, 0, 0, 0, 0, 0, 0, 0}, -50, 100, kUnseen},
     {{0, 0, 0, 0, 0, 0, 0, 0}, -150, 100, -150},
     {{0, 0, 0, 0, 0, 0, 0, 0}, 1, 100, kUnseen},
     {{0, 0, 0, 0, 0, 0, 0, 0}, 600, 100, 600},
-    // One in eight is 1000 late: once it is not on time, it is that one.
+    // One in eight was 1000 late, so a message that is not on time must be one of these.
     {{0, 0, 0, 0, 0, 0, 0, 1000}, -50, 100, 0},
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 0, 100, 0},
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 800, 100, 800},
-    // Within reach again, and past it: 500 is no later than what was seen.
+    // 1000 is within reach again; beyond it nothing counts, since kUnseen is less than 1000.
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 950, 100, 1000},
-    // Half of those that are later suffice.
+    // It is worthwhile to wait if half of the messages still missing arrive during the wait.
     {{0, 0, 0, 0, 60, 60, 400, 400}, 0, 100, 60},
     {{0, 0, 0, 0, 60, 400, 400, 400}, 0, 100, 0},
 };

@@ -1,5 +1,5 @@
-// Links between two ranks: each kind as a table of what leaves, what is granted and what is handed
-// over.
+// Tests links between two ranks: for each kind, a table of the messages that are sent, granted and
+// handed over.
 #include "core/links.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Rank {
         ledger(two.facts),
         executor({0, rank, 0}, arbiter, agreement, ledger) {}
 
-  // `send 0/1`, `announce 0/1`, `grant 0/1`, `start 2/0`, in order; a fifo's ordinals as #1.
+  // Commands in order, such as `send 0/1`, `announce 0/1`, `start 2/0`; #1 is an ordinal of a fifo.
   std::string poll(Choice next = {}) {
     arbiter.next = next;
     std::vector<Command> commands;
@@ -61,7 +61,7 @@ struct Rank {
     }
     return text;
   }
-  // Starts and ends a task; what was due with its start.
+  // Starts and ends a task; returns the commands of the poll that started it.
   std::string run(LaneId lane, int m) {
     const std::string text = poll(fake::start(lane, m));
     const Status status = executor.finished({lane, m}, kNow);
@@ -284,7 +284,7 @@ TEST(Links, keep_what_comes_of_the_next_step) {
   EXPECT_EQ(receiver.poll(), "grant 0/0");
 }
 
-// How many microbatches the next step has is not known when its messages come.
+// When messages of the next step arrive, that step's number of microbatches is not known yet.
 TEST(Links, a_step_does_not_begin_with_messages_that_it_does_not_need) {
   Two two({{0, 2, Of::before}, {1, 3, Of::all}}, {});
   two.lanes[1].once = true;
@@ -299,7 +299,7 @@ TEST(Links, a_step_does_not_begin_with_messages_that_it_does_not_need) {
   }
 }
 
-// 1G, once, needs every 0F; 1F needs that of the microbatch before.
+// 1G runs once and needs every 0F; 1F needs 0F of the previous microbatch.
 TEST(Links, send_what_other_microbatches_need) {
   Two two({{0, 2, Of::before, 0}, {0, 3, Of::all, 1}}, {{"", 1, 1, 1}, {"", 1, 1, 3}});
   two.lanes[1].once = two.lanes[3].once = true;
@@ -332,7 +332,7 @@ TEST(Links, send_what_other_microbatches_need) {
   EXPECT_TRUE(receiver.executor.step_done()) << "1G runs once";
 }
 
-// Both tasks of 1F need both of 0F: the first that starts frees their slots.
+// Both tasks of 1F need both tasks of 0F: the 1F that starts first frees the slots of both.
 TEST(Links, what_all_tasks_need_is_freed_once) {
   const Two two({{0, 2, Of::all, 0}}, {{"inbox", 1, 1, 2}});
   Rank receiver(two, 1);

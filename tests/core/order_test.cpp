@@ -9,7 +9,7 @@
 namespace ripeline::core::order_test {
 namespace {
 
-// Ops F (0) and G (1); rank 0 has F at two chunks and G, a copy, at the first: lanes 0, 1 and 2.
+// The ops are F (0) and G (1), a copy; rank 0 has F at both chunks, G at the first: lanes 0, 1, 2.
 constexpr OpFacts kOps[] = {{"F", OpKind::forward}, {"G", OpKind::offload}};
 constexpr LaneFacts kLanes[] = {
     {0, 0, 0, 0, Engine::compute}, {1, 0, 0, 0, Engine::copy_out}, {0, 1, 0, 1, Engine::compute}};
@@ -29,7 +29,7 @@ TEST(OrderWriter, gives_each_place_its_lanes_next_microbatch) {
   order.add(0, 1);
   EXPECT_TRUE(order.has_left(0, 0));
   order.add(0, 0);
-  order.add(1, 1);  // there is no such lane
+  order.add(1, 1);  // no such lane exists
   order.add(0, 2);
   order.add(0, -1);
   order.add(0, 0);
@@ -77,7 +77,7 @@ TEST(OrderStream, gives_its_items_but_those_of_lanes_without_one_left) {
   OrderStream stream;
   stream.add(0, 0, 2);
   stream.add(1, 0, -1);
-  stream.add(0, 1, 3);  // only one is left
+  stream.add(0, 1, 3);  // only one task is left
   stream.add(1, 0, 1);
   for (int i = 0; i < 6; ++i) stream.take(order);
   EXPECT_EQ(order.tasks(), (std::vector<Task>{{2, 0}, {2, 1}, {0, 0}, {0, 1}, {2, 2}, {1, 0}}));

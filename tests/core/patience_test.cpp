@@ -1,4 +1,4 @@
-// When a rank that follows an order waits, and what it tells its neighbours.
+// Tests when a rank that follows an order waits, and which notices it sends to its neighbours.
 #include "core/patience.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Costs costs() {
           .notices = {Time{0}, Time{4}, Time{4}, Time{0}}};
 }
 
-// The order of one rank, lane by lane.
+// The order of one rank, as a list of lanes.
 FollowedOrder order_of(LaneSpan own, const std::vector<LaneId>& lanes) {
   std::vector<Task> tasks;
   for (const LaneId lane : lanes) tasks.push_back({lane, 0});
@@ -53,7 +53,7 @@ Notice taken(EdgeId edge, int count) {
 }
 Choice hold(int until) { return {.kind = Choice::Kind::hold, .task = {}, .until = Time{until}}; }
 
-// Rank 0 of the chain, with F 0 and F 1 ended; B is next, F 2 is ready.
+// Rank 0 of the chain after F 0 and F 1. B 0 is next in the order, and F 2 is ready.
 struct Rank0 {
   explicit Rank0(const PatienceRules& rules = {})
       : facts(with(kFacts, rules)),
@@ -83,7 +83,7 @@ struct Rank0 {
 
 TEST(Patience, waits_for_what_is_about_to_arrive_and_not_for_ever) {
   Rank0 rank;
-  // F 2 takes 100; it yields what is 90 away or more, and waits 150 beyond what was expected.
+  // F 2 takes 100; it starts if B is 90 or more away, else waits 150 beyond what was expected.
   rank.patience.noticed(expected(kGradient, 0, 80), Time{200});
   EXPECT_EQ(rank.choose(200), hold(280 + 150));
   EXPECT_EQ(rank.choose(200), rank.choose(200));
@@ -118,17 +118,17 @@ TEST(Patience, counts_from_when_the_engine_became_idle_if_that_is_later) {
 }
 
 TEST(Patience, does_not_wait_while_its_consumer_has_something_to_do) {
-  // Rank 0, with B ready and F next: rank 1 has not started on what it was sent.
+  // Rank 0 has B ready and F next. Rank 1 has not started all tasks for which it got messages.
   Rank0 rank;
   const auto choose = [&] { return rank.patience.choose(fake::start(kOwnB, 0), kOwnF, Time{200}); };
   rank.patience.noticed(taken(kActivation, 1), Time{200});
   EXPECT_EQ(choose(), fake::start(kOwnB, 0));
-  // Nobody sends what 0F needs, so that nothing is known of when it can start.
+  // 0F needs no message, so nothing is known about when 0F can start.
   rank.patience.noticed(taken(kActivation, 2), Time{200});
   EXPECT_EQ(choose(), fake::start(kOwnB, 0));
 }
 
-// Two stages of rank 0: 0F, 2F and 0B; 1F is on rank 1 between them, 3F behind the second.
+// Rank 0 has two stages, with 0F, 2F and 0B; rank 1 has 1F between these and 3F after the second.
 constexpr OpFacts kTwoStageOps[] = {{"F", OpKind::forward}, {"B", OpKind::backward}};
 constexpr LaneFacts kTwoStageLanes[] = {{0, 0, 0, 0, Engine::compute},
                                         {0, 2, 0, 1, Engine::compute},
@@ -137,7 +137,7 @@ constexpr LaneFacts kTwoStageLanes[] = {{0, 0, 0, 0, Engine::compute},
                                         {0, 3, 1, 1, Engine::compute}};
 constexpr EdgeFacts kTwoStageEdges[] = {{3, 1}, {0, 2}, {0, 3}, {1, 4}};
 
-// It has run 0F0, 0F1 and 2F0; 2F1 is next and comes soon; 3F has not begun with 2F0.
+// The rank has run 0F0, 0F1 and 2F0; 2F1 is next and soon ready; 3F has not yet started with 2F0.
 struct TwoStages {
   explicit TwoStages(std::span<const LaneFacts> lanes)
       : facts{.core_version = kCoreVersion,
@@ -183,7 +183,7 @@ struct TwoStages {
 TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_fills) {
   TwoStages rank(kTwoStageLanes);
   EXPECT_EQ(rank.choose(fake::start(0, 2), 300), hold(310 + 150));
-  // Another op's task is worth more than a later 2F1, which delays nobody.
+  // A task of another op is worth more than an earlier 2F1, whose delay delays no other task.
   EXPECT_EQ(rank.choose(fake::start(2, 0), 300), fake::start(2, 0));
   rank.run({2, 0}, 300);
   rank.patience.noticed(expected(0, 1, 10), Time{400});
@@ -192,7 +192,7 @@ TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_
 
 TEST(Patience, nothing_fills_where_nothing_comes_after_it) {
   std::vector<LaneFacts> lanes(std::begin(kTwoStageLanes), std::end(kTwoStageLanes));
-  lanes[2].op = 0;  // forwards alone
+  lanes[2].op = 0;  // only forwards need its output
   EXPECT_EQ(TwoStages(lanes).choose(fake::start(0, 2), 300), fake::start(0, 2));
   lanes[2] = kTwoStageLanes[2];
   lanes[2].once = true;
@@ -203,7 +203,7 @@ TEST(Patience, nothing_fills_where_nothing_comes_after_it) {
 }
 
 TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
-  // Rank 1: F 0 ended, F 1 expected, B 0 ready; x is F.
+  // On rank 1, F 0 has ended, F 1 is expected, and B 0 is ready. The next task in the order is F.
   const FollowedOrder order = order_of({kNextF, kNextF + 2}, {});
   const ProgramFacts facts = with(kFacts);
   Patience patience(facts, 1);
@@ -211,7 +211,7 @@ TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
   patience.begin_step(3, order);
   patience.noticed(expected(kActivation, 0, 10), Time{0});
   patience.noticed(expected(kActivation, 1, 10), Time{0});
-  // 1F sends to no other rank and feeds 1B here: it is waited for.
+  // 1F sends to no other rank, and 1B on this rank needs it, so the rank waits for it.
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
   patience.arrived({kActivation, 0}, Time{0});
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
@@ -231,13 +231,13 @@ TEST(Patience, tells_when_a_message_will_arrive_and_what_was_taken) {
 
 TEST(Patience, forecasts_what_its_order_has_next_and_takes_it_back) {
   Rank0 rank({.forecasts = true});
-  // F 1 is said before it starts: when F 0 ends, and takes its 100.
+  // F 1 is forecast before it starts: it starts when F 0 ends, and takes its 100.
   ASSERT_GE(rank.notices.size(), 2U);
   EXPECT_EQ(rank.notices[0], expected(kActivation, 0, 106));
   EXPECT_EQ(rank.notices[1], expected(kActivation, 1, 206));
 }
 
-// F 2 lacks only room: it is forecast anew as time goes by, but not for ever.
+// F 2 lacks only room. As time passes its forecast is repeated, but not for ever.
 TEST(Patience, falls_silent_while_nothing_happens) {
   Rank0 rank({.forecasts = true});
   int now = 200;
@@ -253,7 +253,7 @@ TEST(Patience, falls_silent_while_nothing_happens) {
   EXPECT_GT(forecasts(106), 100);
   EXPECT_EQ(forecasts(106), 0);
   rank.patience.arrived({kGradient, 0}, Time{now});
-  EXPECT_GT(forecasts(306), 100);  // after B
+  EXPECT_GT(forecasts(306), 100);  // F 2 then starts after B
 }
 
 TEST(Patience, without_costs_neither_waits_nor_tells) {
@@ -278,7 +278,7 @@ TEST(Patience, a_message_is_put_off_only_so_often) {
     if (rank.choose(now).starts()) break;
   }
   EXPECT_LT(now, 200 + 60 * 50);
-  // Nor does one that says nothing sensible.
+  // A message with a senseless time is not waited for either.
   rank.patience.noticed(
       {.kind = Notice::Kind::expected, .message = {kGradient, 1}, .in = Time::max()}, Time{now});
   EXPECT_TRUE(rank.choose(now).starts());

@@ -48,7 +48,7 @@ TEST(ReadyRows, starts_sequential_ops_one_after_another) {
   EXPECT_FALSE(rows.offer(0, nullptr).starts());
 }
 
-// 0B needs the 0F before it; 1G, once, every 1F, which needs 0F of another rank.
+// 0B needs the previous 0F; 1G runs once and needs every 1F, which needs 0F of another rank.
 TEST(ReadyRows, counts_tasks_of_other_microbatches) {
   constexpr OpFacts kOps[] = {{"F", OpKind::forward}, {"G", OpKind::reduce}};
   constexpr LaneFacts kLanes[] = {{0, 0, 0, 0, Engine::compute},

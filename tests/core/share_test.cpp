@@ -8,7 +8,7 @@
 namespace ripeline::core {
 namespace {
 
-// Those below `end`, one by one.
+// The microbatches of the share below `end`, found by a loop over all microbatches.
 std::vector<int> listed(const Share& share, int end) {
   std::vector<int> found;
   for (int m = 0; m < end; ++m) {
@@ -19,7 +19,7 @@ std::vector<int> listed(const Share& share, int end) {
   return found;
 }
 
-// The arithmetic, held to the list.
+// Expects that the share's arithmetic agrees with the list.
 void expect_lists(const Share& share, const std::vector<int>& all, int end) {
   for (int m = 0, k = 0; m < end; ++m) {
     EXPECT_EQ(share.below(m), k) << m;
@@ -60,7 +60,7 @@ TEST(Share, of_a_long_period_counts_what_it_lists) {
       const int end = 2 * period + 3;
       expect_lists(share, listed(share, end), end);
       EXPECT_EQ(share.size(), share.below(period));
-      // Equal are shares of equal bits, wherever they stand.
+      // Shares with equal bits are equal, even if the bits are stored elsewhere.
       const auto again = words;
       EXPECT_EQ(share, Share::of_words(period, again.data()));
       auto other = words;

@@ -1,4 +1,4 @@
-// The blame for what ranks wait for: a table, and random graphs with one guilty rank.
+// Tests who is blamed for waits of ranks: in a table, and in random graphs with one guilty rank.
 #include "core/wait_graph.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using Why = Blame::Why;
 constexpr Time kNow = std::chrono::seconds(100);
 constexpr Time ago(int milliseconds) { return kNow - std::chrono::milliseconds(milliseconds); }
 
-// Four ranks, F forth and B back. A link of two slots leads from 0F to 1F, a channel into stage 2,
-// a rendezvous to 3F.
+// A chain of four ranks, F down and B up. The link from 0F to 1F has two slots, a channel leads to
+// stage 2, and a rendezvous to 3F.
 struct Chain {
   static constexpr LaneId f(int rank) { return 2 * rank; }
   static constexpr LaneId b(int rank) { return 2 * rank + 1; }
@@ -53,7 +53,7 @@ struct Chain {
     EXPECT_NE(found, edges.end());
     return static_cast<EdgeId>(found - edges.begin());
   }
-  // The wait of microbatch m of `lane` for that of `producer`.
+  // The wait of microbatch m of `lane` for the same microbatch of `producer`.
   [[nodiscard]] Wait need(LaneId lane, LaneId producer, int m) const {
     return {.reason = For::need,
             .task = {lane, m},
@@ -61,7 +61,7 @@ struct Chain {
             .other = {producer, m},
             .on = lanes[static_cast<std::size_t>(producer)].rank};
   }
-  // The wait of the message of `lane` to `consumer`.
+  // The wait for a message of `lane` to `consumer` to leave.
   [[nodiscard]] Wait leave(For reason, LaneId lane, LaneId consumer, int m) const {
     return {.reason = reason,
             .task = {lane, m},
@@ -79,14 +79,14 @@ struct Chain {
 };
 
 RankState well(std::vector<Wait> waits, std::vector<RunningTask> running = {}) {
-  RankState state{.is = Is::well, .said = {}, .waits = {}};
+  RankState state{.is = Is::well, .detail = {}, .waits = {}};
   state.waits.step = 4;
   state.waits.waits = std::move(waits);
   state.waits.running = std::move(running);
   return state;
 }
-RankState unwell(Is is, int since_milliseconds, std::string said = "") {
-  return {.is = is, .since = ago(since_milliseconds), .said = std::move(said), .waits = {}};
+RankState unwell(Is is, int since_milliseconds, std::string detail = "") {
+  return {.is = is, .since = ago(since_milliseconds), .detail = std::move(detail), .waits = {}};
 }
 
 struct Case {
@@ -106,7 +106,7 @@ std::vector<Case> cases() {
     return Wait{
         .reason = reason, .task = task, .other = other, .pool = rank, .on = rank, .held = 2};
   };
-  // Every rank but 1 waits for it.
+  // Every rank except 1 waits, directly or not, for rank 1.
   const std::vector<Wait> by0{need(b(0), b(1), 0)};
   const std::vector<Wait> by2{need(f(2), f(1), 2)};
   const std::vector<Wait> by3{need(f(3), f(2), 2)};
@@ -250,7 +250,7 @@ TEST(WaitGraph, names_the_culprit_and_the_chain) {
   }
 }
 
-// Two ranks of the chain with two members each: processes 0 and 1 are rank 0, 2 and 3 rank 1.
+// Two ranks of the chain with two members each: processes 0 and 1 are rank 0, 2 and 3 are rank 1.
 struct Groups : Chain {
   Groups() {
     facts.ranks = facts.stages = 2;
@@ -309,7 +309,7 @@ TEST(WaitGraph, of_groups_finds_the_member) {
   }
 }
 
-// One op at each of so many ranks; each may need any other.
+// One op at each of `size` ranks; each task may need any other.
 struct Mesh {
   explicit Mesh(int ranks) : size(ranks) {
     for (int to = 0; to < ranks; ++to) {
@@ -333,8 +333,8 @@ struct Mesh {
   ProgramFacts facts = fake::kFacts;
 };
 
-// Every rank but the last of a random order waits for some after it, and now and then for one
-// before it, which makes circles; so all chains that end end at the last.
+// The ranks are in a random order. Each except the last waits for some later ranks and sometimes
+// for an earlier one, which makes circles. So all chains of waits that end do so at the last rank.
 TEST(WaitGraph, names_the_one_guilty_rank_of_random_graphs) {
   std::mt19937 random(20);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
@@ -343,14 +343,14 @@ TEST(WaitGraph, names_the_one_guilty_rank_of_random_graphs) {
     std::vector<int> order(static_cast<std::size_t>(mesh.size));
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
-    std::vector<int> next(order.size());  // microbatch, per rank
+    std::vector<int> next(order.size());  // the next microbatch, per rank
     for (int& m : next) m = below(5);
     std::vector<RankState> ranks(order.size(), well({}));
     const auto state = [&](int rank) -> RankState& {
       return ranks[static_cast<std::size_t>(rank)];
     };
     const auto wait_for = [&](int rank, int on) {
-      const int m = next[static_cast<std::size_t>(on)] + below(3);  // or a later one
+      const int m = next[static_cast<std::size_t>(on)] + below(3);  // may be a later one
       state(rank).waits.waits.push_back({.reason = For::need,
                                          .task = {rank, next[static_cast<std::size_t>(rank)]},
                                          .message = {mesh.edge(on, rank), m},

@@ -1,4 +1,4 @@
-// A rank's account of its waits, as data and in words.
+// Tests the description of a rank's waits, as data and as text.
 #include "core/waiting.h"
 
 #include <ctime>
@@ -21,7 +21,7 @@ constexpr Time kNow{100};
 constexpr EdgeId kToF = 2;  // 0F to 1F
 constexpr EdgeId kToB = 1;  // 1B to 0B
 
-// As OneMember, unless it is told to stay open.
+// An agreement that decides like OneMember, unless a test leaves it open.
 struct Group final : Agreement {
   void begin_step(int) override {}
   Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
@@ -33,7 +33,7 @@ struct Group final : Agreement {
   bool open = false;
 };
 
-// A rank of the chain, whose pools have the capacities that are proved.
+// A rank of the chain whose pools have the proved capacities.
 struct Rank {
   explicit Rank(int rank, int microbatches = 2)
       : arbiter(rank, facts), ledger(facts), executor({0, rank, 0}, arbiter, group, ledger) {
@@ -50,7 +50,7 @@ struct Rank {
     EXPECT_TRUE(executor.finished({lane, m}, kNow).ok());
   }
   void arrive(EdgeId edge, int m) { EXPECT_TRUE(executor.arrived(0, {edge, m}, kNow).ok()); }
-  // The only wait of the task.
+  // The wait of the task, which must be the only one.
   Wait wait_of(Task task) {
     std::vector<Wait> found;
     for (const Wait& wait : executor.waits().waits) {
@@ -211,7 +211,7 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
             "rank 0: 0B0 waits for 1B0 from rank 1\n"
             "rank 1: 1B0 waits for 1F0\n");
   EXPECT_TRUE(last.executor.finished({2, 0}, kNow).ok());
-  last.run(3, 0);  // its message does not come
+  last.run(3, 0);  // its message does not arrive
   last.run(2, 1);
   last.run(3, 1);
   EXPECT_EQ(blamed(),
@@ -219,7 +219,7 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
             "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
-// CPU time of so many messages of one later step, the best of several.
+// The CPU time to keep so many early messages of one later step; the best of several runs.
 double keep(int messages) {
   double best = std::numeric_limits<double>::max();
   for (int run = 0; run < 5; ++run) {
@@ -241,7 +241,7 @@ double keep(int messages) {
   return best;
 }
 
-// Quadratic, four times as many took sixteen times as long.
+// If the time were quadratic, four times as many messages would take sixteen times as long.
 TEST(ExecutorEarly, messages_are_kept_in_the_time_that_so_many_take) {
   const double few = keep(5'000);
   EXPECT_LT(keep(20'000), 9 * few + 1'000);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/cuda/kept_place.h"
+#include "tests/cuda/kept_buffer_pool.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
@@ -20,17 +20,17 @@ using runtime::cuda::status_of;
 
 namespace {
 
-constexpr int kWidth = 600;  // in doubles: more than a head holds
+constexpr int kWidth = 600;  // in doubles; does not fit in a head
 constexpr std::size_t kGranule = 256;
 
 }  // namespace
 
-// A task of the toy on the host, between what it read and what it gives.
+// A task of the toy on the host, between its inputs and its output.
 struct DeviceToyWork::Job {
   runtime::ToyWork* toy = nullptr;
   Call call;
-  std::vector<Payload> inputs;  // a host function may end no keeper, since that may call CUDA
-  Bytes output;                 // pinned; none: nobody gets one
+  std::vector<Payload> inputs;  // a host function must not destroy an owner, which may call CUDA
+  Bytes output;                 // pinned; empty if no task gets an output
   Status status;
 
   void run() {
@@ -43,7 +43,7 @@ struct DeviceToyWork::Job {
 
 DeviceToyWork::DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies,
                              cudaStream_t stream, runtime::cuda::DeviceMemory& memory,
-                             runtime::network::Place& pinned)
+                             runtime::network::BufferPool& pinned)
     : toy_(toy),
       bytes_(bytes),
       varies_(varies),
@@ -135,8 +135,8 @@ Status DeviceToyWork::give_outputs(Call& call, Job& job) {
 
 struct DeviceRun::Rank {
   runtime::cuda::Stream compute;
-  runtime::network::HostPlace pinned = runtime::cuda::make_pinned_place();
-  KeptPlace of_toy;
+  runtime::network::HostBufferPool pinned = runtime::cuda::make_pinned_pool();
+  KeptBufferPool of_toy;
   std::unique_ptr<runtime::cuda::DeviceMemory> memory;
   std::unique_ptr<DeviceToyWork> work;
   std::string carriers;
@@ -176,7 +176,7 @@ DeviceRun::~DeviceRun() = default;
 
 int DeviceRun::device_of(int rank) const { return options_.own_devices ? rank : options_.device; }
 
-// In the rank's thread. What cannot connect says so when the run asks it.
+// Called in the rank's thread. If a transport cannot connect, the run later gets the error.
 std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transport) {
   const int self = transport.self();
   if (options_.enter) options_.enter(self);
@@ -187,7 +187,7 @@ std::unique_ptr<runtime::Transport> DeviceRun::wrap(runtime::Transport& transpor
   if (options_.host) with.host = options_.host(self);
   if (options_.nccl) {
     with.nccl.library = options_.nccl(self);
-    // Threads that count as processes have a device each, as NCCL sees it.
+    // For NCCL, each thread that counts as a process has a device of its own.
     if (options_.enter) with.nccl.device = "of rank " + std::to_string(self);
   }
   if (options_.behind) rank.behind = options_.behind(transport);

@@ -1,8 +1,8 @@
-// A proved program with the toy model, whose messages lie on a device: processes as threads, each
-// with streams and memory of its own on one device.
+// A proved program on the toy model whose messages are on a device: processes are threads, each
+// with its own streams and memory on one device.
 //
 // The toy computes in host functions of the compute stream, between copies of its inputs to the
-// host and of its outputs to the device. So this runs on any device, and on the fake one.
+// host and of its outputs to the device. So this works on any device, also on the fake one.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace ripeline::testing_support {
 
-// Enqueues what the toy does, and lets go of its inputs as soon as that is enqueued, as a work of
-// LibTorch does: of those of a forward with the last task of its microbatch at the stage.
+// Enqueues the toy's computation, and then releases the inputs at once, as a LibTorch work does. A
+// forward's inputs are released with the last task of its microbatch at the stage.
 class DeviceToyWork final : public runtime::Work {
  public:
-  // All are borrowed. `bytes`: of each payload of the toy. `varies`: it is sent as one part or two,
-  // some of them longer than what is in them.
+  // All references are borrowed. `bytes` is the size of each payload of the toy. With `varies`, a
+  // payload is sent as one or two parts, some of which are longer than their content.
   DeviceToyWork(runtime::ToyWork& toy, std::size_t bytes, bool varies, cudaStream_t stream,
-                runtime::cuda::DeviceMemory& memory, runtime::network::Place& pinned);
+                runtime::cuda::DeviceMemory& memory, runtime::network::BufferPool& pinned);
   ~DeviceToyWork() override;
 
   core::Status begin_step(std::int64_t step, int microbatches) override;
@@ -37,7 +37,7 @@ class DeviceToyWork final : public runtime::Work {
   core::Status take_inputs(runtime::Call& call, Job& job);
   core::Status give_outputs(runtime::Call& call, Job& job);
   void keep(runtime::Call& call);
-  // A part of a task's output: how many bytes of the output are in it, and how long it is.
+  // A part of a task's output: the number of output bytes in it, and its length.
   struct Part {
     std::size_t used;
     std::size_t size;
@@ -49,56 +49,56 @@ class DeviceToyWork final : public runtime::Work {
   bool varies_;
   cudaStream_t stream_;
   runtime::cuda::DeviceMemory& memory_;
-  runtime::network::Place& pinned_;
-  std::vector<std::unique_ptr<Job>> jobs_;  // this step's
-  // Inputs of forwards, by stage and microbatch.
+  runtime::network::BufferPool& pinned_;
+  std::vector<std::unique_ptr<Job>> jobs_;  // the jobs of this step
+  // The inputs of forwards, by stage and microbatch.
   std::map<std::pair<int, int>, std::vector<runtime::Input>> kept_;
 };
 
 struct DeviceRunOptions {
   int device = 0;
-  bool own_devices = false;  // each rank has one, of its own number
+  bool own_devices = false;  // each rank's device has the rank's number
   bool varies = false;       // payloads have various sizes
   std::optional<runtime::cuda::CarrierKind> carrier = std::nullopt;
-  // The library of a rank that goes by NCCL. Null: none.
+  // The NCCL library of a rank. If null, the rank does not use NCCL.
   std::function<const runtime::cuda::NcclLibrary*(int rank)> nccl = nullptr;
-  // Called first in a rank's thread, and in the constructor before and after (-1) it makes what is
-  // a rank's. Null: nothing.
+  // Called first in a rank's thread; and in the constructor, before each rank's objects are made
+  // and, with -1, afterwards. May be null.
   std::function<void(int rank)> enter = nullptr;
-  // On which host a rank is. Null: on this one.
+  // The host of a rank. If null, all ranks are on this host.
   std::function<std::string(int rank)> host = nullptr;
-  // Puts a transport before the rank's own. Null: none.
+  // Puts a transport in front of the rank's own. May be null.
   std::function<std::unique_ptr<runtime::Transport>(std::unique_ptr<runtime::Transport>)> before =
       nullptr;
-  // Puts one between that and the one that connects the ranks. Null: none.
+  // Puts a transport between the rank's own and the one that connects ranks. May be null.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> behind = nullptr;
 };
 
 class DeviceRun {
  public:
-  // Payloads are parts, so the model is wide.
+  // The model is wide, so that payloads have parts.
   DeviceRun(const ProvedText& proved, std::uint64_t seed, DeviceRunOptions options = {});
   ~DeviceRun();
 
-  // The ranks meet in this folder and are connected by sockets; else they share their memory.
+  // Connects the ranks by sockets that meet in this folder; by default they share memory.
   void connect_in(const std::string& folder);
-  // Until all steps are done, or all ranks have failed.
+  // Runs until all steps are done, or all ranks have failed.
   void run(int steps, int microbatches);
-  // The part of one rank, which meets the others in the folder.
+  // Runs one rank, which meets the other ranks in the folder.
   void run_one(int rank, const std::string& folder, int steps, int microbatches);
 
   [[nodiscard]] ToyRun& toys() { return toys_; }
-  // Whether gradients of the last step are others than those of one process, as far as ranks have
-  // come to its end.
+  // Whether gradients of the last step differ from those of one process, at any rank that reached
+  // the end of that step.
   [[nodiscard]] bool differs(int steps, int microbatches);
-  // Buffers of all devices' memories: allocated until now for what a rank itself puts there, and
-  // bytes that are out.
+  // Sums over the memories of all devices: the number of buffers that were allocated for a rank's
+  // own data, and the bytes that are in use.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t taken() const;
-  // The buffers that a rank allocated for others to write to, and the carriers of its messages.
+  // The number of buffers that a rank allocated for others to write to; its messages' carriers.
   [[nodiscard]] std::size_t exported(int rank) const;
   [[nodiscard]] const std::string& carriers(int rank) const;
-  // Not ok: a device could not do what was asked before the run.
+  // An error if a device could not be prepared for the run.
   [[nodiscard]] const core::Status& status() const { return status_; }
 
  private:

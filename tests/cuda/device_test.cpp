@@ -1,4 +1,4 @@
-// On any device: the fake one, and one that is there.
+// Tests for any device: they run on the fake one and, if there is a GPU, on that.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -64,13 +64,13 @@ TEST_F(DeviceTest, memory_that_comes_back_is_taken_again) {
   EXPECT_EQ(memory.taken(), 0U);
 }
 
-// The work that the computing stream was given while it had the buffer comes before the next
-// stream's writes to it.
+// The next stream writes to the buffer only after the work that the compute stream was given while
+// it owned the buffer.
 TEST_F(DeviceTest, memory_that_is_still_read_is_not_written_to) {
   constexpr std::size_t kSize = 1 << 20;
   Stream other;
   ASSERT_TRUE(Stream::make(Stream::Priority::highest, other).ok());
-  network::HostPlace pinned = make_pinned_place();
+  network::HostBufferPool pinned = make_pinned_pool();
   const Bytes ones = pinned.take(-1, kSize);
   const Bytes twos = pinned.take(-1, kSize);
   const Bytes seen = pinned.take(-1, kSize);
@@ -86,7 +86,7 @@ TEST_F(DeviceTest, memory_that_is_still_read_is_not_written_to) {
     };
     copy(buffer, ones, stream_.get());
     copy(seen, buffer, stream_.get());
-    buffer = {};  // while the stream still has to read it
+    buffer = {};  // while the stream still has to read the buffer
     Bytes next;
     ASSERT_TRUE(memory.take(kSize, other.get(), next).ok());
     copy(next, twos, other.get());
@@ -116,11 +116,11 @@ TEST_F(DeviceTest, allocates_nothing_once_a_step_has_had_all_that_it_may_have) {
   run.toys().expect_reference(8, 6);
   const std::size_t allocations = run.allocations();
   run.run(8, 6);
-  // A step may have one more of each kind out at once than those before it had.
+  // In a step, one more buffer of each kind may be in use at once than in earlier steps.
   EXPECT_LE(run.allocations(), allocations + 4);
 }
 
-// On the host's clock, as the device has them: a task begins after what it needs has ended.
+// Times are the device's, on the host's clock. A task begins after its inputs' tasks have ended.
 TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
   const ProvedText proved("1f1b", 2);
   DeviceRun run(proved, 13);
@@ -131,7 +131,7 @@ TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
   run.run(2, 4);
   const core::Time after = RankClock::host();
   ASSERT_EQ(record.tasks.size(), 16U);
-  constexpr core::Time kTie = std::chrono::milliseconds(5);  // a busy host may be late to see it
+  constexpr core::Time kTie = std::chrono::milliseconds(5);  // a busy host may see an end late
   core::Time last{0};
   for (const trace::TaskEvent& task : record.tasks) {
     EXPECT_GE(task.start, before - kTie);
@@ -144,11 +144,11 @@ TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
   }
 }
 
-// After all that it sent, which is still being copied when it is gone.
+// A peer's loss is reported after all that the peer sent, even what is being copied at that moment.
 TEST_F(DeviceTest, a_peer_is_lost_after_what_it_has_sent) {
   constexpr std::size_t kSize = 1 << 20;
   auto group = network::make_local_group(2);
-  network::HostPlace pinned = make_pinned_place();
+  network::HostBufferPool pinned = make_pinned_pool();
   DeviceMemory memory(0, {stream_.get()});
   std::vector<std::unique_ptr<DeviceTransport>> devices;
   for (const auto& inner : group) {

@@ -1,5 +1,5 @@
-// Ranks as processes, each with a context of its own on the one device: what threads of a process
-// cannot show of it. They are started anew, since a process that has used CUDA must not fork.
+// Tests ranks as processes, each with its own context on the one device, which threads of one
+// process cannot test. The processes are new programs, since one that has used CUDA must not fork.
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ constexpr int kSteps = 4;
 constexpr int kMicrobatches = 7;
 constexpr int kNoIpc = 77;
 
-// One rank, as the environment says; else it is no test.
+// The main program of a rank, which the environment names; without this it tests nothing.
 TEST(DeviceProcesses, DISABLED_rank) {
   const char* const rank = std::getenv("RIPELINE_TEST_RANK");
   const char* const folder = std::getenv("RIPELINE_TEST_FOLDER");
@@ -59,7 +59,7 @@ TEST(DeviceProcesses, DISABLED_rank) {
   if (!HasFailure() && run.carriers(self).find("staged") != std::string::npos) std::exit(kNoIpc);
 }
 
-// Exit codes of the two ranks.
+// Runs two ranks; returns their exit codes.
 std::vector<int> run_two(const std::string& program, const char* carrier) {
   const TemporaryFolder folder;
   setenv("RIPELINE_TEST_FOLDER", (folder.path() + "/run").c_str(), 1);
@@ -102,14 +102,14 @@ TEST_P(DeviceProcessesTest, train_through_the_host) {
   EXPECT_EQ(run_two(GetParam(), "staged"), (std::vector<int>{kNoIpc, kNoIpc}));
 }
 
-// Where they can open each other's memory; where not, it is still right, and says so.
+// Both open each other's memory if possible; if not, the result is still right, and both report it.
 TEST_P(DeviceProcessesTest, train_from_memory_to_memory) {
   const std::vector<int> codes = run_two(GetParam(), "");
   if (codes == std::vector<int>{kNoIpc, kNoIpc}) GTEST_SKIP() << "went through the host";
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// On the one GPU, for which they say that they are on different hosts.
+// Both ranks use the one GPU. For NCCL they claim to be on different hosts.
 TEST_P(DeviceProcessesTest, train_by_nccl) {
 #ifdef RIPELINE_FAKE_DEVICE
   GTEST_SKIP() << "a fake device is none for NCCL";

@@ -1,4 +1,4 @@
-// Programs whose gradients are bitwise those of one process, whatever runs when.
+// Programs whose gradients are bitwise those of one process, whatever the order of their tasks.
 #pragma once
 
 namespace ripeline::testing_support {
@@ -17,7 +17,7 @@ pipeline chain {
 }
 )";
 
-// Two stages per rank, forth and back, the backward in two halves.
+// A V placement: two stages per rank, with the backward in two halves.
 inline const char* const kSplitV = R"(
 pipeline v {
   param ranks = 2;

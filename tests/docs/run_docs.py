@@ -276,7 +276,7 @@ def check_ids(root, text):
     errors, _, rest = text.partition("\n## Warnings\n")
     warnings, _, more = rest.partition("\n## ")
     lint = root / "spec" / "lint.cpp"
-    others = [*(set((root / "spec").rglob("*.cpp")) - {lint}), root / "pytorch" / "export.cpp", root / "cli" / "generate_command.cpp"]
+    others = [*(set((root / "spec").rglob("*.cpp")) - {lint}), root / "pytorch" / "export.cpp", root / "codegen" / "generate.cpp"]
     return check_rows(root, errors + more, others, "error") + check_rows(root, warnings, [lint], "warning")
 
 

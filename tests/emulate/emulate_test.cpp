@@ -1,10 +1,10 @@
-// One program, two drivers: the training runtime, with tasks that only take their time, does what
-// the virtual clock says.
+// Tests that one program does the same with two drivers: the virtual clock, and the training
+// runtime with tasks that only take their time.
 //
-// A machine is late now and then. How late is measured: a run in which a rank saw an event, or
-// acted on it, late by more than kLate of a unit is repeated in slow motion, where the same
-// lateness is less of a unit. Programs are taken whose order does not depend on so little: it stays
-// when ranks are a little faster or slower.
+// A machine is sometimes late, and the test measures this. If a rank saw an event, or acted on it,
+// more than kLate of a unit late, the run is repeated in slow motion, in which the same lateness is
+// a smaller part of a unit. Only programs are used whose order is not sensitive to this: it is the
+// same if ranks are a little faster or slower.
 #include "emulate/emulate.h"
 
 #include <gmock/gmock.h>
@@ -37,17 +37,17 @@ using testing::HasSubstr;
 using testing_support::compiled_schedule;
 using namespace std::chrono_literals;
 
-// In units.
-constexpr double kLate = 0.02;       // for one event: order holds
-constexpr double kTolerance = 0.25;  // for a time, after all events before it
-// Nanoseconds that a unit takes: of the first try, and of the last.
+// The limits are in units.
+constexpr double kLate = 0.02;       // for one event: the order stays the same
+constexpr double kTolerance = 0.25;  // for a time, after all earlier events
+// The nanoseconds in a unit: in the first attempt, and in the last one.
 constexpr std::int64_t kFast = 4'000'000;
 constexpr std::int64_t kSlow = 256'000'000;
 
 struct Ran {
   RunReport report;
   trace::Record record;
-  double behind = 0;  // units
+  double behind = 0;  // in units
 };
 
 // The tasks of each rank and engine, in the order of their starts, as text.
@@ -69,7 +69,7 @@ std::string orders_of(const core::ProgramFacts& facts, const trace::Record& reco
 // Runs a program with the same times on both clocks.
 class Drivers {
  public:
-  // `make`: of emulated runs; made at run time if there is none.
+  // `make` makes the arbiters of emulated runs; if it is empty, they are made at run time.
   Drivers(const spec::Program& program, int microbatches, MakeArbiter make = {})
       : program_(program),
         storage_(lower::facts_of(program)),
@@ -107,7 +107,7 @@ class Drivers {
     return run;
   }
 
-  // Whether the order stays when each rank and all messages are a little faster or slower.
+  // Whether the order stays the same if each rank and all messages are a little faster or slower.
   bool is_stable(const TimingOptions& options, const Ran& wanted) {
     constexpr int kTries = 40;
     std::mt19937_64 random(1);
@@ -128,7 +128,7 @@ class Drivers {
     return true;
   }
 
-  // Emulates until a run was not late, and holds it to the simulated one.
+  // Repeats emulated runs until one is not late, and compares that one with the simulated run.
   void expect_same(const TimingOptions& options, const Ran& wanted, bool sockets = false) {
     std::string why = "no run";
     for (std::int64_t unit = kFast; unit <= kSlow; unit *= 2) {
@@ -159,7 +159,7 @@ class Drivers {
       const auto own = arbiter(r);
       EmulatedRank self(*group[at], core::layout_of(facts()), how.silence);
       RankRun run = self.run(*own, timing, microbatches_);
-      // As between processes.
+      // Results are gathered as processes do it.
       std::vector<RankRun> all;
       if (run.status.ok()) run.status = self.gather(run, all);
       if (run.status.ok()) run.status = self.finish();
@@ -185,7 +185,7 @@ class Drivers {
              std::to_string(e.task.microbatch) + " ends at " + std::to_string(end) + ", not at " +
              std::to_string(expected) + "\n";
     }
-    // The counts of a run are not a matter of time.
+    // The counts of a run are independent of time.
     if (wanted.report.peaks != found.report.peaks) return "other peaks\n";
     if (wanted.report.messages != found.report.messages) return "other messages\n";
     if (wanted.report.controls != found.report.controls) return "other controls\n";
@@ -238,7 +238,7 @@ TEST(Emulate, does_what_the_virtual_clock_says) {
   EXPECT_EQ(compared, kWanted);
 }
 
-// Hints that wait: what they wait for, and for how long, comes with the notices.
+// Hints with patience: notices determine what a rank waits for, and for how long.
 TEST(Emulate, holds_as_the_virtual_clock_does) {
   constexpr int kWanted = 4;  // for each case
   for (const bool sockets : {false, true}) {
@@ -266,8 +266,8 @@ TEST(Emulate, holds_as_the_virtual_clock_does) {
   }
 }
 
-// Generated arbiters, among them such that wait, on the real clock; arbiters made at run time on
-// the virtual one.
+// Generated arbiters, some with patience, run on the real clock; arbiters made at run time run on
+// the virtual clock.
 TEST(Emulate, of_generated_arbiters_is_the_same) {
   struct Case {
     const char* name;
@@ -297,7 +297,7 @@ TEST(Emulate, of_generated_arbiters_is_the_same) {
   }
 }
 
-// Over one set of connections, as many steps as one likes, of one program or another.
+// One set of connections carries any number of steps, of this program or that.
 TEST(Emulate, takes_turns_with_programs_over_one_transport) {
   constexpr int kRanks = 3;
   constexpr int kMicrobatches = 5;
@@ -350,7 +350,7 @@ TEST(Emulate, takes_turns_with_programs_over_one_transport) {
     EXPECT_EQ(run.run.tasks, side.simulated.tasks);
     EXPECT_EQ(run.run.messages, side.simulated.messages);
     if (side.program.dispatch.hint.patience) continue;
-    // Overhead beside the timing's times only adds to them.
+    // Overhead can only make a run longer than its simulated times.
     EXPECT_GE(run.run.makespan, side.simulated.makespan);
     EXPECT_EQ(run.run.peaks, side.simulated.peaks);
   }
@@ -433,7 +433,7 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
-// Its ranks forecast to each other meanwhile (tests/simulate/hints_test.cpp).
+// Meanwhile the ranks exchange forecasts (tests/simulate/hints_test.cpp).
 TEST(Emulate, of_a_program_that_sticks_ends_though_its_ranks_go_on_talking) {
   const spec::Program program = compiled_schedule(R"(
 pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
@@ -460,7 +460,7 @@ pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
-// Nobody asked for the first one's end when the second one started.
+// The engine was not polled between the first task's end and the second task's start.
 TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
   const spec::Program program = compiled_schedule(R"(
 pipeline pairs { microbatches 4; stages 1; place s on s;
@@ -500,8 +500,8 @@ pipeline pairs { microbatches 4; stages 1; place s on s;
       << "beside each other both are slower";
 }
 
-// Where a rank comes late to the start, others send meanwhile: what they sent must not be seen at a
-// time that its clock, which is then set to the start, has not reached.
+// If a rank begins late, others send to it meanwhile. Their messages must not be seen at a time
+// that the rank's clock, which is then set back to the start, has not reached.
 TEST(LatencyTransport, gives_nothing_of_a_step_before_it_has_begun) {
   const spec::Program program =
       compiled_schedule("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});

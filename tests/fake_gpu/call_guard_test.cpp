@@ -1,4 +1,4 @@
-// A call of CUDA that does not come back, in each of the threads of a rank that make some.
+// Tests a CUDA call that does not return, in each of a rank's threads that make such calls.
 #include "runtime/watchdog/call_guard.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ pipeline offload {
 }
 )";
 
-// Copies run beside the others; nothing is computed.
+// A work whose copies may overlap with other tasks, and which computes nothing.
 class Idle final : public Work {
  public:
   core::Status begin_step(std::int64_t, int) override { return {}; }
@@ -84,8 +84,8 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
     while (!engine_->ended(ended)) std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(ended.status.ok()) << ended.status.message();
   }
-  // Runs the op twice, and returns what standard error says: the second time a call with this name
-  // does not come back before the guard ends the process.
+  // Runs the op twice and returns the output on standard error. The second time, a call of this
+  // function hangs until the guard ends the process.
   std::string said_of(const std::string& op, const std::string& call) {
     start(op);
     await_end();

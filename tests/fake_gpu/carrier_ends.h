@@ -1,4 +1,4 @@
-// Processes of a group as threads, whose DeviceTransports a test drives by hand.
+// The processes of a group as threads, whose DeviceTransports a test drives by hand.
 #pragma once
 
 #include <chrono>
@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "runtime/network/local.h"
-#include "tests/cuda/kept_place.h"
+#include "tests/cuda/kept_buffer_pool.h"
 #include "tests/fake_gpu/fake_run.h"
 
 namespace ripeline::testing_support {
 
 inline constexpr std::chrono::seconds kLimit{60};
 
-// A process of a group: what it has beside its transport.
+// A process of a group: its own objects and its transport.
 struct End {
   explicit End(int number) : process(number) {
     fake_gpu::be_process(process);
@@ -25,7 +25,7 @@ struct End {
   }
   int process;
   runtime::cuda::Stream compute;
-  KeptPlace pinned;
+  KeptBufferPool pinned;
   std::unique_ptr<runtime::cuda::DeviceMemory> memory;
   std::unique_ptr<runtime::Transport> inner;
   std::unique_ptr<runtime::cuda::DeviceTransport> device;
@@ -40,7 +40,7 @@ class CarrierEnds : public FakeGpuTest {
     FakeGpuTest::TearDown();
   }
 
-  // Called first in each thread that is a process.
+  // Called first in each thread that plays a process.
   virtual void enter(int process) { fake_gpu::be_process(process); }
 
   static runtime::cuda::DeviceTransportOptions usual() {
@@ -49,7 +49,7 @@ class CarrierEnds : public FakeGpuTest {
     return options;
   }
 
-  // By process; what each connect() said.
+  // Connects all processes; returns the status of each connect(), by process.
   std::vector<core::Status> connect(
       const std::vector<runtime::cuda::DeviceTransportOptions>& options) {
     auto group = runtime::network::make_local_group(static_cast<int>(options.size()));
@@ -82,7 +82,7 @@ class CarrierEnds : public FakeGpuTest {
     end.inner = nullptr;
   }
 
-  // A payload on the device of the process, with bytes that tell it.
+  // A payload on the device of the process, whose bytes all are the seed.
   runtime::Payload payload(int process, const std::vector<std::size_t>& sizes, int seed) {
     End& end = of(process);
     runtime::Payload payload{.head = {std::byte(seed)}, .parts = {}};
@@ -123,7 +123,7 @@ class CarrierEnds : public FakeGpuTest {
     }
   }
 
-  // Looks at all in turn until `done`.
+  // Polls all processes in turn until `done`.
   template <class Done>
   void look_until(const Done& done) {
     const auto last = std::chrono::steady_clock::now() + kLimit;
@@ -136,7 +136,7 @@ class CarrierEnds : public FakeGpuTest {
     }
     ASSERT_TRUE(done());
   }
-  // The next one that comes; what it holds goes back with it.
+  // The next delivery of the process; its buffers return to their owner when it is destroyed.
   runtime::Delivery receive(int process) {
     look_until([&] { return !of(process).got.empty(); });
     if (of(process).got.empty()) return {};
@@ -144,12 +144,12 @@ class CarrierEnds : public FakeGpuTest {
     of(process).got.erase(of(process).got.begin());
     return first;
   }
-  // Sends and takes one, and lets go of it.
+  // Sends a message, receives and checks it, and releases it.
   void pass(int from, int to, const std::vector<std::size_t>& sizes, int seed) {
     send(from, to, sizes, seed);
     expect_bytes(to, receive(to), sizes);
   }
-  // One of two that have messages under way, after so many looks at them; the other one goes on.
+  // Polls `polls` times with messages under way, then ends one process; the other one continues.
   void end_one(int gone, int polls) {
     pass(0, 1, {1000}, 1);
     pass(1, 0, {1000}, 2);
@@ -174,7 +174,7 @@ class CarrierEnds : public FakeGpuTest {
       expect_bytes(left, delivery, {left == 1 ? 1000U : 2000U});
     }
   }
-  // All has been seen that there was to see.
+  // Polls all processes until nothing more can arrive.
   void settle() {
     for (int i = 0; i < 200; ++i) {
       for (const auto& end : ends_) {

@@ -1,5 +1,5 @@
-// Whole runs whose messages go by carriers: how many places there are, words in any order, and
-// mistakes that must be noticed.
+// Tests whole runs whose messages use carriers: the number of buffers, carrier messages in any
+// order, and mistakes that must be noticed.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -29,30 +29,30 @@ using testing_support::Way;
 
 class CarrierRunTest : public FakeGpuTest {};
 
-// How many buffers others may write to at most, as the tables of the program say: the slots of each
-// edge to the rank, and what its tasks may hold of what came. And one to try.
-std::size_t proved_places(const core::ProgramFacts& facts, int rank) {
-  std::int64_t places = 1;
+// By the program's tables, the most buffers to which others may write: the slots of each edge to
+// the rank, and the inputs that its tasks may hold; plus one for the trial message.
+std::size_t proved_buffers(const core::ProgramFacts& facts, int rank) {
+  std::int64_t buffers = 1;
   for (std::size_t e = 0; e < facts.edges.size(); ++e) {
     const core::EdgeFacts& edge = facts.edges[e];
     const core::LaneFacts& consumer = facts.lanes[static_cast<std::size_t>(edge.consumer)];
     if (consumer.rank != rank || !facts.crosses_ranks(static_cast<core::EdgeId>(e))) continue;
     EXPECT_GE(edge.inbox, 0);
-    places += facts.inboxes[static_cast<std::size_t>(edge.inbox)].slots;
+    buffers += facts.inboxes[static_cast<std::size_t>(edge.inbox)].slots;
     if (facts.ops[static_cast<std::size_t>(consumer.op)].kind != core::OpKind::forward) {
-      places += 1;
+      buffers += 1;
       continue;
     }
     for (const core::PoolFacts& pool : facts.pools) {
       if (pool.rank == rank && (pool.stage < 0 || pool.stage == consumer.stage)) {
-        places += pool.bound;
+        buffers += pool.bound;
       }
     }
   }
-  return static_cast<std::size_t>(places);
+  return static_cast<std::size_t>(buffers);
 }
 
-TEST_F(CarrierRunTest, there_are_never_more_places_than_were_proved) {
+TEST_F(CarrierRunTest, there_are_never_more_buffers_than_were_proved) {
   const ProvedText proved(kSequentialChain, 4);
   std::size_t most = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -62,7 +62,7 @@ TEST_F(CarrierRunTest, there_are_never_more_places_than_were_proved) {
     run.run(4, 9);
     run.toys().expect_reference(4, 9);
     for (int rank = 0; rank < 4; ++rank) {
-      EXPECT_LE(run.exported(rank), proved_places(proved.facts(), rank)) << "rank " << rank;
+      EXPECT_LE(run.exported(rank), proved_buffers(proved.facts(), rank)) << "rank " << rank;
       most = std::max(most, run.exported(rank));
     }
     if (HasFailure()) return;
@@ -70,8 +70,8 @@ TEST_F(CarrierRunTest, there_are_never_more_places_than_were_proved) {
   EXPECT_GT(most, 3U);
 }
 
-// With a slot for each message, one for each.
-TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
+// Without bounded links every message has a slot, so each may have a buffer.
+TEST_F(CarrierRunTest, unbounded_links_have_a_buffer_for_each_message_at_most) {
   constexpr int kCount = 6;
   const ProvedText proved(kSplitV, 2);
   const core::ProgramFacts& facts = proved.facts();
@@ -82,7 +82,7 @@ TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
     run.run(6, kCount);
     run.toys().expect_reference(6, kCount);
     for (int rank = 0; rank < 2; ++rank) {
-      std::size_t messages = 1;  // and one to try
+      std::size_t messages = 1;  // for the trial message
       for (std::size_t e = 0; e < facts.edges.size(); ++e) {
         const core::LaneFacts& consumer =
             facts.lanes[static_cast<std::size_t>(facts.edges[e].consumer)];
@@ -96,13 +96,13 @@ TEST_F(CarrierRunTest, unbounded_links_have_a_place_for_each_message_at_most) {
   }
 }
 
-// Whoever lets go of what it sends before the copy is over is noticed.
+// A transport that releases each payload before its copy is over, which must be noticed.
 class Forgetful final : public Around {
  public:
   using Around::Around;
   Status send(int to, const Envelope& envelope, Payload payload) override {
     const Payload kept = payload;
-    for (Bytes& part : payload.parts) part.keeper = nullptr;
+    for (Bytes& part : payload.parts) part.owner = nullptr;
     return inner_.send(to, envelope, std::move(payload));
   }
 };
@@ -123,7 +123,7 @@ TEST_F(CarrierRunTest, what_is_let_go_of_too_early_is_noticed) {
   EXPECT_GT(noticed, 0);
 }
 
-// The carriers' words may overtake each other, and a message the words about it.
+// Messages of carriers may overtake each other, and a message may overtake its carrier's messages.
 TEST_F(CarrierRunTest, what_comes_in_any_order_and_late_is_right) {
   std::map<int, std::unique_ptr<ProvedText>> proved;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

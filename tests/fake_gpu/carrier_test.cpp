@@ -1,5 +1,5 @@
-// Messages between devices of processes that are threads: which carrier goes where, how places go
-// round, what becomes of them when a process ends, and what a wrong word does.
+// Tests messages between devices of processes that are threads: which carrier each pair uses, how
+// buffers are reused, how a process's end affects them, and the effect of a wrong carrier message.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -56,7 +56,7 @@ TEST_F(CarrierTest, memory_of_the_same_process_is_not_opened) {
   fake_gpu::be_process(0);
   DeviceMemory::Own own;
   ASSERT_TRUE(DeviceMemory(0, {}).allocate(1000, own).ok());
-  process::MemoryHandle handle{};
+  protocol::MemoryHandle handle{};
   ASSERT_TRUE(export_memory(own.data(), handle).ok());
   OpenedMemory opened;
   const Status status = OpenedMemory::open(handle, opened);
@@ -113,21 +113,21 @@ TEST_F(CarrierTest, is_named_by_the_environment) {
   unsetenv("RIPELINE_CARRIER");
 }
 
-// Those that have met all of theirs begin, while others still wait for theirs.
+// A process that has connected to all of its peers begins while others still wait for theirs.
 TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
   auto group = network::make_local_group(3);
   for (int process = 0; process < 3; ++process) {
     End& end = *ends_.emplace_back(std::make_unique<End>(process));
     end.inner = std::move(group[static_cast<std::size_t>(process)]);
   }
-  // Process 0 has nobody but process 1 to wait for, as far as that can see.
-  const process::MemoryHandle none{};
+  // Process 0 sees only process 1 as a peer for which it must wait.
+  const protocol::MemoryHandle none{};
   const Envelope envelope{.signal = signals::Carrier{}};
-  for (const process::CarrierWord& word : std::vector<process::CarrierWord>{
-           process::CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
-           process::CarrierVerdict{.works = false, .why = "on another host"},
-           process::Landed{.parts = {{.place = 7, .size = 1}}, .head = {}}}) {
-    ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(word)).ok());
+  for (const protocol::CarrierMessage& message : std::vector<protocol::CarrierMessage>{
+           protocol::CarrierHello{.setting = {}, .host = {}, .handle = none, .token = 0, .why = {}},
+           protocol::CarrierVerdict{.works = false, .why = "on another host"},
+           protocol::Landed{.parts = {{.buffer = 7, .size = 1}}, .head = {}}}) {
+    ASSERT_TRUE(of(0).inner->send(1, envelope, protocol::encode_message(message)).ok());
   }
   in_threads(2, [&](int thread) {
     const int process = thread + 1;
@@ -138,9 +138,10 @@ TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
       ASSERT_TRUE(
           end.inner
               ->send(1, envelope,
-                     process::encode_word(process::CarrierVerdict{.works = false, .why = {}}))
+                     protocol::encode_message(protocol::CarrierVerdict{.works = false, .why = {}}))
               .ok());
-      ASSERT_TRUE(end.inner->send(1, envelope, process::encode_word(process::CarrierHello{})).ok());
+      ASSERT_TRUE(
+          end.inner->send(1, envelope, protocol::encode_message(protocol::CarrierHello{})).ok());
       return;
     }
     end.device = std::make_unique<DeviceTransport>(*end.inner, end.pinned, *end.memory, usual());
@@ -152,14 +153,14 @@ TEST_F(CarrierTest, what_comes_before_all_are_connected_is_kept) {
   EXPECT_EQ(how, "it said something that no staged carrier says") << "and it was heard whole";
 }
 
-TEST_F(CarrierTest, a_place_goes_round) {
+TEST_F(CarrierTest, a_buffer_goes_round) {
   connect_all({usual(), usual()});
   for (int i = 1; i <= 20; ++i) {
     pass(0, 1, {1000}, i);
     settle();
   }
   EXPECT_EQ(of(1).memory->owned(), 2U) << "one to try, one for all messages";
-  // Three at once, that somebody keeps.
+  // Three messages at once; the receiver does not release them.
   std::vector<Delivery> kept;
   for (int i = 21; i <= 23; ++i) {
     send(0, 1, {1000}, i);
@@ -171,8 +172,8 @@ TEST_F(CarrierTest, a_place_goes_round) {
   finish();
 }
 
-// A place is given again only when whoever read it on a stream has been seen to be over.
-TEST_F(CarrierTest, a_place_that_is_read_is_not_written_to) {
+// A buffer is given again only when the work of the stream that reads it has been seen to end.
+TEST_F(CarrierTest, a_buffer_that_is_read_is_not_written_to) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     fake_gpu::begin({.seed = seed});
     connect_all({usual(), usual()});
@@ -197,7 +198,7 @@ TEST_F(CarrierTest, a_place_that_is_read_is_not_written_to) {
   }
 }
 
-TEST_F(CarrierTest, a_part_goes_to_the_smallest_place_that_is_large_enough) {
+TEST_F(CarrierTest, a_part_goes_to_the_smallest_buffer_that_is_large_enough) {
   connect_all({usual(), usual()});
   const std::size_t before = of(1).memory->owned();
   const auto made = [&] { return of(1).memory->owned() - before; };
@@ -214,7 +215,7 @@ TEST_F(CarrierTest, a_part_goes_to_the_smallest_place_that_is_large_enough) {
   pass(0, 1, {6000, 6000}, 4);
   EXPECT_EQ(made(), 4U) << "neither does";
   settle();
-  // The sender's own buffers: one for each part that it sent.
+  // The sender's own buffers are still allocated, one for each part that it sent.
   const std::size_t sent = 1000 + 300 + 5000 + 700 + 6000 + 6000;
   EXPECT_EQ(fake_gpu::usage().device_bytes - bytes - sent, 2U * 6144) << "and the others are freed";
   pass(0, 1, {100, 6144}, 5);
@@ -244,7 +245,7 @@ TEST_F(CarrierTest, a_head_may_be_as_long_as_it_may_be) {
   expect_bytes(1, delivery, {1000});
 }
 
-// With places of its own, and with those that it was given; the one that is left goes on.
+// The process that ends has own buffers and buffers that it was given; the other one continues.
 TEST_F(CarrierTest, a_process_may_end_at_any_time) {
   for (int polls = 0; polls < 12; ++polls) {
     for (const int gone : {0, 1}) {
@@ -260,37 +261,37 @@ TEST_F(CarrierTest, a_process_may_end_at_any_time) {
   }
 }
 
-// As a process that is not ours, or a defect of it, would say it.
+// A foreign process, or a faulty one, might send such messages.
 TEST_F(CarrierTest, a_wrong_word_is_its_senders_fault) {
-  const process::MemoryHandle handle{};
-  const std::vector<std::pair<process::CarrierWord, std::string>> words = {
-      {process::Landed{.parts = {{.place = 77, .size = 10}}, .head = {}},
+  const protocol::MemoryHandle handle{};
+  const std::vector<std::pair<protocol::CarrierMessage, std::string>> messages = {
+      {protocol::Landed{.parts = {{.buffer = 77, .size = 10}}, .head = {}},
        "the sender wrote to place 77, which it was not given"},
-      {process::Landed{.parts = {{.place = 0, .size = 5000}}, .head = {}},
+      {protocol::Landed{.parts = {{.buffer = 0, .size = 5000}}, .head = {}},
        "the sender wrote 5000 bytes to a place of 1024"},
-      {process::PlacesAsked{.seen = 0, .sizes = {}, .closed = {78}},
+      {protocol::BuffersAsked{.seen = 0, .sizes = {}, .closed = {78}},
        "the sender closed place 78, which it does not have"},
-      {process::PlacesAsked{.seen = 0, .sizes = {std::uint64_t{1} << 60}, .closed = {}},
+      {protocol::BuffersAsked{.seen = 0, .sizes = {std::uint64_t{1} << 60}, .closed = {}},
        "the sender asked for a place of 1152921504606846976 bytes; at most 68719476736 are "
        "allowed"},
-      {process::PlacesGiven{{{.id = 5, .bytes = 100, .handle = {}}}},
+      {protocol::BuffersGiven{{{.id = 5, .bytes = 100, .handle = {}}}},
        "the receiver gave place 5, which it cannot give"},
-      {process::PlacesGiven{{{.id = 0, .bytes = 1024, .handle = handle}}},
+      {protocol::BuffersGiven{{{.id = 0, .bytes = 1024, .handle = handle}}},
        "the receiver gave place 0, which it cannot give"},
-      {process::CarrierVerdict{.works = true, .why = {}},
+      {protocol::CarrierVerdict{.works = true, .why = {}},
        "it said something that no ipc carrier says"},
-      {process::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
+      {protocol::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
   };
-  for (const auto& [word, how] : words) {
+  for (const auto& [message, how] : messages) {
     SCOPED_TRACE(how);
     fake_gpu::begin({});
     connect_all({usual(), usual()});
-    // Places of both at both.
+    // Each process gets buffers of the other.
     pass(0, 1, {1000}, 1);
     pass(1, 0, {1000}, 2);
     settle();
     const Envelope envelope{.signal = signals::Carrier{}};
-    ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(word)).ok());
+    ASSERT_TRUE(of(0).inner->send(1, envelope, protocol::encode_message(message)).ok());
     const Delivery lost = receive(1);
     EXPECT_TRUE(lost.envelope.is<signals::Lost>());
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(lost.payload.head.data()),
@@ -308,7 +309,8 @@ TEST_F(CarrierTest, what_is_no_word_is_refused_too) {
   ASSERT_TRUE(of(0).inner->send(1, envelope, payload_of(Blob(3, std::byte{9}))).ok());
   const Delivery lost = receive(1);
   EXPECT_TRUE(lost.envelope.is<signals::Lost>());
-  ASSERT_TRUE(of(0).inner->send(1, envelope, process::encode_word(process::CarrierVerdict{})).ok());
+  ASSERT_TRUE(
+      of(0).inner->send(1, envelope, protocol::encode_message(protocol::CarrierVerdict{})).ok());
   settle();
   EXPECT_TRUE(of(1).got.empty()) << "it is told once";
 }

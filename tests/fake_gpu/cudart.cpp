@@ -21,12 +21,12 @@
 #include "tests/fake_gpu/hardware.h"
 #include "tests/fake_gpu/memory.h"
 
-// An event, which CUDA declares and leaves to its library.
+// An event; CUDA declares the type and leaves its definition to the library.
 struct CUevent_st {
   int device = 0;
   bool has_time = true;
-  bool is_after_writes = false;  // to memory of another process
-  std::int64_t recorded = 0;     // how often
+  bool is_after_writes = false;  // the stream has written to another process's memory
+  std::int64_t recorded = 0;     // how many times it was recorded
   std::int64_t reached = 0;
   std::chrono::steady_clock::time_point at{};
 };
@@ -46,7 +46,7 @@ struct Op {
   Events event = nullptr;
   std::int64_t version = 0;
   std::shared_ptr<fake_gpu::Kernel> kernel = nullptr;
-  std::int64_t place = -1;  // in the hardware's queue; -1: it needs none
+  std::int64_t place = -1;  // in the hardware's queue; -1 if it needs none
 
   [[nodiscard]] bool is_work() const { return kind <= Kind::kernel; }
 };
@@ -55,7 +55,7 @@ struct Op {
 
 struct CUstream_st {
   int device = 0;
-  int queue = 0;      // the hardware's
+  int queue = 0;      // the hardware's queue
   int launching = 0;  // threads of NCCL that are about to launch
   int process = -1;
   bool writes_to_others = false;
@@ -65,7 +65,7 @@ struct CUstream_st {
 namespace {
 
 thread_local bool in_host_function = false;
-thread_local bool is_host = false;  // counted among those that may still help who waits
+thread_local bool is_host = false;  // is a host, for whose calls a waiting thread may wait
 thread_local int current_device = 0;
 thread_local int current_process = -1;
 
@@ -86,7 +86,7 @@ class Device {
     misuse(std::string(call) + " out of a host function");
     return cudaErrorNotPermitted;
   }
-  // Before each call; not cudaSuccess: what it says.
+  // Called at the start of each call; a result other than cudaSuccess is the call's result.
   cudaError_t enter() {
     if (calls_++ == options_.fails_at) failed_ = cudaErrorLaunchFailure;
     return failed_;
@@ -106,7 +106,7 @@ class Device {
     return hardware_.head(stream.device, stream.queue) == op.place;
   }
 
-  // The possible moves: streams that can go on, and behind them the actions beside them.
+  // The possible moves: first streams that can proceed, then actions of the library's threads.
   struct Moves {
     std::vector<CUstream_st*> streams;
     std::vector<std::shared_ptr<fake_gpu::Action>> beside;
@@ -123,7 +123,7 @@ class Device {
     return moves;
   }
 
-  // One thing of one stream; false: nothing can go on.
+  // Makes one drawn move; returns false if nothing can proceed.
   bool step() {
     const Moves moves = this->moves();
     if (moves.size() == 0) return false;
@@ -151,7 +151,7 @@ class Device {
     carry_out(op, stream.process);
   }
 
-  // Whether the kernel is over.
+  // Makes one step of the kernel; returns whether the kernel is over.
   bool go_on(const CUstream_st& stream, fake_gpu::Kernel& kernel) {
     if (!kernel.is_over() && !kernel.started) {
       hardware_.leave(stream.device, stream.queue, stream.ops.front().place);
@@ -197,11 +197,11 @@ class Device {
     }
   }
 
-  // With the lock, but while there is nothing to do until another host calls. If all of them
-  // wait, or this thread is none, it never will be.
+  // Makes moves until `done`; releases the lock only while it waits for another host's call. If all
+  // hosts wait, or this thread is not a host, no such call will be made, and the device fails.
   cudaError_t run_until(std::unique_lock<std::mutex>& lock, const std::string& who,
                         std::function<bool()> done) {
-    tell_waiting();  // this call may have done what they wait for
+    tell_waiting();  // this call may have done that for which another one waits
     const auto self = waiting_.insert(waiting_.end(), {who, std::move(done)});
     const auto patient_until = Clock::now() + options_.patience;
     while (failed_ == cudaSuccess && !self->done()) {
@@ -230,7 +230,7 @@ class Device {
            std::any_of(waiting_.begin(), waiting_.end(),
                        [](const Waiting& one) { return one.done(); });
   }
-  // The stream is of the device and process in use: a call may wait for such streams.
+  // Whether the stream belongs to the current device and process; a call may wait for such streams.
   bool is_of_caller(const CUstream_st& stream) const {
     return stream.device == current_device &&
            (current_process < 0 || stream.process < 0 || stream.process == current_process);
@@ -247,7 +247,7 @@ class Device {
              return stream->ops.empty() || (number >= 0 && stream->device != number);
            });
   }
-  // A host that waits for all of a device may wait for what another host has yet to do.
+  // Reports a host that waits for a whole device on which a kernel may need another host.
   void note_synchronising(const char* call) {
     for (const auto& stream : streams_) {
       if (!is_of_caller(*stream) || stream->ops.empty()) continue;
@@ -280,7 +280,7 @@ class Device {
     if (head == op.place) return name + " waits for room on its device";
     return name + " waits behind " + name_at(head) + " in the hardware's queue";
   }
-  // The work that streams still have, and the order in which the hardware will take it.
+  // The work that streams still have, and the order in which the hardware will start it.
   std::string state() const {
     std::map<std::int64_t, std::size_t> order;
     for (const auto& stream : streams_) {
@@ -316,7 +316,7 @@ class Device {
     }
     return reached;
   }
-  // Before it is freed.
+  // Called before memory is freed.
   void check_copies(const void* data) {
     for (const auto& stream : streams_) {
       for (const Op& op : stream->ops) {
@@ -374,21 +374,21 @@ using fake_gpu::Memory;
 
 std::mutex mutex;
 std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
-// Until the process ends: threads may still wait for it then.
+// Exists until the process ends, because threads may wait for it as long.
 std::unique_ptr<Device>& device =
     *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
 
 // The state of hang().
 struct Hanging {
-  std::string call;  // empty: none
+  std::string call;  // empty if no call hangs
   int after = 0;
   std::chrono::milliseconds time{0};
-  std::int64_t let_go = 0;  // how often
+  std::int64_t let_go = 0;  // the number of let_go() calls
   std::condition_variable changed;
 };
 Hanging& hanging = *new Hanging;
 
-// In it, the device is anybody's.
+// Releases the lock while it waits.
 void take_time(std::unique_lock<std::mutex>& lock, const char* call) {
   if (hanging.call.empty() || hanging.call != call || hanging.after-- > 0) return;
   const std::int64_t before = hanging.let_go;
@@ -431,7 +431,7 @@ void be_process(int number) { current_process = number; }
 
 void begin(const Options& options) {
   std::unique_lock lock(mutex);
-  // Those that were left behind in a call: it fails, and their threads end.
+  // Calls of hosts that still wait for the old device fail, and their threads end.
   if (device->hosts_ > 0) device->failed_ = cudaErrorLaunchFailure;
   device->changed_.notify_all();
   device->changed_.wait(lock, [] { return device->hosts_ == 0; });
@@ -554,8 +554,8 @@ std::shared_ptr<void>& beside() { return device->library_; }
 
 }  // namespace fake_gpu
 
-// Each call has the lock, but one out of a host function, which the device runs with the lock held;
-// and says the device's error if it has failed.
+// Begins each call: takes the lock, and returns the device's error if it has failed. A call out of
+// a host function, which the device runs with the lock held, is refused.
 #define ENTER(call)                                  \
   if (in_host_function) return device->refuse(call); \
   std::unique_lock lock(mutex);                      \
@@ -583,7 +583,7 @@ const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaErrorLaunchFailure ? "cudaErrorLaunchFailure" : "cudaErrorUnknown";
 }
 
-// Calls that fail once are dealt with where they do; a device that has failed says so for ever.
+// A single failure is returned by the call that fails; a failed device always returns its error.
 cudaError_t cudaGetLastError() {
   ENTER("cudaGetLastError");
   return cudaSuccess;
@@ -741,7 +741,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-// An H100 with driver 580 refused a copy to the host, with this error, when it was from the host.
+// An H100 with driver 580 refused a copy to the host from the host's memory with this error.
 cudaError_t cudaMemcpyAsync(void* onto, const void* from, size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   ENTER("cudaMemcpyAsync");

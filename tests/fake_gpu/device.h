@@ -1,7 +1,7 @@
-// The part of the fake device that the fake of NCCL needs. One lock guards both.
+// The part of the fake device that the fake of NCCL needs. One lock guards both fakes.
 //
-// All functions but Call's are called with the lock held: by a Call, or by the device itself, which
-// runs actions with it.
+// The lock must be held in all functions except those of Call: a Call holds it, and the device
+// holds it while it runs actions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,43 +16,43 @@
 
 namespace fake_gpu {
 
-// Something that goes on by steps, which the device takes when a seed draws it: a kernel, or what a
-// thread of the library does.
+// An activity that proceeds by steps, in a kernel or a thread of the library. The device takes a
+// step when a seed draws it.
 class Action {
  public:
   virtual ~Action() = default;
   [[nodiscard]] virtual bool may_go_on() const = 0;
   virtual void go_on() = 0;
   [[nodiscard]] virtual bool is_over() const = 0;
-  // "send 3 from rank 0 to rank 1"; and why it cannot go on.
+  // Its name, such as "send 3 from rank 0 to rank 1", and the reason why it cannot go on.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string waits_for() const = 0;
 };
 
-// Occupies blocks of its device from its start until it is over, and may wait for other devices.
+// A kernel occupies blocks of its device from its start to its end, and may wait for other devices.
 class Kernel : public Action {
  public:
   explicit Kernel(int room) : blocks(room) {}
-  // Once it is at the head of its stream and of the hardware's queue, and there is room.
+  // May start once it is first in its stream and its hardware queue, and its blocks fit.
   [[nodiscard]] virtual bool may_start() const = 0;
   virtual void start() = 0;
   const int blocks;
   bool started = false;
 };
 
-// A call of the library: it has the lock but while it waits.
+// A call of the library, which holds the lock except while it waits.
 class Call {
  public:
   Call();
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  // Counts it among the device's calls, and says what the device says.
+  // Counts the call among the device's calls, and returns the device's error, if any.
   [[nodiscard]] cudaError_t enter();
-  // Until it is so; false: it never will be, or the device has failed. `who` in words, with what it
-  // waits for.
+  // Waits until `done`; returns false if `done` will never be true, or the device has failed. `who`
+  // names the caller and what it waits for.
   [[nodiscard]] bool wait_until(const std::string& who, const std::function<bool()>& done);
-  // Until the launch queue of the stream has room.
+  // Waits until the launch queue of the stream has room.
   [[nodiscard]] bool wait_for_room(cudaStream_t stream);
 
  private:
@@ -60,21 +60,21 @@ class Call {
 };
 
 void launch(cudaStream_t stream, std::shared_ptr<Kernel> kernel);
-// The stream does nothing further before what `by` was given until now.
+// Makes the stream wait for all work that `by` has been given so far.
 void hold_up(cudaStream_t stream, cudaStream_t by);
-// In a thread of the library's own, until it is over.
+// Runs the action as in a thread of the library, until the action is over.
 void run_beside(std::shared_ptr<Action> action);
-// Such a thread is about to launch on the stream (1), or has done so (-1).
+// `change` is 1 if a thread of the library will launch on the stream, -1 once it has launched.
 void launching(cudaStream_t stream, int change);
 void misuse(const std::string& what);
-// Called without the lock before each event that is recorded on a stream: for who gives the stream
-// late what comes before it. Null: nothing.
+// Sets a hook that is called, without the lock, before an event is recorded on a stream. So a
+// caller can enqueue late the work that precedes the event. If null, there is no hook.
 void before_records(void (*hook)(cudaStream_t stream));
-// Reports memory that is neither the device's nor pinned, or not of the process.
+// If the memory is neither the device's nor pinned, or not the process's: false, and a misuse.
 [[nodiscard]] bool is_memory(const void* at, std::size_t size, int process);
 [[nodiscard]] const Options& options();
 [[nodiscard]] int process_of(cudaStream_t stream);
-// The library's own state, which is kept beside the device and goes with it.
+// The library's own state, which the device stores and which ends with the device.
 [[nodiscard]] std::shared_ptr<void>& beside();
 
 }  // namespace fake_gpu

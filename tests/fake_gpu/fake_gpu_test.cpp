@@ -1,5 +1,5 @@
-// Tests that only the fake device allows: its rules, runs at random, a device that fails, and one
-// that breaks a rule, which the runs must detect.
+// Tests that need the fake device: its rules, random runs, a device that fails, and a device that
+// breaks a rule, which the runs must detect.
 #include "tests/fake_gpu/fake_gpu.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST_F(FakeGpuTest, streams_are_in_order_and_events_hold_them_up) {
 TEST_F(FakeGpuTest, reports_what_a_device_would_not_survive) {
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
-  network::HostPlace pinned = make_pinned_place();
+  network::HostBufferPool pinned = make_pinned_pool();
   char pageable[16] = {};
   {
     const Bytes bytes = pinned.take(-1, 16);
@@ -135,7 +135,7 @@ TEST_F(FakeGpuTest, processes_open_each_others_memory) {
   EXPECT_NE(opened, own);
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
-  network::HostPlace pinned = make_pinned_place();
+  network::HostBufferPool pinned = make_pinned_pool();
   {
     const Bytes from = pinned.take(-1, 100);
     std::memset(from.data, 42, 100);
@@ -219,7 +219,7 @@ Drawn drawn(std::mt19937_64& draw) {
           .over_sockets = draw() % 4 == 0};
 }
 
-// RIPELINE_FAKE_GPU_RUNS of them, from RIPELINE_FAKE_GPU_SEED on.
+// Makes RIPELINE_FAKE_GPU_RUNS runs, with seeds from RIPELINE_FAKE_GPU_SEED on.
 TEST_F(FakeGpuTest, runs_at_random_give_the_gradients_of_one_process) {
   const std::uint64_t first = number_of("RIPELINE_FAKE_GPU_SEED", 1);
   const std::uint64_t runs = number_of("RIPELINE_FAKE_GPU_RUNS", 300);
@@ -247,7 +247,7 @@ TEST_F(FakeGpuTest, runs_at_random_give_the_gradients_of_one_process) {
   }
 }
 
-// Events are made where a thread has its device, and keepers end in threads that have none.
+// Events are made in threads that have set the device, and destroyed in threads that have not.
 TEST_F(FakeGpuTest, another_device_than_the_first_is_used_in_all_threads) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     fake_gpu::begin({.seed = seed, .devices = 2});
@@ -287,8 +287,8 @@ TEST_F(FakeGpuTest, a_device_that_fails_at_any_call_ends_the_run) {
   EXPECT_GE(testing_support::failed_at_any_call(runs, options), runs / 2);
 }
 
-// A device that says too early that it is done, or does not wait where it is told to, gives other
-// gradients: so the runs above rest on events and waits.
+// A device that reports the end of work too early, or ignores a wait, gives other gradients. So the
+// right gradients of the runs above depend on events and waits.
 class FakeGpuFaultTest : public testing::TestWithParam<Fault> {
  protected:
   void TearDown() override {
@@ -306,7 +306,7 @@ TEST_P(FakeGpuFaultTest, is_noticed) {
     ASSERT_TRUE(run.status().ok());
     run.run(2, 6);
     noticed += run.differs(2, 6) ? 1 : 0;
-    fake_gpu::step(1 << 20);  // the work that is left needs what the run has
+    fake_gpu::step(1 << 20);  // ends the remaining work, which uses memory of the run
   }
   EXPECT_GT(noticed, 0);
 }

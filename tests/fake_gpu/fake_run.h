@@ -1,4 +1,4 @@
-// The common parts of tests on the fake device.
+// Helpers that the tests on the fake device share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline std::string misuses() {
   return text;
 }
 
-// After a run on a device that did not fail.
+// Checks, after a run on a device that did not fail, that all memory and objects are released.
 inline void expect_all_is_back() {
   const fake_gpu::Usage usage = fake_gpu::usage();
   EXPECT_EQ(misuses(), "");
@@ -37,17 +37,17 @@ inline void expect_all_is_back() {
   EXPECT_EQ(usage.events, 0);
 }
 
-// Ranks as processes, of which each has memory of its own.
+// Options by which ranks count as processes, each with its own memory.
 inline DeviceRunOptions as_processes() {
   DeviceRunOptions options;
   options.enter = [](int rank) { fake_gpu::be_process(rank); };
   return options;
 }
 
-// How the messages of a run go.
+// How a run's messages are carried.
 enum class Way : std::uint8_t { staged, ipc, mixed };
 
-// Mixed: ranks are on two hosts, so neighbours are on one or on both.
+// With `mixed`, ranks 0 and 1 are on one host and the others on another.
 inline DeviceRunOptions by_way(Way way) {
   DeviceRunOptions options = as_processes();
   if (way == Way::staged) options.carrier = runtime::cuda::CarrierKind::staged;
@@ -56,8 +56,8 @@ inline DeviceRunOptions by_way(Way way) {
   return options;
 }
 
-// Runs of which the device fails at a call that is drawn, with the options of each; how many of
-// them it ended. Fails the test if one ends otherwise than it must.
+// Runs whose device fails at a drawn call, with options(i) for run i; returns how many of them
+// failed. Fails the test if a run ends in a wrong way.
 template <class Options>
 int failed_at_any_call(int runs, const Options& options) {
   const ProvedText proved(kSplitV, 2);
@@ -70,15 +70,15 @@ int failed_at_any_call(int runs, const Options& options) {
   const std::int64_t calls = fake_gpu::calls();
   int failed = 0;
   for (int i = 0; i < runs; ++i) {
-    // How many calls ask whether something is over is left to timing: early ones are likelier. The
-    // first are before it begins.
+    // The number of calls that ask whether work is over depends on timing, so early calls are drawn
+    // more often. The first calls are made before the run begins.
     const double share = std::uniform_real_distribution<double>(0, 1)(draw);
     const auto at =
         static_cast<std::int64_t>(10 * std::pow(static_cast<double>(calls) / 10, share));
     SCOPED_TRACE("fails at call " + std::to_string(at));
     fake_gpu::begin({.seed = draw(), .fails_at = at});
     DeviceRun run(proved, 5, options(i));
-    if (!run.status().ok()) continue;  // before it began
+    if (!run.status().ok()) continue;  // failed before the run began
     const TemporaryFolder folder;
     if (i % 2 == 1) run.connect_in(folder.path());
     run.run(2, 4);
@@ -90,7 +90,7 @@ int failed_at_any_call(int runs, const Options& options) {
       said += status.message() + "\n";
     }
     bool named = false;
-    // The last: the transport could not have its memory pinned.
+    // The last reason means that the transport's memory could not be pinned.
     for (const char* why : {"CUDA could not", "CUDA has no device", "NCCL could not",
                             "there is no memory for a message"}) {
       named = named || said.find(why) != std::string::npos;
@@ -106,11 +106,11 @@ class FakeGpuTest : public testing::Test {
  protected:
   void SetUp() override {
     fake_gpu::begin({});
-    ASSERT_TRUE(runtime::cuda::use_device(0).ok());  // a test before may have used another one
+    ASSERT_TRUE(runtime::cuda::use_device(0).ok());  // an earlier test may have used another one
   }
   void TearDown() override {
     fake_gpu::be_process(-1);
-    fake_gpu::begin({});  // it may have been told to fail
+    fake_gpu::begin({});  // the last device may have been told to fail
   }
 };
 

@@ -1,14 +1,14 @@
-// Hardware: the queues by which a fake device is given work, and its room; its streams share both.
+// Hardware: the work queues and the room of a fake device, both of which its streams share.
 //
-// Where a rule is from:
-//   a device has CUDA_DEVICE_MAX_CONNECTIONS queues, which streams share when there are more of
-//   them; what cannot start holds up what was launched behind it in its queue, whatever its stream
+// The rules, each with its source:
+//   a device has CUDA_DEVICE_MAX_CONNECTIONS queues, shared by streams if there are more streams;
+//   work that cannot start blocks the later work of its queue, whatever its stream
 //     CUDA C++ Programming Guide 13.0, environment variables; NVIDIA/nccl issues 522, 574, 783
 //   a kernel starts when all its blocks fit beside those that run
 //     Programming Guide, concurrent kernel execution: no promise that kernels run side by side
 //   a launch queue is full after 1024 launches, and the next call waits
 //     NVIDIA/nccl issue 1766
-// Values; the caller has the lock.
+// Plain values; the caller holds the lock.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ namespace fake_gpu {
 
 class Hardware {
  public:
-  // connections 0: each stream has a queue of its own. blocks 0: everything fits.
+  // With 0 connections each stream has its own queue; with 0 blocks all kernels fit.
   Hardware(int connections, int blocks) : connections_(connections), blocks_(blocks) {}
 
-  // The queue of a new stream of the device.
+  // The number of the queue that the device's next stream will use.
   int queue_of_new_stream(int device);
-  // A place at the end of the queue.
+  // Adds work at the end of the queue; returns the number of its place.
   std::int64_t launch(int device, int queue);
-  // The one at the head, which may start.
+  // The place at the head of the queue, whose work may start.
   [[nodiscard]] std::int64_t head(int device, int queue) const;
   [[nodiscard]] std::size_t waiting(int device, int queue) const;
   void leave(int device, int queue, std::int64_t place) { queues_[{device, queue}].erase(place); }

@@ -16,7 +16,7 @@ struct Handle {
 };
 static_assert(sizeof(Handle) <= sizeof(cudaIpcMemHandle_t));
 
-// Another program has a device of its own.
+// A random number for this process, since each process has another device.
 std::uint64_t this_program() {
   static const std::uint64_t number = [] {
     std::random_device random;
@@ -39,7 +39,7 @@ Memory::~Memory() {
 cudaError_t Memory::allocate(Of of, int process, std::size_t size, void** data) {
   std::byte* const made = make(size);
   if (made == nullptr) return cudaErrorMemoryAllocation;
-  std::memset(made, 0xA5, size);  // nobody may count on zeros
+  std::memset(made, 0xA5, size);  // not zeros, since nobody may rely on the contents
   allocations_[made] = {.of = of, .process = process, .size = size, .number = next_++};
   *data = made;
   return cudaSuccess;

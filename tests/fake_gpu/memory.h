@@ -1,16 +1,16 @@
-// Memory: the fake device's own memory, the host's that is pinned, and the memory that processes
-// open of each other's.
+// Memory: the fake device's memory, pinned memory of the host, and memory that processes open from
+// each other.
 //
-// A thread counts as a process of its own, with the number that it was given (be_process); one that
-// was given none (-1) may be any. Memory that another process has opened lies at another address
-// there. The host's memory is of all, as it is of threads. Where a rule is from: the CUDA Runtime
-// API of toolkit 13.0, Device Management, at
-//   - a handle is of the beginning of an allocation, and of no later one there: cudaIpcGetMemHandle
-//   - it is opened by another process of this device than its own: cudaIpcOpenMemHandle
-//   - opened once more by the same, it is where it was, and closed as often: cudaIpcOpenMemHandle
-//   - memory is not freed before all have closed it: cudaIpcOpenMemHandle
-//   - what is closed is not there any more, and is closed once: cudaIpcCloseMemHandle
-// What breaks one is reported. The caller has the lock.
+// A thread counts as the process whose number it gave to be_process(); one without a number (-1)
+// may be any process. A process that opens memory of another one sees it at another address. All
+// processes share the host's memory, as threads do. The sources of the rules are in the CUDA
+// Runtime API of toolkit 13.0, Device Management, at
+//   - a handle exists for the start of an allocation, not for a later address: cudaIpcGetMemHandle
+//   - only another process of this device opens it, not the owner: cudaIpcOpenMemHandle
+//   - a process that opens it again gets the same address, and closes twice: cudaIpcOpenMemHandle
+//   - memory is not freed before all processes have closed it: cudaIpcOpenMemHandle
+//   - closed memory cannot be reached, and is closed only once: cudaIpcCloseMemHandle
+// A call that breaks a rule is reported. The caller holds the lock.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,25 +27,25 @@ class Memory {
  public:
   enum class Of { device, host };
 
-  // Misuses go there, in words; borrowed.
+  // A description of each misuse is appended to `misuses`, which is borrowed.
   explicit Memory(std::vector<std::string>& misuses) : misuses_(misuses) {}
-  // Frees all that was not given back.
+  // Frees all allocations that were not freed.
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   cudaError_t allocate(Of of, int process, std::size_t size, void** data);
-  // False: nothing was allocated there, which is reported.
+  // If nothing was allocated at `data`, reports this and returns false.
   bool may_free(Of of, const void* data);
   void free(void* data);
   [[nodiscard]] std::size_t bytes(Of of) const;
 
-  // Where bytes lie that a process names so; null: it cannot reach them all.
+  // The bytes to which `at` points in a process; null if the process cannot reach all of them.
   [[nodiscard]] std::byte* reach(const void* at, std::size_t size, int process) const;
-  [[nodiscard]] bool is_of_another(const void* at) const;  // in memory that was opened
-  // Whether it is the device's, its own or that of another process.
+  [[nodiscard]] bool is_of_another(const void* at) const;  // whether `at` lies in opened memory
+  // Whether the memory is the device's, allocated by this process or opened from another one.
   [[nodiscard]] bool is_of_device(const void* at) const;
-  // Whether what is named so lies in the allocation that begins at `data`.
+  // Whether the bytes to which `at` points lie in the allocation that begins at `data`.
   [[nodiscard]] bool is_in(const void* at, const void* data) const;
 
   cudaError_t export_it(void* data, cudaIpcMemHandle_t& handle);
@@ -60,11 +60,11 @@ class Memory {
     std::uint64_t number = 0;
   };
   struct Mapping {
-    std::byte* of = nullptr;  // an allocation
+    std::byte* of = nullptr;  // the start of an allocation
     std::uint64_t number = 0;
     std::size_t size = 0;
     int process = -1;
-    int opened = 0;  // how often
+    int opened = 0;  // how many times
   };
 
   [[nodiscard]] const std::pair<std::byte* const, Allocation>* allocation_at(
@@ -75,7 +75,7 @@ class Memory {
 
   std::vector<std::string>& misuses_;
   std::map<std::byte*, Allocation> allocations_;
-  std::map<std::byte*, Mapping> mappings_;  // also those that are closed: none lies there again
+  std::map<std::byte*, Mapping> mappings_;  // includes closed ones, whose addresses are not reused
   std::uint64_t next_ = 1;
 };
 

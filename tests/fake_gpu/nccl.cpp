@@ -1,4 +1,4 @@
-// The calls of NCCL: groups, what waits inside a call, and what a thread of the library does.
+// The calls of NCCL: groups, waits inside a call, and the work of the library's threads.
 #include <nccl.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace fake_gpu {
 namespace {
 
-// A send, receive or sum that a group still holds back.
+// A send, receive or sum that waits for the end of its group.
 struct Enqueued {
   ncclComm* comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -22,7 +22,7 @@ struct Splitting {
   std::size_t round = 0;
   ncclComm_t* made = nullptr;
 };
-// The calls of this thread between ncclGroupStart() and ncclGroupEnd(), or one call outside them.
+// The calls of this thread between ncclGroupStart() and ncclGroupEnd(), or a single call outside.
 struct Group {
   int depth = 0;
   std::vector<Enqueued> enqueued;
@@ -39,7 +39,7 @@ bool is_alive(const ncclComm* comm) {
          });
 }
 
-// Why a call on the communicator is refused; ncclSuccess: it is not.
+// The reason why a call on the communicator is refused; ncclSuccess if it is not.
 ncclResult_t refusal(const ncclComm* comm) {
   if (!is_alive(comm)) {
     misuse("a call on a communicator that is not there");
@@ -56,7 +56,7 @@ ncclResult_t refusal(const ncclComm* comm) {
   return ncclSuccess;
 }
 
-// This thread is inside all of them.
+// Marks these communicators as being in a call of this thread.
 class Inside {
  public:
   explicit Inside(std::vector<ncclComm*> comms) : comms_(std::move(comms)) {
@@ -72,7 +72,7 @@ class Inside {
   std::vector<ncclComm*> comms_;
 };
 
-// By ascending hash, each once.
+// All communicators of these parts, each once, by ascending hash.
 std::vector<ncclComm*> comms_of(const std::vector<Enqueued>& enqueued) {
   std::vector<ncclComm*> comms;
   for (const Enqueued& one : enqueued) {
@@ -102,7 +102,7 @@ void come_to_connect(const std::vector<Enqueued>& enqueued) {
   }
 }
 
-// One that is not connected yet, or is given up; null: all are.
+// A part whose channel is neither connected nor given up; null if there is none.
 const Enqueued* unconnected(const std::vector<Enqueued>& enqueued) {
   for (const Enqueued& one : enqueued) {
     const Channel* const channel = channel_of(one);
@@ -119,8 +119,8 @@ std::string connecting(const std::vector<Enqueued>& enqueued) {
          std::to_string(one->comm->clique->number);
 }
 
-// One kernel, on the stream of its first part; the streams of the others wait for it, and it for
-// them.
+// Launches one kernel on the stream of its first part; the other parts' streams wait for the
+// kernel, and the kernel waits for them.
 void launch_plan(ncclComm& comm, const std::vector<Enqueued>& enqueued) {
   if (comm.aborted) return;
   std::vector<Part> parts;

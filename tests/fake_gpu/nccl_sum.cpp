@@ -9,7 +9,7 @@
 namespace fake_gpu {
 namespace {
 
-// Numbers of 16 bits are added as floats and rounded to the nearest, ties to even.
+// These 16-bit numbers are added as floats and rounded to the nearest, with ties to even.
 struct Bfloat16 {
   std::uint16_t bits = 0;
   explicit operator float() const {
@@ -42,7 +42,7 @@ struct Half {
     if (size >= 65520) return with(0x7c00);
     int exponent = 0;
     std::frexp(size, &exponent);
-    // The place of the last bit that is kept.
+    // The exponent of the last bit that is kept.
     const int last = std::max(exponent - 11, -24);
     const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, -last)));
     return with(last == -24 ? steps : (last + 24) * 1024 + steps);

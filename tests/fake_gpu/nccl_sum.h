@@ -1,4 +1,4 @@
-// The arithmetic of NCCL's kernels that reduce.
+// The arithmetic of NCCL's reducing kernels.
 #pragma once
 
 #include <nccl.h>
@@ -8,10 +8,10 @@
 
 namespace fake_gpu {
 
-[[nodiscard]] std::size_t size_of(ncclDataType_t type);  // 0: not in the fake
-// Whether the fake can do it.
+[[nodiscard]] std::size_t size_of(ncclDataType_t type);  // 0 if the fake lacks this type
+// Whether the fake supports this reduction.
 [[nodiscard]] bool can_reduce(ncclDataType_t type, ncclRedOp_t operation);
-// Element by element, in the order of the inputs, which are as long as the result.
+// Reduces element by element, in the order of the inputs; the result is as long as each input.
 void reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& inputs,
             std::vector<std::byte>& result);
 

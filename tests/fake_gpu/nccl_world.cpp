@@ -29,7 +29,7 @@ bool SplitRound::is_complete() const {
 std::shared_ptr<Clique> World::make_clique(std::size_t ranks) {
   auto made = std::make_shared<Clique>();
   made->number = static_cast<int>(cliques.size());
-  // Any order but that in which they are made, the same in each run.
+  // The order of hashes differs from that of creation, but is the same in each run.
   made->hash = (static_cast<std::uint64_t>(made->number) + 1) * 0x9E3779B97F4A7C15U;
   made->members.resize(ranks);
   cliques.push_back(made);

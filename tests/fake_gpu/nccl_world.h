@@ -1,6 +1,6 @@
 // The state of the fake of NCCL: communicators, the messages between their ranks, and kernels.
 //
-// Everything lives until the next fake_gpu::begin(), so pointers stay good. Callers hold the lock.
+// Everything lives until the next fake_gpu::begin(), so pointers stay valid. Callers hold the lock.
 #pragma once
 
 #include <nccl.h>
@@ -18,18 +18,18 @@
 
 namespace fake_gpu {
 
-// From one rank of a communicator to another. A number is a place in the two lists.
+// The messages from one rank of a communicator to another. A message's number indexes both lists.
 struct Channel {
   struct Send {
     std::int64_t tag = -1;
     bool left = false;
-    std::vector<std::byte> data;  // once it has left, until it is taken
+    std::vector<std::byte> data;  // set while the message has left and has not been received
   };
   struct Receive {
     std::int64_t tag = -1;
     bool posted = false;
   };
-  bool sender_in = false;  // in the call that connects, or past it
+  bool sender_in = false;  // the sender is in the connecting call, or after it
   bool receiver_in = false;
   std::vector<Send> sends;
   std::vector<Receive> receives;
@@ -40,17 +40,17 @@ struct Sum {
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat;
   ncclRedOp_t operation = ncclSum;
-  std::vector<const void*> inputs = {};  // by rank; null: its kernel has not started
-  std::vector<std::byte> result = {};    // once all have
+  std::vector<const void*> inputs = {};  // by rank; null if the rank's kernel has not started
+  std::vector<std::byte> result = {};    // set when all have started
 };
 
 struct SplitRound;
 
-// A communicator, as all its ranks see it.
+// A communicator, in the state that all its ranks share.
 struct Clique {
   int number = 0;
   std::uint64_t hash = 0;
-  std::vector<ncclComm*> members;                   // by rank; null: has not come yet
+  std::vector<ncclComm*> members;                   // by rank; null if the rank has not joined yet
   std::map<std::pair<int, int>, Channel> channels;  // by sender and receiver
   std::vector<Sum> sums;
   std::vector<std::unique_ptr<SplitRound>> splits;
@@ -69,18 +69,18 @@ struct SplitRound {
 };
 
 class Plan;
-// The resources that a split may share: kernels that use the same run one after another.
+// Resources that communicators may share after a split: kernels with the same resources take turns.
 struct Resources {
   std::shared_ptr<Plan> last;
 };
 
-// A send, a receive or a sum, at one rank.
+// A send, a receive or a sum of one rank.
 struct Part {
   enum class Kind { sum, send, receive } kind = Kind::send;
   int peer = -1;
   const void* from = nullptr;
   void* onto = nullptr;
-  std::size_t size = 0;  // bytes; of a sum: elements
+  std::size_t size = 0;  // bytes; for a sum, elements
   ncclDataType_t type = ncclChar;
   ncclRedOp_t operation = ncclSum;
   std::int64_t tag = -1;
@@ -88,10 +88,10 @@ struct Part {
   bool ended = false;
 };
 
-// The kernel of one group for one communicator, at one rank.
+// The kernel that runs one group's parts of one communicator at one rank.
 class Plan final : public Kernel {
  public:
-  // Numbers the parts, which are memory of the process.
+  // Numbers the parts; their memory belongs to the process.
   Plan(ncclComm& comm, std::vector<Part> parts, int process);
   [[nodiscard]] bool may_start() const override;
   void start() override;
@@ -106,7 +106,7 @@ class Plan final : public Kernel {
   [[nodiscard]] std::string name_of(const Part& part) const;
   void number(Part& part);
   void start_sum(const Part& part);
-  // Its sends and receives, after its sums.
+  // Posts the plan's sends and receives, after its sums.
   void post();
   [[nodiscard]] bool may_end(const Part& part) const;
   void end(Part& part);
@@ -116,7 +116,7 @@ class Plan final : public Kernel {
   std::vector<Part> parts_;
   int process_;
   bool posted_ = false;
-  std::shared_ptr<Plan> before_;  // with the same resources
+  std::shared_ptr<Plan> before_;  // the previous plan with the same resources
 };
 
 struct World {
@@ -129,12 +129,12 @@ struct World {
   ncclComm& make_comm(std::shared_ptr<Clique> clique, int rank, const ncclConfig_t* config,
                       const ncclComm* parent);
 };
-// The world of the present device.
+// The world of the current device.
 [[nodiscard]] World& world();
 
 }  // namespace fake_gpu
 
-// A communicator, which NCCL declares and leaves to its library.
+// A communicator; NCCL declares the type and leaves its definition to the library.
 struct ncclComm {
   std::shared_ptr<fake_gpu::Clique> clique;
   std::shared_ptr<fake_gpu::Resources> resources;
@@ -144,11 +144,11 @@ struct ncclComm {
   int blocks = 1;
   bool alive = true;
   bool aborted = false;
-  ncclResult_t state = ncclSuccess;  // used if it does not block
-  std::thread::id inside{};          // none: no thread
+  ncclResult_t state = ncclSuccess;  // used if the communicator does not block
+  std::thread::id inside{};          // the thread that is inside a call; no id if none is
   std::size_t splits = 0;
   std::size_t sums = 0;
-  std::vector<std::shared_ptr<fake_gpu::Plan>> plans;  // launched, and perhaps over
+  std::vector<std::shared_ptr<fake_gpu::Plan>> plans;  // launched; some may be over
 
   [[nodiscard]] bool is_idle() const;
 };

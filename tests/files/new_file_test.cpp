@@ -1,4 +1,4 @@
-// A file comes to its place whole or not at all, and what was there stays until it does.
+// Tests that a new file appears complete or not at all, and that the old file stays until then.
 #include "files/new_file.h"
 
 #include <gmock/gmock.h>
@@ -27,8 +27,8 @@ class NewFileTest : public testing::Test {
  protected:
   NewFileTest() : folder_(temporary_.path()), path_(folder_ + "/a.json") {}
 
-  // The message of writing 100 KiB over a good file, then what is left of it and how many files are
-  // beside it.
+  // Writes 100 KiB over a good file. Returns the message, the text in the file afterwards, and the
+  // number of files in the folder.
   [[nodiscard]] std::string overwrite() const {
     std::ofstream(path_) << "good";
     const core::Status status = write_file(path_, std::string(100 << 10, 'x'));
@@ -103,7 +103,7 @@ TEST_F(NewFileTest, on_a_full_disk_leaves_the_old_one) {
 }
 
 TEST_F(NewFileTest, without_inodes_leaves_the_old_one) {
-  // One for the root, one for the old file.
+  // One inode is for the root and one for the old file.
   const auto said =
       testing_support::with_file_system(folder_, "nr_inodes=2", [this] { return overwrite(); });
   if (!said) GTEST_SKIP() << "no file system can be mounted";

@@ -1,4 +1,4 @@
-// A file is read whole, whatever it says of its size, and a failure gives the reason.
+// Tests that a file is read completely, whatever its reported size; a failure gives its reason.
 #include "files/read_file.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// write_stuck FOLDER: generates the arbiters of the programs that stick
-// (tests/support/link_cases.h) and stuck_arbiters.cpp, which lists them; the tests compile it.
+// `write_stuck FOLDER` generates the arbiters of the programs that deadlock
+// (tests/support/link_cases.h), and stuck_arbiters.cpp, which lists them for the tests.
 #include <cstdio>
 #include <fstream>
 #include <string>

@@ -6,10 +6,10 @@ namespace ripeline::joint {
 namespace {
 
 using core::EdgeId;
-using runtime::process::Outgoing;
+using runtime::protocol::Outgoing;
 namespace signals = runtime::signals;
 
-// An edge between other ranks than these, or one that there is not.
+// An edge that is not from `from`, or one that does not exist.
 EdgeId wrong_edge(const core::ProgramFacts& facts, int from, Random& random) {
   const auto edges = static_cast<EdgeId>(facts.edges.size());
   for (int i = 0; i < 8 && edges > 0; ++i) {
@@ -33,7 +33,7 @@ bool is_of_message(const Outgoing& out) {
   return runtime::message_of(out.envelope.signal) != nullptr;
 }
 
-// The last of the sent messages for which `fits` is true; null: none.
+// The last sent message that `fits`; null if there is none.
 template <class Fits>
 const Outgoing* last(const std::vector<Outgoing>& sent, const Fits& fits) {
   for (auto out = sent.rbegin(); out != sent.rend(); ++out) {

@@ -1,24 +1,24 @@
-// Garbage: messages of a faulty process: repeats of its own, and what no process of the run sends.
+// Draws wrong messages of a faulty process: repeats of its own, or messages that no process sends.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/facts.h"
-#include "runtime/process/outgoing.h"
+#include "runtime/protocol/outgoing.h"
 #include "tests/joint/random.h"
 
 namespace ripeline::joint {
 
 struct Garbage {
-  std::string what;  // in words
-  runtime::process::Outgoing message;
+  std::string what;  // description
+  runtime::protocol::Outgoing message;
 };
 
-// From process `from` to `to`, which got `sent` from it, the latest last. Without facts nothing of
-// edges: what one program sends might be what another one waits for, which nobody can tell.
+// A wrong message from process `from` to `to`. `sent` has the messages so far, the latest last. If
+// facts are null, no wrong edge is drawn: another program's ranks may wait for messages of it.
 [[nodiscard]] Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
-                                   const std::vector<runtime::process::Outgoing>& sent,
+                                   const std::vector<runtime::protocol::Outgoing>& sent,
                                    Random& random);
 
 }  // namespace ripeline::joint

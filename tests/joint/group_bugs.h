@@ -1,5 +1,5 @@
-// WatchedAgreement: what runs, between executor and protocol, and mistakes that can be planted
-// there.
+// WatchedAgreement: an agreement between the executor and its protocol, which reports ballots and
+// can contain planted mistakes.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ namespace ripeline::joint {
 
 enum class GroupBug : std::uint8_t {
   none,
-  wrong_round,       // a ballot of another round is taken for one of this
-  no_new_attempt,    // a ballot that is given again has the number of the one before
-  no_second_ballot,  // a ballot is given once in a round
-  own_choice,        // the last member chooses among all that may start there
-  log_as_it_comes,   // the leader's log is taken in the order in which it comes
+  wrong_round,       // a ballot of another round counts as one of this round
+  no_new_attempt,    // a repeated ballot has the number of the previous attempt
+  no_second_ballot,  // a ballot is given only once in a round
+  own_choice,        // the last member chooses among all tasks that may start there
+  log_as_it_comes,   // the leader's log is read in the order of arrival
   early_is_lost,     // ballots of the next step are forgotten
-  log_is_a_hint,     // a follower that waits for a task of the log starts another one meanwhile
+  log_is_a_hint,     // a follower that waits for the task of the log meanwhile starts another one
 };
 inline constexpr std::array kGroupBugs = {
     "none",       "wrong_round",     "no_new_attempt", "no_second_ballot",

@@ -35,7 +35,7 @@ std::optional<Program> of_library(Random& random, std::string& text) {
   return compiled(text, options);
 }
 
-// Readiness-first, and each stage reduces once all its last backwards have ended.
+// A readiness-first library program in which each stage reduces after its last backward has ended.
 std::optional<Program> of_library_that_reduces(Random& random, std::string& text) {
   const auto& library = spec::library();
   text = library[random.below(library.size())].text;
@@ -63,7 +63,7 @@ std::optional<Program> of_random(Random& random, std::string& text) {
   return compiled(text, {});
 }
 
-// Members, how they agree, and the ops that have collectives.
+// Draws the number of members, how they agree, and the ops that have collectives.
 void make_group(Program& program, Random& random) {
   constexpr std::array kAgree = {Agree::intersection, Agree::intersection, Agree::vote, Agree::vote,
                                  Agree::leader,       Agree::leader,       Agree::none};
@@ -82,8 +82,8 @@ void make_group(Program& program, Random& random) {
   if (hint.patience) program.tensor_parallel.agree = Agree::leader;
 }
 
-// Replicas, and of a random program an op that reduces: one that takes from no pool, so that what
-// may start only grows. It gets an engine of its own.
+// Draws the number of replicas and, for a random program, an op that reduces. It acquires from no
+// pool, so that its tasks, once they may start, always may; and it gets an engine of its own.
 void make_replicas(Program& program, Random& random) {
   program.data_parallel.replicas = random.between(2, 3);
   const auto takes = [&](int op) {
@@ -105,8 +105,8 @@ void make_replicas(Program& program, Random& random) {
   }
 }
 
-// As the language has it, an engine that reduces does nothing else; and what may start there only
-// grows.
+// Whether an engine that reduces does nothing else, as the language demands, and tasks there, once
+// they may start, always may.
 bool reduces_well(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     if (!program.reduces(lane)) continue;
@@ -141,7 +141,7 @@ GroupProgram draw_group_program(std::uint64_t seed) {
     if (!program) continue;
     make_group(*program, random);
     if (replicas) {
-      // Few enough in all; members alone have runs of their own.
+      // Keeps the number of processes small; other runs have members without replicas.
       program->tensor_parallel.members = random.one_in(3) ? 2 : 1;
       make_replicas(*program, random);
     }

@@ -1,9 +1,9 @@
-// The programs of group runs: of the library and random, with members and collectives drawn, and
+// The programs of group runs: library and random programs, with drawn members and collectives, or
 // with replicas and reductions.
 //
-// Left out is what members do not agree on, or could not: pairs, and what the judge has doubts of
-// because what may start may cease to, or because members' turns differ
-// (verify/group/conditions.h). Many of the others stick. Pure functions of the seed.
+// Programs on which members do not or could not agree are left out: those with pairs, and those
+// that the judge does not prove because a startable task may cease to be so, or members' turns
+// differ (verify/group/conditions.h). Many of the others deadlock. Pure functions of the seed.
 #pragma once
 
 #include <cstdint>

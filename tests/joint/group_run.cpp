@@ -12,7 +12,7 @@
 #include "tests/joint/group_program.h"
 #include "tests/joint/group_witness.h"
 #include "tests/joint/random.h"
-#include "tests/joint/told.h"
+#include "tests/joint/reporting_arbiter.h"
 
 namespace ripeline::joint {
 namespace {
@@ -25,22 +25,22 @@ constexpr std::int64_t kMostEvents = 300'000;
 
 struct Member {
   core::Coordinates self;
-  int number = 0;  // spec::GroupMachine's
+  int number = 0;  // the member's number in spec::GroupMachine
   std::unique_ptr<core::Arbiter> arbiter;
   std::unique_ptr<WatchedAgreement> agreement;
   std::unique_ptr<core::Ledger> ledger;
   std::unique_ptr<core::Executor> executor;
   std::int64_t step = -1;
-  std::int64_t begins_at = -1;  // the last step whose beginning was put into the bag
-  bool asked_soon = false;      // an event that polls it is in the bag
+  std::int64_t begins_at = -1;  // the last step whose begin event was put in the bag
+  bool asked_soon = false;      // the bag has an event that polls the executor
   Time until = Time::max();
 };
 
 struct Happening {
   int to = 0;  // the member
   std::function<Status()> happen;
-  bool asks = false;     // polls the executor, which is no event of the member
-  core::Task ends = {};  // if a task's end: the task, in `step`
+  bool asks = false;     // polls the executor; not an event of the member
+  core::Task ends = {};  // the task of `step` that ends, if this is such an event
   std::int64_t step = -1;
 };
 
@@ -75,7 +75,7 @@ class GroupRun {
   }
 
   void fill(GroupVerdict& verdict) const {
-    // The witness's problem comes first: the run's own may follow from it.
+    // The witness's problem is preferred, because the run's own problem may follow from it.
     verdict.broken = witness_.problem().empty() ? problem_ : witness_.problem();
     verdict.agree = facts().agree;
     verdict.members = facts().members;
@@ -110,9 +110,9 @@ class GroupRun {
     } else {
       inner = std::make_unique<simulate::TableArbiter>(program_, facts(), rank);
     }
-    made.arbiter = std::make_unique<Told>(
+    made.arbiter = std::make_unique<ReportingArbiter>(
         std::move(inner),
-        Told::Listener{
+        ReportingArbiter::Listener{
             .begins = [this](std::int64_t step) { witness_.begins(step); },
             .happens = [this, number = made.number](
                            std::int64_t step,
@@ -147,7 +147,7 @@ class GroupRun {
     });
   }
 
-  // Some event that may happen now happens; false: there is none.
+  // Lets some possible event happen; returns false if there is none.
   bool next() {
     if (bag_.empty()) return false;
     const std::size_t first = random_.below(bag_.size());
@@ -165,14 +165,14 @@ class GroupRun {
     return false;
   }
 
-  // The collective's own business: it blocks inside the task until all take part.
+  // Only a collective delays events: it blocks inside the task until all members have started it.
   [[nodiscard]] bool may_happen(const Happening& happening) const {
     return happening.ends.lane < 0 ||
            witness_.may_end(happening.step, members_[static_cast<std::size_t>(happening.to)].number,
                             happening.ends);
   }
 
-  // Time passes until a hint has waited long enough; false: none waits.
+  // Lets time pass until a hint has waited long enough; returns false if no hint waits.
   bool wait() {
     int first = 0;
     for (int i = 1; i < std::ssize(members_); ++i) {
@@ -239,10 +239,10 @@ class GroupRun {
         of(i).until = std::min(from.until, command.until);
         return;
       case Command::Kind::notify: {
-        if (random_.one_in(5)) return;  // it is lost
+        if (random_.one_in(5)) return;  // the notice is lost
         const int to = to_member(command.to);
         return add(to, [this, to, step, notice = command.notice] {
-          (void)of(to).executor->noticed(step, notice, now_);  // one that does not fit is no fault
+          (void)of(to).executor->noticed(step, notice, now_);  // a misfit is harmless
           return Status();
         });
       }
@@ -280,8 +280,8 @@ class GroupRun {
     }
   }
 
-  // A ballot is given once for a round, and again only when something has happened to some member:
-  // then by all.
+  // A ballot is published once per round, and again, by all members, only after an event of some
+  // member.
   void check_ballots() {
     if (facts().agree == core::Agree::leader || !problem_.empty()) return;
     if (ballots_ > facts().members * facts().replicas * witness_.events())

@@ -1,5 +1,5 @@
-// The protocols of tensor-parallel groups against spec/group.h. RIPELINE_GROUP_SEEDS says how many
-// runs (300), RIPELINE_GROUP_FROM from which seed on (1).
+// Tests protocols of tensor-parallel groups against spec/group.h. RIPELINE_GROUP_SEEDS is the
+// number of runs (default 300), RIPELINE_GROUP_FROM the first seed (default 1).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -81,7 +81,7 @@ TEST(GroupRuns, of_one_seed_are_always_the_same) {
   }
 }
 
-// Runs with generated arbiters, whose programs are proved, end well.
+// Expects that runs with generated arbiters end well, as the programs are proved.
 void end_with(const std::string& golden,
               const std::function<std::unique_ptr<core::Arbiter>(int rank)>& make_arbiter) {
   const std::string path = RIPELINE_SOURCE_DIR "/tests/codegen/goldens/" + golden + ".ripe";
@@ -101,8 +101,8 @@ TEST(GroupRuns, of_generated_arbiters_end) {
   end_with("replicas", replicas::make_arbiter);
 }
 
-// Why the judge proves nothing of such hints: they depend on another engine, which members are not
-// alike in.
+// Shows why the judge proves nothing for such hints: they depend on another engine, whose state
+// differs between members.
 void part_by(const std::string& hint) {
   const std::string text =
       "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"
@@ -128,7 +128,7 @@ TEST(GroupRuns, of_rounds_that_another_engine_ends_part) { part_by("rounds B, F;
 struct Planted {
   GroupBug bug;
   core::Agree agree;
-  bool replicas = false;  // alone
+  bool replicas = false;  // without tensor parallelism
 };
 void PrintTo(const Planted& planted, std::ostream* out) {
   *out << (planted.replicas ? "replicas" : name_of(planted.agree)) << "_"
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{GroupBug::early_is_lost, core::Agree::intersection},
                     Planted{GroupBug::early_is_lost, core::Agree::vote},
                     Planted{GroupBug::early_is_lost, core::Agree::leader},
-                    // Their rounds never differ, since a reduction ends once all have started it.
+                    // Rounds of replicas never differ: a reduction ends once all have started it.
                     Planted{GroupBug::no_new_attempt, core::Agree::none, true},
                     Planted{GroupBug::no_second_ballot, core::Agree::none, true},
                     Planted{GroupBug::own_choice, core::Agree::none, true},

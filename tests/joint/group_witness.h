@@ -1,10 +1,10 @@
-// GroupWitness: sees all that the members of all ranks and replicas do, and holds it against
-// spec/group.h, whose numbers of members are these.
+// GroupWitness: sees all that the members of all ranks and replicas do, and checks it against
+// spec/group.h, whose member numbers it uses.
 //
-// Each start, end and arrival must be one that GroupMachine enables then. When a member is the
-// first to start a task of a round, GroupMachine must be able to agree on it at that moment, under
-// some choice; and under the program's own dispatch where each member is as it was when it gave its
-// last ballot. That is what docs/meaning.md says of decisions on what may be old.
+// Each start, end and arrival must be one that GroupMachine enables at that time. When a member is
+// the first to start a task of a round, GroupMachine must be able to agree on it under some choice
+// at that moment; and also under the program's own dispatch, with each member in its state of its
+// last ballot. The latter is the rule of docs/meaning.md for decisions on old information.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace ripeline::joint {
 
 class GroupWitness {
  public:
-  // The program must outlive it.
+  // The program is borrowed and must live longer than the witness.
   GroupWitness(const spec::Program& program, int microbatches);
 
   void begins(std::int64_t step);
   void happens(std::int64_t step, int member, spec::Event event);
-  // The member gave a ballot.
+  // Called when the member publishes a ballot.
   void ballot(std::int64_t step, int rank, int member, const core::Ballot& ballot);
-  // The member runs the task, and nobody else keeps it from its end.
+  // Whether the member runs the task, and no other member prevents the end of the task.
   [[nodiscard]] bool may_end(std::int64_t step, int member, const core::Task& task) const;
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] bool is_done(int steps) const;
-  // The machine is stuck in the first step that is not done.
+  // Whether the machine is stuck in the first step that has not ended.
   [[nodiscard]] bool is_stuck() const;
   [[nodiscard]] std::int64_t held(std::int64_t step, int member, int pool) const;
 
@@ -43,7 +43,7 @@ class GroupWitness {
   using MachineState = spec::Machine::State;
   struct Step {
     spec::GroupMachine::State state;
-    // Per log, by member: as it was at its last ballot.
+    // Per log, by member: the member's state at its last ballot.
     std::vector<std::vector<std::optional<MachineState>>> words;
   };
   [[nodiscard]] const Step& of(std::int64_t step) const {

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr std::int64_t kMostEvents = 1'000'000;
 constexpr Time kSlack = seconds(1);
 
-// `rank 3 was lost (…)`, `ranks 0, 2 and 5 wait for each other`: whom it names first.
+// The ranks that a line names first: `rank 3 was lost (…)`, `ranks 0, 2 and 5 wait for each other`.
 std::set<int> named_by(const std::string& line) {
   std::set<int> ranks;
   const std::size_t at = line.find_first_of("0123456789");
@@ -58,7 +58,7 @@ class JointRun {
          .goodbye = [this](int to, int from) { of(to).arrive_goodbye(from); }});
   }
 
-  // `expected`: when it is over without a fault; 0: this is that run.
+  // `expected` is the duration of the run without faults; 0 in that run itself.
   void run(Time expected) {
     for (const auto& process : processes_) process->begin();
     const Time limit = std::max(expected, Time(seconds(2000))) * 4 + Time(seconds(10'000));
@@ -132,7 +132,7 @@ class JointRun {
     });
   }
 
-  // If two gather something else, nobody knows which one is right: the line names both.
+  // If two processes gather different things, nobody knows which one is right: the line names both.
   [[nodiscard]] bool says_apart(const std::string& line) const {
     const Fault& fault = scenario_.faults.empty() ? Fault{} : scenario_.faults.front();
     return fault.kind == FaultKind::apart &&
@@ -209,7 +209,7 @@ class JointRun {
 
   // ---------------------------------------------------------------- invariants
 
-  // It cannot end: it is gone, stopped, or runs for ever in its loop.
+  // Whether the process need not end: it has ended, is stopped, or its loop runs a task for ever.
   [[nodiscard]] bool is_out(int process) const {
     const SimulatedProcess& p = of(process);
     return p.is() != SimulatedProcess::Is::alive || p.is_stopped() || p.hangs();
@@ -240,7 +240,7 @@ class JointRun {
     }
     const bool is_faulty = std::any_of(scenario_.faults.begin(), scenario_.faults.end(),
                                        [this](const Fault& f) { return may_fail(f); });
-    if (is_stuck()) return;  // whatever the fault has changed of the order of things
+    if (is_stuck()) return;  // the fault may have changed the order of events
     if (!is_faulty) {
       problem_ = "a run without a fault failed: " + first_failure();
       return;
@@ -256,7 +256,7 @@ class JointRun {
     }
   }
 
-  // The fault may end the run by itself: it is of a kind that does, and took place.
+  // Whether the fault may make the run fail: it is of such a kind, and it took place.
   [[nodiscard]] bool may_fail(const Fault& fault) const {
     return fault.kind != FaultKind::slow && fault.kind != FaultKind::pause && took_place(fault);
   }
@@ -268,12 +268,12 @@ class JointRun {
     return "";
   }
 
-  // By when all that are alive have to have ended.
+  // The time by which all processes that are alive must have ended.
   [[nodiscard]] Time limit_of(Time expected) const {
     Time busy{0};
     for (const auto& process : processes_) busy = std::max(busy, process->longest_busy());
     const Time delays = 4 * network_.longest() + 8 * busy + kSlack;
-    const runtime::process::FaultLimits& limits = scenario_.limits;
+    const runtime::protocol::FaultLimits& limits = scenario_.limits;
     Time latest{0};
     for (const Fault& fault : scenario_.faults) {
       Time limit = since_ + limits.answers + delays;
@@ -309,7 +309,7 @@ class JointRun {
   std::string problem_;
   std::size_t injected_ = 0;
   std::set<int> happened_;
-  Time since_{0};  // the last fault
+  Time since_{0};  // the time of the last fault
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Simulated runs keep their invariants, and planted bugs are found (docs/testing.md).
+// Tests that simulated runs keep their invariants and reveal planted bugs (docs/testing.md).
 #include "tests/joint/joint_run.h"
 
 #include <string>
@@ -16,14 +16,14 @@ std::string how_to_replay(std::uint64_t seed, FaultKind kind) {
          std::string(name_of(kind));
 }
 
-// The last part of the run's log, for a failing test.
+// The end of the run's log, which a failing test prints.
 std::string log_of(std::uint64_t seed, FaultKind kind) {
   constexpr std::size_t kMost = 8000;
   const std::string log = run_seed(seed, {.kind = kind, .log = true}).log;
   return log.size() < kMost ? log : "…" + log.substr(log.size() - kMost);
 }
 
-// A quarter of the seeds each.
+// Each instance runs a quarter of the seeds.
 class Quarter : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Quarter, of_2000_runs_keeps_every_invariant_and_names_the_culprit) {
@@ -48,7 +48,7 @@ TEST(JointRun, of_one_seed_is_always_the_same) {
   }
 }
 
-// A defect that a seed has shown once.
+// A seed that has revealed a defect.
 struct Shown {
   std::uint64_t seed;
   FaultKind kind;

@@ -1,4 +1,4 @@
-// Log: what happened in a simulated run, for people; kept only when asked.
+// Log: the events of a simulated run, for people; empty unless requested.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@ class Log {
  public:
   Log(const Timeline& timeline, bool keeps) : timeline_(timeline), keeps_(keeps) {}
 
-  // `text` is a function: most runs need no words.
+  // `text` is a function that is called only if the log is requested.
   template <class Text>
   void note(int process, const Text& text) {
     if (!keeps_) return;

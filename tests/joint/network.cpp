@@ -11,11 +11,11 @@ namespace ripeline::joint {
 
 using core::Time;
 using runtime::Delivery;
-using runtime::process::Outgoing;
+using runtime::protocol::Outgoing;
 
 namespace {
 
-constexpr std::size_t kRemembered = 8;  // sent messages
+constexpr std::size_t kRemembered = 8;  // sent messages per direction
 
 }  // namespace
 
@@ -67,10 +67,10 @@ Time Network::draw_delay() {
 void Network::send(int from, Outgoing message) {
   const int to = message.to;
   Wire& w = wire(from, to);
-  if (!w.open) return;  // forgotten
+  if (!w.open) return;  // the message is dropped
   if (w.sent.size() == kRemembered) w.sent.erase(w.sent.begin());
   w.sent.push_back(message);
-  for (runtime::Bytes& part : w.sent.back().payload.parts) part.keeper.reset();  // it is counted
+  for (runtime::Bytes& part : w.sent.back().payload.parts) part.owner.reset();  // they are counted
   const Time arrival = timeline_.now() + draw_delay();
   w.last_arrival = std::max(w.last_arrival, arrival);
   Delivery delivery{from, message.envelope, std::move(message.payload), arrival};
@@ -132,7 +132,7 @@ void Network::kill(int process) {
   close(process, "connection closed");
 }
 
-// Each sees it when it does: one side may be told seconds after the other.
+// The two sides learn of the cut separately, possibly seconds apart.
 void Network::cut(int process, int other) {
   for (const auto& [from, to] : {std::pair(process, other), std::pair(other, process)}) {
     drop_some(from, to);

@@ -1,9 +1,9 @@
-// Network: what carries messages and signs of life between the processes of a simulated run.
+// Network: carries messages and signs of life between the processes of a simulated run.
 //
-// It connects neighbours. As every transport: messages between two processes may overtake each
-// other; that a peer is gone is told once, after all of what it sent that arrives. What was on its
-// way over a connection that breaks arrives up to some message, in the order of sending. Heartbeats
-// are no events: when a sign of life last came is computed when somebody asks.
+// It connects neighbours. As with every transport, messages between two processes may overtake each
+// other, and a peer's end is reported once, after all of its messages that arrive. When a
+// connection breaks, the messages under way arrive up to some message, in the order of sending.
+// Heartbeats are not events: the time of the last sign of life is computed on request.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/process/outgoing.h"
+#include "runtime/protocol/outgoing.h"
 #include "tests/joint/log.h"
 #include "tests/joint/scenario.h"
 
@@ -19,7 +19,7 @@ namespace ripeline::joint {
 
 class Network {
  public:
-  // Receives all that arrives. A delivery's times are those of the timeline.
+  // The receiver of everything that arrives. The times of a delivery are those of the timeline.
   struct Receiver {
     std::function<void(int to, runtime::Delivery)> delivery;
     std::function<void(int to, int from)> goodbye;
@@ -27,38 +27,38 @@ class Network {
   Network(Timeline& timeline, const Scenario& scenario, bool lost_overtakes, Log& log);
   void set_receiver(Receiver receiver) { receiver_ = std::move(receiver); }
 
-  void send(int from, runtime::process::Outgoing message);
-  // To all: the process says nothing more.
+  void send(int from, runtime::protocol::Outgoing message);
+  // Reports to all others that the process sends nothing more.
   void say_goodbye(int process);
-  // The process is gone: all others are told so.
+  // Closes the process's connections, which is reported to all others.
   void close(int process, const std::string& how);
-  // The same, but what is on its way may not arrive.
+  // The same as close(), but messages under way may not arrive.
   void kill(int process);
   void cut(int process, int other);
-  // Its heartbeats stop, and go on.
+  // The heartbeats of the process stop, and resume later.
   void stop(int process);
   void resume(int process);
 
-  // When a sign of life of `from` last came to `to`, if it is before now.
+  // The time when a sign of life of `from` last reached `to`, if that was before now.
   [[nodiscard]] core::Time last_sign(int from, int to) const;
-  // The last thing that was sent from one to the other, for who repeats it; nothing: none was.
-  [[nodiscard]] const std::vector<runtime::process::Outgoing>& sent(int from, int to) const {
+  // The last few messages from one to the other, which a faulty process repeats; may be empty.
+  [[nodiscard]] const std::vector<runtime::protocol::Outgoing>& sent(int from, int to) const {
     return wire(from, to).sent;
   }
-  // The longest that anything took.
+  // The longest delay of any message or report so far.
   [[nodiscard]] core::Time longest() const { return longest_; }
 
  private:
   // One direction of a connection.
   struct Wire {
     bool open = true;
-    core::Time broken{core::Time::max()};  // then no heartbeat gets through
+    core::Time broken{core::Time::max()};  // from this time on no heartbeat arrives
     std::int64_t sends = 0;
-    std::int64_t cut_at = -1;    // messages from this one on do not arrive; -1: all do
-    core::Time last_arrival{0};  // the latest of what was sent so far
-    core::Time last_sign{0};     // when a message last came
+    std::int64_t cut_at = -1;    // the first message that does not arrive; -1 if all arrive
+    core::Time last_arrival{0};  // the latest arrival of the messages so far
+    core::Time last_sign{0};     // the time at which a message last arrived
     core::Time heartbeat_delay{0};
-    std::vector<runtime::process::Outgoing> sent;  // the last few
+    std::vector<runtime::protocol::Outgoing> sent;  // the last few messages
   };
   struct Silence {
     core::Time from{0};
@@ -72,7 +72,7 @@ class Network {
   [[nodiscard]] const Wire& wire(int from, int to) const { return wires_[index(from, to)]; }
   core::Time draw_delay();
   void lose(int from, int to, const std::string& how, core::Time delay);
-  // May choose a message: from it on, nothing that is on its way from one to the other arrives.
+  // May choose a message under way: then it and all later ones from one to the other do not arrive.
   void drop_some(int from, int to);
   [[nodiscard]] bool beats(int process, core::Time when) const;
 
@@ -87,7 +87,7 @@ class Network {
   core::Time longest_{0};
 };
 
-// For logs: `data 3 of edge 5, step 0`.
+// A text for logs, such as `data 3 of edge 5, step 0`.
 [[nodiscard]] std::string describe(const runtime::Envelope& envelope);
 
 }  // namespace ripeline::joint

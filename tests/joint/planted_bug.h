@@ -1,13 +1,13 @@
-// PlantedBug: what a test breaks between the parts of a run, to see that the run is found broken.
+// PlantedBug: a bug that a test adds around the parts of a run, which the run must reveal.
 //
-// It stands around production code and changes what goes in and out, or the tables that it works
-// from; nothing in production code knows of it. Unchanged, it plants nothing. One for each run.
+// It surrounds production code and changes the code's inputs, outputs or tables; production code
+// does not know it. This base class changes nothing. Each run has its own object.
 #pragma once
 
 #include <vector>
 
 #include "core/facts.h"
-#include "runtime/process/process.h"
+#include "runtime/protocol/process.h"
 
 namespace ripeline::joint {
 
@@ -15,23 +15,23 @@ class PlantedBug {
  public:
   virtual ~PlantedBug() = default;
 
-  // The tables that ranks are given. The witness has the true ones.
+  // Changes the tables that ranks get. The witness has the unchanged tables.
   virtual void change_facts(std::vector<core::EdgeFacts>& /*edges*/,
                             std::vector<core::InboxFacts>& /*inboxes*/) {}
-  // Changes the actions that a process wants done.
-  virtual void change_actions(int /*process*/, runtime::process::Actions& /*actions*/) {}
-  // Changes the deliveries to a process: it gets those that are left, in this order.
+  // Changes the actions that a process requests.
+  virtual void change_actions(int /*process*/, runtime::protocol::Actions& /*actions*/) {}
+  // Changes the deliveries to a process, which then gets them in this order.
   virtual void change_deliveries(int /*process*/, bool /*has_rank*/,
                                  std::vector<runtime::Delivery>& /*deliveries*/) {}
-  // Whether the process is told that it has ended.
+  // Whether the process learns that the task has ended.
   virtual bool passes_on(int /*process*/, const runtime::Ended& /*ended*/) { return true; }
-  // Whether the process is told that the peer was heard.
+  // Whether the process learns that a sign of life of the peer has arrived.
   virtual bool passes_on_heard(int /*process*/, int /*peer*/) { return true; }
   // Changes the limits of a process.
-  virtual void change_limits(int /*process*/, runtime::process::FaultLimits& /*limits*/) {}
-  // A rank stays attached after its step.
+  virtual void change_limits(int /*process*/, runtime::protocol::FaultLimits& /*limits*/) {}
+  // Whether a rank stays attached after its step.
   virtual bool keeps_attached() { return false; }
-  // A peer's loss is told before what it sent.
+  // Whether a peer's loss is reported before the peer's last messages.
   virtual bool lost_overtakes() { return false; }
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/process/report.h"
+#include "runtime/protocol/report.h"
 
 namespace ripeline::joint {
 namespace {
@@ -12,8 +12,8 @@ using core::StatusCode;
 using core::Time;
 using runtime::Delivery;
 using runtime::Ended;
-using runtime::process::Actions;
-using runtime::process::Outgoing;
+using runtime::protocol::Actions;
+using runtime::protocol::Outgoing;
 namespace signals = runtime::signals;
 
 // ---------------------------------------------------------------- links
@@ -32,7 +32,7 @@ class FifoForgotten final : public PlantedBug {
   }
 };
 
-// The third grant of a process does not leave.
+// The third grant of process 1 is not sent.
 class GrantDropped final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [&](const Outgoing& out) {
@@ -44,7 +44,7 @@ class GrantDropped final : public PlantedBug {
 
 // ---------------------------------------------------------------- Rank
 
-// Two messages to one rank that leave at once carry each other's payload.
+// Two messages that leave for one rank at the same time carry each other's payload.
 class PayloadsSwapped final : public PlantedBug {
   void change_actions(int /*process*/, Actions& actions) override {
     Outgoing* first = nullptr;
@@ -56,7 +56,7 @@ class PayloadsSwapped final : public PlantedBug {
   }
 };
 
-// A payload that all tasks of a lane need goes to the first of them alone.
+// A payload that all tasks of a lane need is given only to the first of these tasks.
 class SharedInputTaken final : public PlantedBug {
   void change_facts(std::vector<core::EdgeFacts>& edges,
                     std::vector<core::InboxFacts>& /*inboxes*/) override {
@@ -73,7 +73,7 @@ class SharedInputTaken final : public PlantedBug {
   bool of_all_ = false;
 };
 
-// A payload is still kept when its task has ended.
+// A payload still exists after its task has ended.
 class PayloadKept final : public PlantedBug {
   void change_deliveries(int process, bool /*has_rank*/,
                          std::vector<Delivery>& deliveries) override {
@@ -84,7 +84,7 @@ class PayloadKept final : public PlantedBug {
   runtime::Payload kept_;
 };
 
-// An end is lost if another one comes with it.
+// The end of a task is lost if another task ends at the same time.
 class EndForgotten final : public PlantedBug {
   bool passes_on(int process, const Ended& ended) override {
     const bool same = process == process_ && ended.end == end_;
@@ -98,7 +98,7 @@ class EndForgotten final : public PlantedBug {
 
 // ---------------------------------------------------------------- Process
 
-// Payloads that come while no rank is attached are not kept.
+// Payloads that arrive while no rank is attached are not kept.
 class EarlyMessageDropped final : public PlantedBug {
   void change_deliveries(int /*process*/, bool has_rank,
                          std::vector<Delivery>& deliveries) override {
@@ -107,7 +107,7 @@ class EarlyMessageDropped final : public PlantedBug {
   }
 };
 
-// A rank stays attached after its step, and gets what is of the next one.
+// A rank stays attached after its step, and gets messages of the next one.
 class RankNotDetached final : public PlantedBug {
   bool keeps_attached() override { return true; }
 };
@@ -126,7 +126,7 @@ class GatherTwice final : public PlantedBug {
   }
 };
 
-// The gather that process 0 sends down reaches one child only.
+// The gather that process 0 sends to its children reaches only one of them.
 class GatherStops final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
@@ -137,7 +137,7 @@ class GatherStops final : public PlantedBug {
 
 // ---------------------------------------------------------------- Faults
 
-// A process notices a fault and does not tell.
+// A process notices a fault and does not report it.
 class ReportForgotten final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
@@ -146,13 +146,13 @@ class ReportForgotten final : public PlantedBug {
   }
 };
 
-// A process's report reaches its neighbours alone.
+// A process's report reaches only its neighbours.
 class ReportNotPassedOn final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     std::erase_if(actions.sends, [process](const Outgoing& out) {
-      runtime::process::ProcessReport report;
+      runtime::protocol::ProcessReport report;
       return out.envelope.is<signals::Report>() &&
-             runtime::process::decode_report(out.payload, Time{0}, report).ok() &&
+             runtime::protocol::decode_report(out.payload, Time{0}, report).ok() &&
              report.process != process;
     });
   }
@@ -165,21 +165,21 @@ class NotHeard final : public PlantedBug {
 
 // A silent peer is not noticed.
 class SilenceUnnoticed final : public PlantedBug {
-  void change_limits(int /*process*/, runtime::process::FaultLimits& limits) override {
+  void change_limits(int /*process*/, runtime::protocol::FaultLimits& limits) override {
     limits.silence = std::chrono::hours(24);
   }
 };
 
 // The wait for reports does not end.
 class AnswersAwaited final : public PlantedBug {
-  void change_limits(int /*process*/, runtime::process::FaultLimits& limits) override {
+  void change_limits(int /*process*/, runtime::protocol::FaultLimits& limits) override {
     limits.answers = std::chrono::hours(24);
   }
 };
 
 // ---------------------------------------------------------------- the transport
 
-// The loss of a peer is delivered before what the peer sent last.
+// The loss of a peer is delivered before the peer's last messages.
 class LostOvertakes final : public PlantedBug {
   bool lost_overtakes() override { return true; }
 };
@@ -200,8 +200,8 @@ const std::vector<NamedBug>& planted_bugs() {
       named<SharedInputTaken>("shared-input-taken", "runtime/rank"),
       named<PayloadKept>("payload-kept", "runtime/rank"),
       named<EndForgotten>("end-forgotten", "runtime/rank"),
-      named<EarlyMessageDropped>("early-message-dropped", "runtime/process"),
-      named<RankNotDetached>("rank-not-detached", "runtime/process"),
+      named<EarlyMessageDropped>("early-message-dropped", "runtime/protocol"),
+      named<RankNotDetached>("rank-not-detached", "runtime/protocol"),
       named<GatherTwice>("gather-twice", "runtime/gather"),
       named<GatherStops>("gather-stops", "runtime/gather"),
       named<ReportForgotten>("report-forgotten", "runtime/faults"),

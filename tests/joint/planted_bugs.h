@@ -1,5 +1,5 @@
-// Bugs as they might be in Rank, Process, Faults, Gathers, the links or a transport, and how many
-// seeds it takes to find each (docs/testing.md).
+// Possible bugs of Rank, Process, Faults, Gathers, the links or a transport, and a search for the
+// first seed that reveals a given bug (docs/testing.md).
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ using MakeBug = std::function<std::unique_ptr<PlantedBug>()>;
 
 struct NamedBug {
   std::string_view name;
-  std::string_view where;  // the part that it stands for
+  std::string_view where;  // the part whose bug it imitates
   MakeBug make;
 };
 
 [[nodiscard]] const std::vector<NamedBug>& planted_bugs();
-// Null: there is none of this name.
+// Null if no bug has this name.
 [[nodiscard]] MakeBug bug_of(std::string_view name);
 
 struct Finding {
   std::uint64_t seed = 0;
   std::string how;  // the broken invariant, or a survivor's first line
 };
-// The first seed, of so many from `from`, whose run breaks an invariant with the bug, or blames
-// somebody who has no part in it where without the bug nobody does.
+// The first of `seeds` seeds from `from` whose run with the bug breaks an invariant, or blames a
+// process that has no part in the fault and that the run without the bug does not blame.
 [[nodiscard]] std::optional<Finding> first_seed_that_finds(const NamedBug& bug, std::uint64_t from,
                                                            std::uint64_t seeds);
 

@@ -1,4 +1,4 @@
-// Draws that are the same everywhere for the same seed. Cheap to make: splitmix64.
+// Random draws that are the same everywhere for the same seed, by splitmix64. Cheap to construct.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lower/facts.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/neighbours.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -22,7 +22,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Hints that wait, which tell each other by notices.
+// Programs with patient hints, whose ranks forecast to each other by notices.
 constexpr std::array<std::string_view, 2> kPatient = {R"(pipeline forecasting {
   param ranks = 2;
   microbatches any;
@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 2> kPatient = {R"(pipeline forecasting {
 }
 )"};
 
-// Whether each rank's order, if there is one, is of so many microbatches.
+// Whether each rank's order, if there is one, allows this number of microbatches.
 bool begins(const spec::Program& program, int microbatches) {
   const core::OwnedFacts facts = lower::facts_of(program);
   simulate::InterpretedArbiter first(program, facts.facts(), 0);
@@ -126,24 +126,24 @@ void draw_subjects(Scenario& scenario, Random& random) {
   }
 }
 
-// All with all, or as few as there may be.
+// Connects every two processes if `are_all`, else only those that must be connected.
 void connect(Scenario& scenario, bool are_all) {
   for (int self = 0; self < scenario.processes; ++self) {
     std::vector<int>& mine = scenario.neighbours.emplace_back();
     for (const Subject& subject : scenario.subjects) {
       const core::OwnedFacts facts = lower::facts_of(subject.program);
-      mine = runtime::process::united(
+      mine = runtime::protocol::united(
           std::move(mine),
-          runtime::process::neighbours_of(self, {.ranks = scenario.processes}, facts.facts()));
+          runtime::protocol::neighbours_of(self, {.ranks = scenario.processes}, facts.facts()));
     }
     for (int other = 0; other < scenario.processes && are_all; ++other) {
-      if (other != self) mine = runtime::process::united(std::move(mine), {other});
+      if (other != self) mine = runtime::protocol::united(std::move(mine), {other});
     }
   }
 }
 
 void draw_traits(Scenario& scenario, Random& random) {
-  const int engines = random.below(4);  // all of one kind, or mixed
+  const int engines = random.below(4);  // 0 to 2: all of one kind; 3: mixed
   for (int process = 0; process < scenario.processes; ++process) {
     ProcessTraits& traits = scenario.traits.emplace_back();
     traits.clock_offset = random.between(Time(seconds(1)), Time(seconds(1'000'000)));

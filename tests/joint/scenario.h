@@ -1,7 +1,7 @@
-// Scenario: what a seed stands for: programs, how long things take, and what goes wrong.
+// Scenario: the programs, durations and faults of a simulated run.
 //
-// Most are drawn from the seed alone; where in the run a fault comes is drawn of the length that
-// the run has without it (joint_run.h). Plain values.
+// The seed alone draws all but the position of a fault, which is drawn from the length of the run
+// without the fault (joint_run.h). Plain values.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/process/faults.h"
+#include "runtime/protocol/faults.h"
 #include "spec/program.h"
 #include "tests/joint/random.h"
 
@@ -18,18 +18,18 @@ namespace ripeline::joint {
 
 enum class FaultKind : std::uint8_t {
   none,     // only delays
-  slow,     // a task takes longer than a process may be silent, and not as long as a stall
-  pause,    // a process is stopped, for less than it may be silent
-  kill,     // a process ends without a word
-  stop,     // a process is stopped: it does nothing and gives no sign of life
-  resume,   // the same, and after longer than it may be silent it goes on
+  slow,     // a task takes longer than the limit on silence, but less than the limit on a stall
+  pause,    // a process is stopped for less than the limit on silence
+  kill,     // a process ends without a report
+  stop,     // a process is stopped for good: it does nothing and gives no sign of life
+  resume,   // a process is stopped for longer than the limit on silence, and then continues
   cut,      // two processes lose their connection
   fail,     // a task fails
-  refuse,   // the work does not begin a step
+  refuse,   // the work refuses to begin a step
   endless,  // a task does not end
-  garbage,  // a process sends what it must not
-  apart,    // a process gathers what the others do not
-  two,      // two of kill, stop, cut, fail and endless
+  garbage,  // a process sends a wrong message
+  apart,    // a process gathers something different from the others
+  two,      // two faults of the kinds kill, stop, cut, fail and endless
 };
 inline constexpr std::array<std::string_view, 13> kFaultKinds = {
     "none", "slow",   "pause",   "kill",    "stop",  "resume", "cut",
@@ -38,27 +38,27 @@ inline constexpr std::array<std::string_view, 13> kFaultKinds = {
 struct Fault {
   FaultKind kind = FaultKind::none;
   int process = 0;
-  int other = 0;              // the other end of a cut, or of garbage
+  int other = 0;              // the other end of a cut, or the receiver of garbage
   core::Time lasts{0};        // the length of a task, a pause or a stop
-  std::uint64_t seed = 0;     // draws the garbage, or how a process is slow
-  std::int64_t at_event = 0;  // by the timeline's count
+  std::uint64_t seed = 0;     // draws the garbage, or the way in which a process is slow
+  std::int64_t at_event = 0;  // its position, as a number of events of the timeline
 };
 
 enum class EngineKind : std::uint8_t {
-  in_line,  // tasks run in the loop
-  beside,   // one thread beside it
-  all,      // all that start run beside each other
+  in_line,  // tasks run in the thread of the loop
+  beside,   // one thread beside the loop
+  all,      // all tasks that start run at the same time
 };
 
 struct ProcessTraits {
   core::Time clock_offset{0};
   std::int64_t clock_drift = 0;  // parts in a million
   EngineKind engine = EngineKind::in_line;
-  int slowness = 1;  // its tasks take so many times as long
+  int slowness = 1;  // the factor by which its tasks take longer
   core::Time heartbeat_phase{0};
 };
 
-// The time that a message, task or pause takes: up to `usual`, one in `rare_one_in` up to `rare`.
+// The duration of a message, task or pause: at most `usual`; one in `rare_one_in`, at most `rare`.
 struct Delays {
   core::Time usual{0};
   core::Time rare{0};
@@ -76,30 +76,30 @@ struct Subject {
 
 struct Scenario {
   std::uint64_t seed = 0;
-  std::vector<Subject> subjects;  // one program, or two in turn
+  std::vector<Subject> subjects;  // one program, or two that take turns
   int processes = 1;
   std::vector<std::vector<int>> neighbours;  // by process
   int steps = 1;                             // per program
-  bool gathers = false;                      // between the steps; if there are two programs, always
+  bool gathers = false;                      // gathers between steps; always with two programs
   std::vector<ProcessTraits> traits;         // by process
   Delays messages;
   Delays tasks;
-  Delays pauses;  // between two things that a process does
-  runtime::process::FaultLimits limits;
+  Delays pauses;  // between two actions of a process
+  runtime::protocol::FaultLimits limits;
   core::Time heartbeat = std::chrono::seconds(5);
   std::vector<Fault> faults;
 };
 
-// Draws a scenario of this kind: its faults have no position yet. Each process is connected with
-// each, or, in two of three seeds and unless `connects_all`, with its neighbours
-// (runtime/process/neighbours.h).
+// Draws a scenario of this kind, whose faults have no position yet. Every two processes are
+// connected if `connects_all`, and in one of three seeds; else only neighbours are
+// (runtime/protocol/neighbours.h).
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
-// The kind that this seed stands for.
+// The kind of fault that this seed draws.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);
 void place_faults(Scenario& scenario, std::int64_t events);
 
 [[nodiscard]] std::string_view name_of(FaultKind kind);
-// In words: who suffers what.
+// A description: which process suffers what.
 [[nodiscard]] std::string describe(const Fault& fault);
 [[nodiscard]] std::string describe(const Scenario& scenario);
 

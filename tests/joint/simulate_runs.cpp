@@ -1,4 +1,4 @@
-// simulate_runs: as many simulated runs as one likes. See docs/testing.md.
+// simulate_runs: makes any number of simulated runs. See docs/testing.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -14,15 +14,15 @@ using core::StatusCode;
 using core::Time;
 using runtime::Delivery;
 using runtime::Ended;
-using runtime::process::Outgoing;
+using runtime::protocol::Outgoing;
 
 namespace {
 
-constexpr Time kFinishLimit = std::chrono::minutes(5);  // as a training program's
+constexpr Time kFinishLimit = std::chrono::minutes(5);  // as in a training program
 constexpr Time kWakeLatency = std::chrono::microseconds(20);
 
-runtime::process::FaultLimits limits_of(World& world, int self) {
-  runtime::process::FaultLimits limits = world.scenario.limits;
+runtime::protocol::FaultLimits limits_of(World& world, int self) {
+  runtime::protocol::FaultLimits limits = world.scenario.limits;
   world.bug.change_limits(self, limits);
   return limits;
 }
@@ -48,9 +48,9 @@ SimulatedProcess::SimulatedProcess(World& world, int self)
       goodbyes_(index(world.scenario.processes)) {
   for (const auto& witness : world.witnesses) {
     arbiters_.push_back(witness->arbiter(self));
-    ranks_.push_back(std::make_unique<runtime::process::Rank>(
+    ranks_.push_back(std::make_unique<runtime::protocol::Rank>(
         *arbiters_.back(), core::Layout{.ranks = world.scenario.processes}, self,
-        runtime::process::RankOptions{}));
+        runtime::protocol::RankOptions{}));
   }
   write_script();
 }
@@ -129,7 +129,7 @@ void SimulatedProcess::poll() {
   actions_.sends.clear();
   actions_.starts.clear();
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const runtime::process::Rank& rank = *ranks_[i];
+    const runtime::protocol::Rank& rank = *ranks_[i];
     if (!process_.is_failing()) {
       world_.witnesses[i]->holds(self_, rank.executor().step(), rank.ledger());
     }
@@ -142,7 +142,7 @@ void SimulatedProcess::wait() {
   const std::int64_t number = ++wait_;
   if (actions_.until == Time::max()) return;
   const Time left = std::max(Time{0}, actions_.until - now());
-  // Rounded up, and as its clock goes.
+  // The wait is made longer, by the error of the process's own clock.
   after(left + Time(left.count() / 4000 + 1000), [this, number] { wake(number); });
 }
 
@@ -175,7 +175,7 @@ void SimulatedProcess::receive() {
   }
 }
 
-// A sign of life from before the last wait counts from that wait, since nobody read until then.
+// A sign of life from before the last wait counts from its start, since nobody read in that wait.
 void SimulatedProcess::read_signs() {
   for (const int peer : world_.scenario.neighbours[index(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
@@ -233,7 +233,7 @@ void SimulatedProcess::begin_item() {
 }
 
 void SimulatedProcess::begin_step(const Item& item) {
-  runtime::process::Rank& rank = *ranks_[item.program];
+  runtime::protocol::Rank& rank = *ranks_[item.program];
   note("begins step " + std::to_string(item.step) + " of program " + std::to_string(item.program));
   Status status = rank.begin_step(item.step, world_.witnesses[item.program]->microbatches(), now());
   if (!status.ok()) return process_.fail(std::move(status), now());
@@ -272,7 +272,7 @@ void SimulatedProcess::end_item() {
   note("has gathered '" + item.tag + "'");
 }
 
-// As a transport's finish(): all have said goodbye.
+// Whether all peers have said goodbye; a transport's finish() waits for this.
 bool SimulatedProcess::check_finish() const {
   for (const int peer : world_.scenario.neighbours[index(self_)]) {
     if (goodbyes_[index(peer)] == 0) return false;
@@ -288,7 +288,7 @@ void SimulatedProcess::end(Is how) {
   world_.log.note(self_, [&] {
     return how == Is::finished ? std::string("ends well") : "fails: " + outcome_.message();
   });
-  // It cleans up, and its connections close.
+  // Its connections close some time after the end, as if it had to clean up first.
   world_.timeline.after(random_.between(Time(0), Time(std::chrono::milliseconds(200))), [this] {
     world_.network.close(self_, "connection closed");
     world_.network.stop(self_);
@@ -332,12 +332,12 @@ void SimulatedProcess::start(Start start) {
   if (traits_.engine == EngineKind::all || !engine_runs_) run_next();
 }
 
-// The first of the queue. An engine beside the loop goes on by itself.
+// Runs the first call in the queue. An engine beside the loop then takes further calls by itself.
 void SimulatedProcess::run_next() {
   engine_runs_ = true;
   Start next = std::move(queue_.front());
   queue_.pop_front();
-  // Not together: what the first gives leaves before the second runs.
+  // If a pair does not run together, the first task's outputs leave before the second task runs.
   const bool together = next.with && random_.one_in(2);
   if (next.with && !together) {
     queue_.push_front({std::move(*next.with), std::nullopt});

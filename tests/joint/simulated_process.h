@@ -1,10 +1,10 @@
-// SimulatedProcess: one process of a simulated run: a Process, its ranks and what feeds them, as
-// runtime/run.cpp, a TaskEngine and a training program do it.
+// SimulatedProcess: one process of a simulated run. It has a Process and ranks, and drives them as
+// runtime/run.cpp, a TaskEngine and a training program do.
 //
-// It goes through a script, the same for all: steps of one program or of two in turn, and gathers.
-// It reads what came when it looks, is busy while a task runs in its loop, waits until something
-// comes or is due, and ends when its run has ended or failed; then it closes its connections. Its
-// clock is its own.
+// It follows a script that all processes share: steps of one program or of two in turn, and
+// gathers. It reads arrivals when it polls, is busy while a task runs in its loop, waits until
+// something arrives or is due, and ends when its run has ended or failed; then it closes its
+// connections. It has its own clock.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/process/process.h"
+#include "runtime/protocol/process.h"
 #include "tests/joint/network.h"
 #include "tests/joint/witness.h"
 
@@ -50,7 +50,7 @@ class SimulatedProcess {
   void stop();
   void resume();
   void next_task(NextTask what, core::Time lasts);
-  // Before it does the next thing of its script.
+  // Delays the next step or gather of its script.
   void pause_next(core::Time lasts) { pause_ = lasts; }
   void refuse_next_step() { refuses_ = true; }
   void gather_apart() { apart_ = true; }
@@ -58,11 +58,11 @@ class SimulatedProcess {
   enum class Is : std::uint8_t { alive, killed, failed, finished };
   [[nodiscard]] Is is() const { return is_; }
   [[nodiscard]] bool is_stopped() const { return stopped_; }
-  // A task that does not end runs in its loop.
+  // Whether a task that does not end runs in its loop.
   [[nodiscard]] bool hangs() const { return hangs_; }
-  // Which fault it has: it has begun to do what next_task() and the like said.
+  // Whether its fault has taken place: it has begun to do what next_task() or the like requested.
   [[nodiscard]] bool suffers() const { return suffers_; }
-  // Why its run has failed.
+  // The reason why its run has failed.
   [[nodiscard]] const core::Status& outcome() const { return outcome_; }
   [[nodiscard]] core::Time ended_at() const { return ended_at_; }
   [[nodiscard]] core::Time longest_busy() const { return longest_busy_; }
@@ -75,13 +75,13 @@ class SimulatedProcess {
     std::size_t program = 0;
     std::int64_t step = 0;
   };
-  using Start = runtime::process::Actions::Start;
+  using Start = runtime::protocol::Actions::Start;
 
   void write_script();
-  // On its clock.
+  // The time on its own clock.
   [[nodiscard]] core::Time now() const { return clock(world_.timeline.now()); }
   [[nodiscard]] core::Time clock(core::Time time) const;
-  // The action, after a delay; later if the process is stopped then, never if it has ended.
+  // Calls the action after a delay: later if the process is stopped then, never if it has ended.
   void after(core::Time delay, std::function<void()> action);
   void note(const std::string& what) {
     world_.log.note(self_, [&] { return what; });
@@ -113,29 +113,29 @@ class SimulatedProcess {
   int self_;
   const ProcessTraits& traits_;
   Random random_;
-  runtime::process::Process process_;
-  runtime::process::Actions actions_;
-  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;        // by program
-  std::vector<std::unique_ptr<runtime::process::Rank>> ranks_;  // by program
+  runtime::protocol::Process process_;
+  runtime::protocol::Actions actions_;
+  std::vector<std::unique_ptr<core::Arbiter>> arbiters_;         // by program
+  std::vector<std::unique_ptr<runtime::protocol::Rank>> ranks_;  // by program
   std::vector<Item> script_;
   std::size_t item_ = 0;
   Is is_ = Is::alive;
   core::Status outcome_;
   core::Time ended_at_{0};
 
-  std::vector<runtime::Delivery> inbox_;  // not read yet
+  std::vector<runtime::Delivery> inbox_;  // arrived, but not read yet
   std::vector<core::Time> signs_;         // by peer: the last sign that was read
-  std::vector<core::Time> heard_;         // by peer: when, on its clock
+  std::vector<core::Time> heard_;         // by peer: the time of that, on its own clock
   core::Time next_look_{0};
   bool waits_ = false;
-  std::int64_t wait_ = 0;  // which wait it is, or was
+  std::int64_t wait_ = 0;  // the number of the current or last wait
   core::Time wait_since_{0};
   bool stopped_ = false;
   std::vector<std::function<void()>> when_resumed_;
 
-  std::deque<Start> queue_;  // the engine's
+  std::deque<Start> queue_;  // the starts that wait for the engine
   bool engine_runs_ = false;
-  std::deque<runtime::Ended> ended_;  // ends that the loop has not taken
+  std::deque<runtime::Ended> ended_;  // ends of tasks that the loop has not read
   core::Time longest_busy_{0};
 
   bool finishing_ = false;

@@ -1,4 +1,4 @@
-// Tally: what became of many simulated runs, by kind of fault.
+// Tally: the results of many simulated runs, by kind of fault.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ class Tally {
  public:
   void add(const Verdict& verdict);
   [[nodiscard]] std::int64_t broken() const { return broken_; }
-  // The share of first lines that name a culprit, in runs with one fault.
+  // The share of first lines that name a culprit, among runs with one fault.
   [[nodiscard]] double named() const;
-  // The runs of this kind whose faults took place.
+  // The number of runs of this kind whose faults took place.
   [[nodiscard]] std::int64_t happened(FaultKind kind) const;
-  // For people: a row for each kind.
+  // A table for people with a row for each kind.
   [[nodiscard]] std::string table() const;
 
  private:
@@ -36,7 +36,7 @@ class Tally {
   std::int64_t broken_ = 0;
 };
 
-// One run in words: what is broken, and what its survivors say first.
+// A description of one run: the broken invariant, and the first lines of its survivors.
 [[nodiscard]] std::string report_of(const Verdict& verdict);
 
 }  // namespace ripeline::joint

@@ -1,7 +1,7 @@
-// Timeline: one queue of events with a virtual clock, for all the processes of a run.
+// Timeline: one queue of events with a virtual clock, for all processes of a run.
 //
-// What is due at one instant comes in random order. Nothing else has a clock: the same seed gives
-// the same run.
+// Events that are due at the same instant happen in random order. Nothing depends on a real clock,
+// so the same seed gives the same run.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Timeline {
   }
   void after(core::Time delay, Action action) { at(now_ + delay, std::move(action)); }
 
-  // The next event; false: there is none.
+  // Runs the next event; returns false if there is none.
   bool step() {
     if (events_.empty()) return false;
     std::pop_heap(events_.begin(), events_.end(), is_later);

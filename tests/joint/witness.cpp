@@ -9,7 +9,7 @@
 #include "core/vocabulary/index.h"
 #include "lower/facts.h"
 #include "simulate/interpreter.h"
-#include "tests/joint/told.h"
+#include "tests/joint/reporting_arbiter.h"
 
 namespace ripeline::joint {
 namespace {
@@ -32,17 +32,15 @@ core::OwnedFacts changed(const core::ProgramFacts& facts, PlantedBug& bug) {
   return core::OwnedFacts(copy);
 }
 
-// The origin that a payload carries: its program, step, edge and microbatch.
+// A payload's origin, which is the content of the payload.
 using Tag = std::array<std::int64_t, 4>;
 
-Payload payload_of(const Tag& tag, const std::shared_ptr<int>& keeper) {
+Payload payload_of(const Tag& tag, const std::shared_ptr<int>& owner) {
   Payload payload;
   payload.head.resize(sizeof tag);
   std::memcpy(payload.head.data(), tag.data(), sizeof tag);
-  payload.parts.push_back({.data = reinterpret_cast<std::byte*>(keeper.get()),
-                           .size = 1,
-                           .device = -1,
-                           .keeper = keeper});
+  payload.parts.push_back(
+      {.data = reinterpret_cast<std::byte*>(owner.get()), .size = 1, .device = -1, .owner = owner});
   return payload;
 }
 
@@ -57,16 +55,16 @@ bool read(const Payload& payload, Tag& tag) {
 Witness::Witness(const spec::Program& program, int microbatches, int number, PlantedBug& bug)
     : program_(program),
       true_(lower::facts_of(program)),
-      told_(changed(true_.facts(), bug)),
+      changed_(changed(true_.facts(), bug)),
       machine_(program, microbatches),
       microbatches_(microbatches),
       number_(number) {}
 
 std::unique_ptr<core::Arbiter> Witness::arbiter(int rank) {
   auto inner = std::make_unique<simulate::InterpretedArbiter>(program_, facts(), rank);
-  return std::make_unique<Told>(
+  return std::make_unique<ReportingArbiter>(
       std::move(inner),
-      Told::Listener{
+      ReportingArbiter::Listener{
           .begins = [this](std::int64_t step) { (void)of(step); },
           .happens = [this](std::int64_t step, const Event& event) { happen(step, event); }});
 }

@@ -1,9 +1,9 @@
-// Witness: sees all that the ranks of one program do, and says what is wrong with it.
+// Witness: sees all that the ranks of one program do, and reports the first mistake.
 //
-// Each start, end and arrival must be one that spec/machine.h allows then; each task's call comes
-// once, with the payloads of exactly those tasks that it needs; a ledger holds what the machine
-// holds; when all ranks are done with a step, none of its payloads is kept anywhere. Knows nothing
-// of processes, time or faults. One for each program of a run.
+// Each start, end and arrival must be one that spec/machine.h allows at that time. Each task is
+// called once, with the payloads of exactly those tasks that it needs. A ledger holds what the
+// machine holds. When all ranks have finished a step, no payload of the step is stored anywhere.
+// The witness knows nothing of processes, time or faults. Each program of a run has its own.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +26,28 @@ namespace ripeline::joint {
 
 class Witness {
  public:
-  // The program is borrowed. The ranks get its facts, as `bug` makes them.
+  // The program is borrowed. The ranks get its facts, which `bug` may change.
   Witness(const spec::Program& program, int microbatches, int number, PlantedBug& bug);
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  [[nodiscard]] const core::ProgramFacts& facts() const { return told_.facts(); }
+  [[nodiscard]] const core::ProgramFacts& facts() const { return changed_.facts(); }
   [[nodiscard]] int microbatches() const { return microbatches_; }
   // The arbiter of a rank: the interpreter, which reports its events to this witness.
   [[nodiscard]] std::unique_ptr<core::Arbiter> arbiter(int rank);
 
-  // A call that the rank wants run.
+  // Called with each call that the rank wants to run.
   void called(const runtime::Call& call);
-  // Fills the call's outputs; they are the same for a task whenever it runs.
+  // Fills the call's outputs, which are the same for a task whenever it runs.
   void give(runtime::Call& call);
   void holds(int rank, std::int64_t step, const core::Ledger& ledger);
   void done(int rank, std::int64_t step);
-  // A faulty process repeats what it sent: it may come after its step.
+  // Allows messages after their step, since a faulty process repeats some of its messages.
   void expect_repeats() { repeats_ = true; }
 
   // The first problem, or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // All ranks began this step, and the machine cannot go on in it.
+  // Whether all ranks have begun this step, and the machine cannot continue in it.
   [[nodiscard]] bool is_stuck() const;
   [[nodiscard]] bool is_done(int steps) const;
   [[nodiscard]] std::int64_t last_step() const {
@@ -61,7 +61,7 @@ class Witness {
     spec::Machine::State state;
     std::set<TaskKey> called;
     std::set<int> done;             // ranks
-    std::shared_ptr<int> payloads;  // shared by all that are kept
+    std::shared_ptr<int> payloads;  // shared by all payloads that exist
   };
 
   Step& of(std::int64_t step);
@@ -71,7 +71,7 @@ class Witness {
 
   const spec::Program& program_;
   core::OwnedFacts true_;
-  core::OwnedFacts told_;
+  core::OwnedFacts changed_;
   spec::Machine machine_;
   int microbatches_;
   int number_;

@@ -1,4 +1,4 @@
-// Programs are read without a command: what fails is a value, and nothing is printed.
+// Tests that programs can be read without a command: errors are values, and nothing is printed.
 #include "load/program.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(LoadProgram, gives_what_was_read_beside_its_errors) {
   EXPECT_EQ(reading.input->source.text, "pipeline p {");
 }
 
-// The text stays the user's, and what is compiled of it anew is the same program.
+// The user's text is unchanged, and compiling that text again gives the same program.
 TEST_F(LoadProgram, narrows_the_program_to_a_range_of_counts) {
   ProgramOptions options;
   const auto all = read_program("1f1b", options);

@@ -25,7 +25,7 @@ struct Unseen {
   cudaEvent_t event = nullptr;
 };
 
-// One end of an edge, at `rank`.
+// The sending or the receiving end of an edge, on its rank.
 struct End {
   int rank = 0;
   bool sends = false;
@@ -42,8 +42,8 @@ struct Edge {
   int to = 0;
   std::vector<std::int16_t>
       messages{};               // by number: edge of the program * microbatches + microbatch
-  std::size_t most = 0;         // messages in a step
-  std::uint64_t announced = 0;  // messages; the receiver has heard of `heard` of them
+  std::size_t most = 0;         // the number of messages in a step
+  std::uint64_t announced = 0;  // number of messages; the receiver has read `heard` of them
   std::uint64_t heard = 0;
 };
 
@@ -194,7 +194,7 @@ class EdgeRun::World {
   const Edge& edge(int e) const { return edges_[static_cast<std::size_t>(e)]; }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
-  // Between the ranks of an edge of the program.
+  // The edge between the two ranks of the program's edge `one`.
   std::size_t edge_of(const spec::Edge& one) {
     const int from = lane(one.producer).rank;
     const int to = lane(one.consumer).rank;
@@ -206,7 +206,7 @@ class EdgeRun::World {
   }
 
   bool may_run(int l, int m) const {
-    // One lane numbers the microbatches: any other order is the same run with other numbers.
+    // One lane starts its tasks by number: another order is the same run with other numbers.
     if (l == first_lane_ && m > 0 && !machine_.has_started(state_, l, m - 1)) return false;
     return machine_.may_start(state_, l, m);
   }
@@ -243,8 +243,8 @@ class EdgeRun::World {
     if (rules_.shared) return split_communicators();
     ncclConfig_t with = config();
     std::map<std::pair<int, int>, ncclUniqueId>
-        ids;  // by two ranks, in order if both directions share
-    std::map<std::pair<int, std::pair<int, int>>, ncclComm_t> made;  // by rank, and these
+        ids;  // by the two ranks, sorted if both directions share
+    std::map<std::pair<int, std::pair<int, int>>, ncclComm_t> made;  // by rank, and the two ranks
     ncclGroupStart();
     for (End& end : ends_) {
       const auto ranks = ranks_of(end);
@@ -258,14 +258,14 @@ class EdgeRun::World {
     ncclGroupEnd();
     fake_gpu::step(kEverything);
   }
-  // The ranks of the end's communicator, in its own order.
+  // The ranks of the end's communicator, in the communicator's own order.
   std::pair<int, int> ranks_of(const End& end) const {
     const Edge& one = edge(end.edge);
     if (rules_.pair && one.to < one.from) return {one.to, one.from};
     return {one.from, one.to};
   }
 
-  // One for each edge, out of one of all ranks.
+  // Makes one communicator for each edge by splitting one of all ranks.
   void split_communicators() {
     const int ranks = machine_.program().ranks;
     ncclConfig_t with = config();
@@ -293,7 +293,7 @@ class EdgeRun::World {
     }
   }
 
-  // A task has made the message.
+  // Called when a task has produced the message.
   void give(std::size_t e, std::int16_t message) {
     End& end = ends_[2 * e];
     const std::size_t number = edges_[e].messages.size();
@@ -331,14 +331,14 @@ class EdgeRun::World {
     }
   }
 
-  // Always true of blocking communicators; of others, once the last call on them is over.
+  // Always true if communicators block; else true once the last call on this one is over.
   bool is_free(const End& end) const {
     ncclResult_t state = ncclSuccess;
     if (rules_.non_blocking) ncclCommGetAsyncError(end.comm, &state);
     return state == ncclSuccess;
   }
 
-  // By the sender alone; its receiver hears of what is there.
+  // The sender alone copies the message; the receiver only sees that it has arrived.
   void push(End& end, std::uint64_t number) {
     if (!end.sends) return see_message(end, number);
     const End& other = ends_[2 * static_cast<std::size_t>(end.edge) + 1];
@@ -403,8 +403,8 @@ class EdgeRun::World {
   const spec::Machine& machine_;
   spec::Machine::State state_;
   EdgeRules rules_;
-  int first_lane_ = 0;       // the first that needs nothing
-  std::vector<bool> waits_;  // by rank: in a call that waits for its device
+  int first_lane_ = 0;       // the first lane without needs
+  std::vector<bool> waits_;  // by rank: whether it is in a call that waits for its device
   std::vector<Edge> edges_;
   std::vector<End> ends_;  // edge e: the sender at 2e, the receiver at 2e + 1
 };

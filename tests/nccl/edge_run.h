@@ -1,10 +1,10 @@
-// A program whose ranks run any task that may start, over edges of NCCL, on the fakes: what can
-// happen next, for who visits all of it.
+// A program on the fakes, whose ranks run any task that may start, over edges of NCCL. It offers
+// all possible next events, so that a search can visit every run.
 //
-// spec::Machine says which tasks may start. Each rank has a device, and with each rank to which it
-// sends, an edge, whose ends are runtime::NcclEnd. A task is over at once, so its messages are
-// complete. What the device can do it has done before a host goes on, unless `stepwise`: streams do
-// not compete for anything but room, so a device that is slow is a host that looks late.
+// spec::Machine decides which tasks may start. Each rank has a device and, for each rank to which
+// it sends, an edge whose ends are runtime::NcclEnd. A task ends at once, so its messages are
+// complete. Unless `stepwise`, the device does all that it can before a host continues: since
+// streams compete only for room, a slow device is equivalent to a host that polls late.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace ripeline::testing_support {
 
-// The departures from the rules of runtime/cuda/carriers/nccl_end.h, and the kind of device.
+// Departures from the rules of runtime/cuda/carriers/nccl_end.h, and the kind of device.
 struct EdgeRules {
   bool pair = false;          // one communicator for both directions
   bool shared = false;        // communicators are split with splitShare
-  bool one_fits = false;      // on a device there is room for one kernel
-  bool deep = false;          // an end is told that its operation has ended once it is launched
+  bool one_fits = false;      // a device has room for only one kernel
+  bool deep = false;          // an end counts its operation as ended once that is launched
   bool ahead = false;         // receives are launched before they are announced
   bool synchronises = false;  // a host may wait for its whole device at any time
-  bool non_blocking = false;  // and the event is recorded while the launch is in progress
-  bool push = false;          // copies by the sender alone, instead of NCCL
-  int connections = 0;        // per device; 0: each stream has its own
-  bool stepwise = false;      // the device does one thing at a time, whichever it likes
+  bool non_blocking = false;  // non-blocking: the event is recorded during the launch
+  bool push = false;          // the sender copies by itself, without NCCL
+  int connections = 0;        // queues per device; 0 if each stream has its own
+  bool stepwise = false;      // the device makes one move at a time, in any order
 };
 
 struct EdgeChoice {
@@ -49,12 +49,12 @@ class EdgeRun {
   void take(const EdgeChoice& choice);
   [[nodiscard]] std::string text_of(const EdgeChoice& choice) const;
 
-  // Equal: the same can happen from here on.
+  // A text of the state: equal texts allow the same events.
   [[nodiscard]] std::string state() const;
   [[nodiscard]] bool is_done() const;
-  // The fault, such as a message that was taken before it was there; empty: none.
+  // The fault, such as a message that was taken before it had arrived; empty if there is none.
   [[nodiscard]] const std::string& wrong() const;
-  // One line per wait: who waits, and for what.
+  // The waits, one line for each: who waits, and for what.
   [[nodiscard]] std::string waits() const;
 
  private:

@@ -34,7 +34,7 @@ class Visit {
   struct Node {
     std::int64_t parent = -1;
     EdgeChoice by;
-    std::vector<EdgeChoice> choices;  // until they have been taken
+    std::vector<EdgeChoice> choices;  // cleared when all have been tried
   };
 
   std::vector<EdgeChoice> path_to(std::int64_t node) const {
@@ -49,7 +49,7 @@ class Visit {
     for (const EdgeChoice& choice : path_to(static_cast<std::int64_t>(node))) run.take(choice);
   }
 
-  // Whether the run is what was looked for.
+  // Records a new state of the run; returns whether the search has found what it searches for.
   bool note(const EdgeRun& run, std::int64_t parent, const EdgeChoice& by) {
     if (!seen_.insert(run.state()).second) return false;
     nodes_.push_back({.parent = parent, .by = by, .choices = run.choices()});

@@ -1,4 +1,4 @@
-// All runs of a program over edges of NCCL, or as many as a limit allows.
+// Visits all runs of a program over edges of NCCL, or as many as a limit allows.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace ripeline::testing_support {
 
 struct EdgeStates {
-  bool all = false;              // every state was visited, and each comes to the end of all tasks
-  bool stuck = false;            // a state from which nothing goes on
-  std::string wrong;             // the fault of a run in which a rank took what was not there
-  std::int64_t states = 0;       // visited
-  std::vector<std::string> run;  // the shortest stuck or wrong run, one event per element, in words
-  std::string waits;             // at the end of that run
+  bool all = false;              // every state was visited, and from each all tasks can end
+  bool stuck = false;            // some state has tasks left but no next event
+  std::string wrong;             // the fault of a run in which a rank received a missing message
+  std::int64_t states = 0;       // the number of visited states
+  std::vector<std::string> run;  // the shortest stuck or wrong run, in words, one event per element
+  std::string waits;             // the waits at the end of that run
 };
 
-// Breadth first. A state is come to by running from the beginning again.
+// Searches breadth first; reaches each state by replaying its run from the beginning.
 [[nodiscard]] EdgeStates visit_edge_states(const spec::Machine& machine, const EdgeRules& rules,
                                            std::int64_t most_states);
 

@@ -1,7 +1,7 @@
-// All runs of small chains over edges of NCCL: with the rules of runtime/cuda/carriers/nccl_end.h
-// none sticks, and without any one of them some do.
+// Visits all runs of small chains over edges of NCCL: with the rules of
+// runtime/cuda/carriers/nccl_end.h no run deadlocks, and without any single rule some run does.
 //
-// RIPELINE_EDGE_SIZE="ranks,microbatches,extra" visits the states of a chain of that size as well,
+// RIPELINE_EDGE_SIZE="ranks,microbatches,extra" also visits the states of a chain of that size,
 // with the rules, up to RIPELINE_EDGE_STATES of them.
 #include "tests/nccl/edge_states.h"
 
@@ -30,10 +30,10 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
 struct EdgeSize {
   int ranks = 2;
   int microbatches = 2;
-  int extra = 0;  // forwards that a rank may be ahead, more than in 1F1B
+  int extra = 0;  // forwards that a rank may be ahead beyond 1F1B's
 };
 
-// Any task that may start.
+// A chain in which any task that may start is chosen.
 spec::Program chain_of(const EdgeSize& size) {
   const std::string text = chain_text(size.ranks, "ready by bf", std::to_string(size.microbatches),
                                       "ranks - s + " + std::to_string(size.extra));
@@ -57,7 +57,7 @@ std::string text_of(const EdgeStates& found) {
   return text + found.wrong + "\n" + found.waits;
 }
 
-// States are counted so that a change of what is visited is seen.
+// A number of states that differs from the recorded one shows that the visit has changed.
 struct Kept {
   const char* what;
   EdgeSize size;
@@ -76,8 +76,8 @@ TEST_F(EdgeStatesTest, with_the_rules_none_sticks) {
        {3, 2, 0},
        {.synchronises = true, .push = true},
        345},
-      // Each keeps more than it needs to. What waits in launch order needs the rule of one
-      // operation at a time, or a queue for each stream.
+      // Each row lacks a rule that its device does not need. Since waits are in launch order, a
+      // device needs either the rule of one operation at a time or a queue for each stream.
       {"several operations at a time, a queue for each stream", {2, 3, 1}, {.deep = true}, 2854},
       {"receives before they are announced", {2, 2, 0}, {.ahead = true}, 1024},
       {"the same, with one queue", {2, 2, 0}, {.ahead = true, .connections = 1}, 1024},
@@ -90,7 +90,7 @@ TEST_F(EdgeStatesTest, with_the_rules_none_sticks) {
   }
 }
 
-// The shortest such run has so many events; its last words say who waits for whom.
+// A missing rule that causes deadlock: the events of its shortest such run, and words of its waits.
 struct Broken {
   const char* what;
   EdgeSize size;
@@ -121,15 +121,15 @@ TEST_F(EdgeStatesTest, without_any_of_the_rules_some_stick) {
   }
 }
 
-// An event that is recorded while a thread of NCCL is about to launch says that what was not even
-// launched is over.
+// If an event is recorded while a thread of NCCL is about to launch, it reports the end of work
+// that has not even been launched.
 TEST_F(EdgeStatesTest, without_blocking_a_message_is_taken_before_it_is_there) {
   const EdgeStates found = visit({2, 2, 0}, {.non_blocking = true, .stepwise = true});
   EXPECT_EQ(found.wrong, "rank 1 takes message 0 before it is there");
   EXPECT_EQ(found.run.size(), 4U) << text_of(found);
 }
 
-// Programs of every shape: several stages to a rank, whose messages share an edge, and joins.
+// The programs have all shapes: joins, and several stages per rank whose messages share an edge.
 TEST_F(EdgeStatesTest, with_the_rules_no_proved_program_sticks) {
   RandomProgramOptions options;
   options.max_microbatches = 2;

@@ -1,4 +1,4 @@
-// The plug-in's code on the fake of NCCL, linked rather than loaded.
+// The plug-in's code on the fake of NCCL; linked instead of loaded.
 #pragma once
 
 #include "runtime/cuda/nccl/plugin.h"

@@ -1,5 +1,5 @@
-// The rules of the fake of NCCL, and of what devices share, one by one; and that misuse is
-// reported.
+// Tests one by one the rules of the fake of NCCL, and of the resources that devices share; and that
+// misuse is reported.
 #include "tests/fake_gpu/fake_nccl.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ cudaEvent_t event_on(int device) {
 
 using Comms = std::vector<ncclComm_t>;
 
-// One thread stands for all ranks: rank r has device r.
+// The ranks of a communicator, all in this thread: rank r has device r.
 Comms communicator(int ranks, ncclConfig_t config = NCCL_CONFIG_INITIALIZER) {
   Comms comms(static_cast<std::size_t>(ranks));
   ncclUniqueId id{};
@@ -79,7 +79,7 @@ Comms split(const Comms& parents) {
 
 class FakeNcclTest : public testing::Test {
  protected:
-  // Without connecting: most cases are about something else.
+  // Begins with ranks that are connected, since most cases test something else.
   void begin(fake_gpu::Options options = {}) {
     options.devices = 3;
     options.connected = true;
@@ -105,7 +105,7 @@ class FakeNcclTest : public testing::Test {
     return ncclRecv(onto[at], 1, ncclInt, sender, comms[at],
                     streams[at][static_cast<std::size_t>(stream)]);
   }
-  // Each of two ranks begins with another communicator, on streams of their own.
+  // Two ranks use two communicators in opposite order; each operation has its own stream.
   bool ends_crosswise(const Comms& first, const Comms& second) {
     EXPECT_EQ(send(first, 0, 1, 0), ncclSuccess);
     EXPECT_EQ(receive(second, 0, 1, 1), ncclSuccess);
@@ -178,7 +178,7 @@ TEST_F(FakeNcclTest, kernels_that_do_not_fit_wait_for_room) {
   EXPECT_TRUE(says(fake_gpu::waits(), "waits for room on its device"));
 }
 
-// The receive is behind a send that waits for the one before it, and is what that waits for.
+// The receive is queued behind a second send, which waits for the first; that waits for a receive.
 TEST_F(FakeNcclTest, what_cannot_start_holds_up_what_shares_its_queue) {
   for (const int connections : {1, 2}) {
     begin({.connections = connections});
@@ -227,12 +227,12 @@ TEST_F(FakeNcclTest, the_streams_of_a_group_wait_for_each_other) {
   EXPECT_FALSE(is_reached(after)) << "the kernel is on the other stream";
 }
 
-// On one stream the kernels of a group come one after another, in an order of NCCL's own. Each pair
-// of ranks has the same order, and three ranks can still wait in a circle, though each group alone
-// could begin with any of its kernels: what is in a group and in which order it is called is no
-// help.
+// On one stream the kernels of a group run one after another, in an order that NCCL chooses. Each
+// pair of ranks has the same order. But three ranks can still wait in a circle, although each group
+// alone could begin with any of its kernels: this is prevented neither by grouping nor by the order
+// of calls.
 TEST_F(FakeNcclTest, the_kernels_of_a_group_are_launched_by_hash_and_not_as_called) {
-  // Hashes of communicators in the order in which they are made.
+  // The communicators are in the order of their creation, which determines their hashes.
   const Comms a = communicator(2);  // ranks 0 and 1
   const Comms b = communicator(2);
   const bool b_first = 2 * 0x9E3779B97F4A7C15U < 0x9E3779B97F4A7C15U;
@@ -335,7 +335,7 @@ TEST_F(FakeNcclTest, ends_that_do_not_fit_are_reported) {
   EXPECT_TRUE(says(fake_gpu::misuses(), "neither the device's nor pinned"));
 }
 
-// Ranks as threads, whose calls wait for each other.
+// Ranks are threads whose calls wait for each other.
 class FakeNcclHostsTest : public testing::Test {
  protected:
   void TearDown() override { fake_gpu::begin({}); }
@@ -362,7 +362,7 @@ class FakeNcclHostsTest : public testing::Test {
   }
 };
 
-// Communicators of two ranks for each direction, which are not connected yet.
+// Each direction has a communicator of two ranks, which have not been connected.
 TEST_F(FakeNcclHostsTest, both_ends_must_be_in_the_call_that_connects_them) {
   for (const bool grouped : {false, true}) {
     fake_gpu::begin({.devices = 2});
@@ -389,8 +389,8 @@ TEST_F(FakeNcclHostsTest, both_ends_must_be_in_the_call_that_connects_them) {
   }
 }
 
-// Work behind a receive that nobody sends to yet fills the queue, and the host that would send
-// waits in a launch.
+// Work behind a receive without a send fills the queue; so the host that would send waits in the
+// call that launches.
 TEST_F(FakeNcclHostsTest, a_launch_into_a_full_queue_waits) {
   for (const std::size_t launches : {4U, 64U}) {
     fake_gpu::begin({.devices = 2, .launches = launches, .connected = true});
@@ -410,8 +410,8 @@ TEST_F(FakeNcclHostsTest, a_launch_into_a_full_queue_waits) {
       }
       is_well = is_well && ncclSend(number, 1, ncclInt, 1 - rank, comm, other) == ncclSuccess;
     });
-    // On one communicator the send runs after the receive; a call waits for that in a full queue
-    // only.
+    // On one communicator the send would run after the receive; a call waits for the receive only
+    // if the queue is full.
     EXPECT_EQ(well[0] && well[1], launches > 8) << lines(fake_gpu::misuses());
     EXPECT_EQ(says(fake_gpu::misuses(), "a launch into a full queue"), launches < 8);
   }
@@ -430,8 +430,8 @@ TEST_F(FakeNcclHostsTest, two_threads_in_one_communicator_are_reported) {
     while (joined < 2) std::this_thread::yield();
     const cudaStream_t stream = stream_on(rank % 2);
     int* const number = number_on(rank % 2, 0);
-    // Two threads send for rank 0, and the one that is let in waits for rank 1, which comes when
-    // the other one has been refused.
+    // Two threads send for rank 0. One of them enters the call and waits for rank 1, which receives
+    // only when the other thread has been refused.
     while (rank == 1 && !refused) std::this_thread::yield();
     const ncclResult_t result = rank == 1 ? ncclRecv(number, 1, ncclInt, 0, comms[1], stream)
                                           : ncclSend(number, 1, ncclInt, 1, comms[0], stream);
@@ -463,7 +463,7 @@ TEST_F(FakeNcclHostsTest, ranks_wait_for_all_to_join_and_to_split) {
   EXPECT_EQ(lines(fake_gpu::misuses()), "");
 }
 
-// Whichever call fails, none hangs, and all that come after it say so.
+// Whichever call fails, no call hangs, and all later calls return the device's error.
 TEST_F(FakeNcclHostsTest, a_device_that_fails_at_any_call_fails_all_that_follow) {
   for (int at = 0; at < 30; ++at) {
     fake_gpu::begin({.devices = 2, .fails_at = at});
@@ -491,7 +491,7 @@ TEST_F(FakeNcclHostsTest, a_device_that_fails_at_any_call_fails_all_that_follow)
   }
 }
 
-// By the bits of two numbers.
+// The sum or maximum of two numbers, each given by its bits.
 struct Sum {
   ncclDataType_t type;
   ncclRedOp_t operation;
@@ -502,14 +502,14 @@ TEST(FakeNcclSums, are_of_the_type_of_the_numbers) {
   const std::uint64_t minus_one = ~std::uint64_t{0};
   const std::vector<Sum> sums = {
       {ncclFloat16, ncclSum, 0x3E00, 0x4080, 0x4380},   // 1.5 + 2.25
-      {ncclFloat16, ncclSum, 0x7BFF, 0x7BFF, 0x7C00},   // beyond the largest
-      {ncclFloat16, ncclSum, 0x0001, 0x0001, 0x0002},   // the smallest
-      {ncclFloat16, ncclSum, 0x3C00, 0x1000, 0x3C00},   // a tie, to even
-      {ncclFloat16, ncclSum, 0x3C00, 0x1200, 0x3C01},   // above it
+      {ncclFloat16, ncclSum, 0x7BFF, 0x7BFF, 0x7C00},   // above the largest finite number
+      {ncclFloat16, ncclSum, 0x0001, 0x0001, 0x0002},   // the smallest number
+      {ncclFloat16, ncclSum, 0x3C00, 0x1000, 0x3C00},   // a tie, rounded to even
+      {ncclFloat16, ncclSum, 0x3C00, 0x1200, 0x3C01},   // just above a tie
       {ncclFloat16, ncclMax, 0xBC00, 0x3800, 0x3800},   // -1, 0.5
       {ncclBfloat16, ncclSum, 0x3F80, 0x4000, 0x4040},  // 1 + 2
-      {ncclBfloat16, ncclSum, 0x3F80, 0x3B80, 0x3F80},  // a tie, to even
-      {ncclBfloat16, ncclSum, 0x3F80, 0x3BC0, 0x3F81},  // above it
+      {ncclBfloat16, ncclSum, 0x3F80, 0x3B80, 0x3F80},  // a tie, rounded to even
+      {ncclBfloat16, ncclSum, 0x3F80, 0x3BC0, 0x3F81},  // just above a tie
       {ncclBfloat16, ncclMax, 0xBF80, 0xC000, 0xBF80},  // -1, -2
       {ncclInt32, ncclSum, 0x7FFFFFF0, 0xF, 0x7FFFFFFF},
       {ncclInt64, ncclSum, 1ULL << 40, 5, (1ULL << 40) + 5},

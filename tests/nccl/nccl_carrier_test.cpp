@@ -1,5 +1,5 @@
-// Messages by NCCL between processes that are threads: how they connect, what a wrong word does,
-// and what is left when a process ends.
+// Tests messages by NCCL between processes that are threads: how they connect, the effect of a
+// wrong carrier message, and what remains when a process ends.
 #include "runtime/cuda/carriers/nccl_carrier.h"
 
 #include <gtest/gtest.h>
@@ -48,10 +48,10 @@ class NcclCarrierTest : public testing_support::CarrierEnds {
   static std::string text_of(const Delivery& lost) {
     return {reinterpret_cast<const char*>(lost.payload.head.data()), lost.payload.head.size()};
   }
-  // As its carrier would say it.
-  void say(int from, int to, const process::CarrierWord& word) {
+  // Sends a message of carriers as the carrier of `from` would.
+  void say(int from, int to, const protocol::CarrierMessage& message) {
     const Envelope envelope{.signal = signals::Carrier{}};
-    ASSERT_TRUE(of(from).inner->send(to, envelope, process::encode_word(word)).ok());
+    ASSERT_TRUE(of(from).inner->send(to, envelope, protocol::encode_message(message)).ok());
   }
   void drop_all() {
     for (const auto& end : ends_) drop(end->process);
@@ -210,14 +210,14 @@ TEST_F(NcclCarrierTest, processes_that_share_a_device_are_of_several_hosts_for_n
   EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
 }
 
-// One that fails in the second process as it connects.
+// A library whose connect() fails in the second process.
 class NoRoute final : public ProcessLibrary {
  public:
   explicit NoRoute(int process) : ProcessLibrary(process), fails_(process == 1) {}
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
     if (fails_) return {StatusCode::failed, "there is no route"};
-    return ProcessLibrary::connect(id, place, comm);
+    return ProcessLibrary::connect(id, options, comm);
   }
 
  private:
@@ -233,18 +233,18 @@ TEST_F(NcclCarrierTest, what_nccl_says_as_it_connects_is_said_by_all) {
   }
 }
 
-// One whose connect() waits until it is told, and counts those that have come back.
+// A library whose connect() waits until released, and counts the calls that are inside.
 class Waits final : public ProcessLibrary {
  public:
   using ProcessLibrary::ProcessLibrary;
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
     std::unique_lock lock(mutex);
     ++inside;
     changed.notify_all();
     changed.wait(lock, [] { return may_go_on; });
     lock.unlock();
-    return ProcessLibrary::connect(id, place, comm);
+    return ProcessLibrary::connect(id, options, comm);
   }
   static inline std::mutex mutex;
   static inline std::condition_variable changed;
@@ -264,8 +264,8 @@ TEST_F(NcclCarrierTest, who_waits_in_nccl_is_left_behind) {
     timeouts += status.code() == StatusCode::timeout ? 1 : 0;
   }
   EXPECT_GE(timeouts, 1);
-  ends_.clear();              // all that the threads do not keep themselves
-  const fake_gpu::Host host;  // one of them may come first
+  ends_.clear();              // frees all that the threads do not still use
+  const fake_gpu::Host host;  // a thread may start before the other
   {
     const std::lock_guard lock(Waits::mutex);
     EXPECT_EQ(Waits::inside, 2);
@@ -291,7 +291,7 @@ TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
     be_host(process);
     testing_support::End& end = *ends[static_cast<std::size_t>(process)];
     auto& inner = group[static_cast<std::size_t>(process)];
-    if (process == 2) {  // it says hello, and no more
+    if (process == 2) {  // sends its hello and nothing more
       std::vector<Delivery> early;
       CarrierMeeting meeting(*inner, testing_support::kLimit, early);
       EXPECT_TRUE(CarrierChoice(
@@ -299,7 +299,7 @@ TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
                       {.carrier = CarrierKind::nccl, .host = {}, .why_no_nccl = {}, .granule = 256})
                       .meet()
                       .ok());
-      EXPECT_TRUE(meeting.say_to_all(process::NcclHello{.device = "another", .process = 9}).ok());
+      EXPECT_TRUE(meeting.send_to_all(protocol::NcclHello{.device = "another", .process = 9}).ok());
       std::this_thread::sleep_for(20ms);
       inner = nullptr;
       return;
@@ -312,29 +312,29 @@ TEST_F(NcclCarrierTest, a_process_that_is_lost_as_they_connect_is_named) {
   ends.clear();
 }
 
-// As a process that is not ours, or a defect of it, would say it. The others go on.
+// A foreign or faulty process might send such a message. The other processes continue.
 TEST_F(NcclCarrierTest, a_wrong_word_is_its_senders_fault) {
   const auto launched = [](std::uint64_t number, std::vector<std::uint64_t> sizes) {
-    return process::Launched{.number = number, .sizes = std::move(sizes), .head = {}};
+    return protocol::Launched{.number = number, .sizes = std::move(sizes), .head = {}};
   };
-  const std::vector<std::pair<process::CarrierWord, std::string>> words = {
+  const std::vector<std::pair<protocol::CarrierMessage, std::string>> messages = {
       {launched(0, {10}), "the sender announced message 0 a second time"},
       {launched(2000, {10}), "the sender announced message 2000, and not yet message 1"},
       {launched(1, {10, std::uint64_t{1} << 60}),
        "the sender announced a part of 1152921504606846976 bytes; at most 68719476736 are allowed"},
-      {process::AllLaunched{.count = 0},
+      {protocol::AllLaunched{.count = 0},
        "the sender says that it sent 0 messages, and 1 are known"},
-      {process::NcclName{}, "it said something that no nccl carrier says"},
-      {process::PlacesAsked{}, "it said something that no nccl carrier says"},
-      {process::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
+      {protocol::NcclName{}, "it said something that no nccl carrier says"},
+      {protocol::BuffersAsked{}, "it said something that no nccl carrier says"},
+      {protocol::CarrierRefusal{.code = 2, .text = "no reason"}, "no reason"},
   };
-  for (const auto& [word, how] : words) {
+  for (const auto& [message, how] : messages) {
     SCOPED_TRACE(how);
     fake_gpu::begin({});
     connect_all(by_nccl(3));
     pass(0, 1, {1000}, 1);
     settle();
-    say(0, 1, word);
+    say(0, 1, message);
     const Delivery lost = receive(1);
     EXPECT_TRUE(lost.envelope.is<signals::Lost>());
     EXPECT_EQ(lost.from, 0);
@@ -348,18 +348,18 @@ TEST_F(NcclCarrierTest, a_wrong_word_is_its_senders_fault) {
 
 TEST_F(NcclCarrierTest, nothing_may_come_after_the_last) {
   connect_all(by_nccl(2));
-  say(0, 1, process::AllLaunched{.count = 1});
+  say(0, 1, protocol::AllLaunched{.count = 1});
   pass(0, 1, {1000}, 1);
-  say(0, 1, process::Launched{.number = 1, .sizes = {10}, .head = {}});
+  say(0, 1, protocol::Launched{.number = 1, .sizes = {10}, .head = {}});
   EXPECT_EQ(text_of(receive(1)), "the sender announced message 1 after all of its 1");
 }
 
-// The announced messages never come; the buffers that wait for them are given back.
+// The announced messages never arrive; the buffers that wait for these messages are released.
 TEST_F(NcclCarrierTest, who_announces_and_does_not_send_holds_nobody_up_once_it_is_gone) {
   connect_all(by_nccl(3));
-  say(0, 1, process::Launched{.number = 0, .sizes = {1000}, .head = {}});
-  say(0, 1, process::Launched{.number = 2, .sizes = {1000}, .head = {}});
-  say(0, 1, process::Launched{.number = 1, .sizes = {1000}, .head = {}});
+  say(0, 1, protocol::Launched{.number = 0, .sizes = {1000}, .head = {}});
+  say(0, 1, protocol::Launched{.number = 2, .sizes = {1000}, .head = {}});
+  say(0, 1, protocol::Launched{.number = 1, .sizes = {1000}, .head = {}});
   pass(2, 1, {1000}, 1);
   EXPECT_GT(of(1).memory->taken(), 0U) << "a buffer waits";
   EXPECT_FALSE(of(1).device->finish(1ms).ok());
@@ -370,7 +370,7 @@ TEST_F(NcclCarrierTest, who_announces_and_does_not_send_holds_nobody_up_once_it_
   drop_all();
 }
 
-// The one that is left goes on, and ends.
+// The process that does not end continues, and ends well.
 TEST_F(NcclCarrierTest, a_process_may_end_at_any_time) {
   for (int polls = 0; polls < 12; ++polls) {
     for (const int gone : {0, 1}) {
@@ -384,7 +384,7 @@ TEST_F(NcclCarrierTest, a_process_may_end_at_any_time) {
   }
 }
 
-// One that says of what is under way that something failed.
+// A library whose communicator reports that an operation in progress has failed.
 class Sick final : public ProcessLibrary {
  public:
   class Comm final : public AroundComm {
@@ -394,9 +394,9 @@ class Sick final : public ProcessLibrary {
     static inline Status says;
   };
   explicit Sick(int process) : ProcessLibrary(process), is_sick_(process == 0) {}
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
-    Status status = ProcessLibrary::connect(id, place, comm);
+    Status status = ProcessLibrary::connect(id, options, comm);
     if (status.ok() && is_sick_) comm = std::make_unique<Comm>(std::move(comm));
     return status;
   }

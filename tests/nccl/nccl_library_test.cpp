@@ -1,4 +1,4 @@
-// The plug-in's calls, on the fake of NCCL.
+// Tests the plug-in's calls on the fake of NCCL.
 #include "runtime/cuda/nccl/nccl_library.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using testing_support::in_threads;
 
 class NcclLibraryTest : public testing_support::FakeGpuTest {
  protected:
-  // Two ranks, each with a stream of its own; `body` gets the rank, its communicator and stream.
+  // Runs `body` for two ranks, each with a stream; its arguments are rank, communicator, stream.
   using Body = std::function<void(int, NcclComm&, const Stream&)>;
   static void in_two_ranks(const Body& body) {
     fake_gpu::begin({.devices = 2});
@@ -30,7 +30,7 @@ class NcclLibraryTest : public testing_support::FakeGpuTest {
     std::barrier both_are_there(2);
     in_threads(2, [&](int rank) {
       const fake_gpu::Host host;
-      both_are_there.arrive_and_wait();  // before either of them waits for the other
+      both_are_there.arrive_and_wait();  // before any of them waits for the other
       ASSERT_TRUE(use_device(rank).ok());
       Stream stream;
       ASSERT_TRUE(Stream::make(Stream::Priority::highest, stream).ok());
@@ -40,7 +40,7 @@ class NcclLibraryTest : public testing_support::FakeGpuTest {
       body(rank, *comm, stream);
     });
   }
-  // The fake device's memory is that of this process.
+  // The memory of the fake device is memory of this process.
   static double& value_in(const DeviceMemory::Own& memory) {
     return *reinterpret_cast<double*>(memory.data());
   }
@@ -79,7 +79,7 @@ TEST_F(NcclLibraryTest, a_sum_is_the_same_at_both) {
   });
 }
 
-// Without its other side an operation never ends; what was aborted does.
+// An operation without its other half never ends, unless it is aborted.
 TEST_F(NcclLibraryTest, an_abort_ends_what_waits_and_every_later_call) {
   in_two_ranks([](int rank, NcclComm& comm, const Stream& stream) {
     const DeviceMemory::Own memory = number(rank, 1);
@@ -90,7 +90,7 @@ TEST_F(NcclLibraryTest, an_abort_ends_what_waits_and_every_later_call) {
     EXPECT_TRUE(exchange().ok());
     EXPECT_TRUE(stream.sync().ok());
     if (rank == 1) {
-      EXPECT_TRUE(exchange().ok());  // a second one, which nobody takes
+      EXPECT_TRUE(exchange().ok());  // a second exchange without its other half
     }
     comm.abort();
     EXPECT_TRUE(stream.sync().ok());

@@ -1,5 +1,5 @@
-// Each rule by which messages go by NCCL, left out: the run sticks, is wrong, or misuses something.
-// So the runs that keep them rest on all of them.
+// Tests each rule of messages by NCCL by breaking it: the run then deadlocks, is wrong, or misuses
+// something. So runs that keep the rules depend on every rule.
 #include <gtest/gtest.h>
 #include <nccl.h>
 
@@ -33,11 +33,11 @@ using testing_support::misuses;
 using testing_support::ProcessLibrary;
 using testing_support::ProvedText;
 
-// Both directions of a pair, which are connected one after the other, are one communicator.
+// A library with one communicator for both directions of a pair; the directions connect in turn.
 class OneForBoth final : public ProcessLibrary {
  public:
   using ProcessLibrary::ProcessLibrary;
-  // As the second direction has it: its sender is the first one's receiver.
+  // The second direction's view, whose sender is the first direction's receiver.
   class Comm final : public AroundComm {
    public:
     using AroundComm::AroundComm;
@@ -55,7 +55,7 @@ class OneForBoth final : public ProcessLibrary {
     }
     void abort() override {}
   };
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
     thread_local std::shared_ptr<NcclComm> first;
     if (first) {
@@ -63,14 +63,14 @@ class OneForBoth final : public ProcessLibrary {
       return {};
     }
     std::unique_ptr<NcclComm> made;
-    if (Status s = ProcessLibrary::connect(id, place, made); !s.ok()) return s;
+    if (Status s = ProcessLibrary::connect(id, options, made); !s.ok()) return s;
     first = std::move(made);
     comm = std::make_unique<AroundComm>(first);
     return {};
   }
 };
 
-// A communicator of the fake itself, made as the plug-in does not make one.
+// A communicator of the fake itself, created in a way that the plug-in does not use.
 class RawComm final : public NcclComm {
  public:
   explicit RawComm(ncclComm_t comm) : comm_(comm) {}
@@ -107,37 +107,37 @@ class RawComm final : public NcclComm {
   }
   Status finish() override { return {StatusCode::refused, "it is aborted"}; }
 
-  // One that is under way is no failure.
+  // An operation that is in progress is not a failure.
   static Status said(ncclResult_t result) {
     if (result == ncclSuccess || result == ncclInProgress) return {};
     return {StatusCode::failed, "the fake of NCCL failed"};
   }
-  static ncclResult_t make(const NcclId& id, const NcclPlace& place, ncclConfig_t config,
+  static ncclResult_t make(const NcclId& id, const NcclCommOptions& options, ncclConfig_t config,
                            ncclComm_t& comm) {
     ncclUniqueId unique{};
     std::memcpy(&unique, id.data(), sizeof unique);
-    config.maxCTAs = place.most_blocks;
-    return ncclCommInitRankConfig(&comm, place.size, unique, place.rank, &config);
+    config.maxCTAs = options.most_blocks;
+    return ncclCommInitRankConfig(&comm, options.size, unique, options.rank, &config);
   }
 
  private:
   ncclComm_t comm_;
 };
 
-// Both directions are split off one communicator that shares its resources.
+// A library that splits both directions off one communicator, whose resources they share.
 class SharesResources final : public ProcessLibrary {
  public:
   explicit SharesResources(int process) : ProcessLibrary(process), process_(process) {}
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
     be_host(process_);
     thread_local ncclComm_t parent = nullptr;
     const bool is_first = parent == nullptr;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.splitShare = 1;
-    if (is_first && RawComm::make(id, place, config, parent) != ncclSuccess) return none();
+    if (is_first && RawComm::make(id, options, config, parent) != ncclSuccess) return none();
     ncclComm_t made = nullptr;
-    if (ncclCommSplit(parent, 0, place.rank, &made, nullptr) != ncclSuccess) return none();
+    if (ncclCommSplit(parent, 0, options.rank, &made, nullptr) != ncclSuccess) return none();
     if (!is_first) ncclCommAbort(std::exchange(parent, nullptr));
     comm = std::make_unique<RawComm>(made);
     return {};
@@ -148,17 +148,17 @@ class SharesResources final : public ProcessLibrary {
   int process_;
 };
 
-// A thread of the library launches, after the call and after the event that follows it.
+// A library whose communicators launch in a thread, after the call and after the following event.
 class LaunchesLater final : public ProcessLibrary {
  public:
   explicit LaunchesLater(int process) : ProcessLibrary(process), process_(process) {}
-  [[nodiscard]] Status connect(const NcclId& id, const NcclPlace& place,
+  [[nodiscard]] Status connect(const NcclId& id, const NcclCommOptions& options,
                                std::unique_ptr<NcclComm>& comm) const override {
     be_host(process_);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     ncclComm_t made = nullptr;
-    if (Status s = RawComm::said(RawComm::make(id, place, config, made)); !s.ok()) return s;
+    if (Status s = RawComm::said(RawComm::make(id, options, config, made)); !s.ok()) return s;
     ncclResult_t state = ncclInProgress;
     while (state == ncclInProgress && ncclCommGetAsyncError(made, &state) == ncclSuccess) {
       fake_gpu::step(1);
@@ -173,7 +173,7 @@ class LaunchesLater final : public ProcessLibrary {
 
 constexpr int kMicrobatches = 6;
 
-// Runs two ranks with a device each; returns their faults as text, empty: none.
+// Runs two ranks, each with its own device; returns their faults as text, empty if none.
 std::string wrong_with(DeviceRunOptions options, fake_gpu::Options device,
                        const std::function<void(DeviceRun&)>& prepare = nullptr) {
   static const ProvedText proved(kSplitV, 2);
@@ -196,7 +196,7 @@ std::string wrong_with(DeviceRunOptions options, fake_gpu::Options device,
 
 class NcclRulesTest : public testing_support::FakeGpuTest {
  protected:
-  // The faults of the first run among these seeds that has any.
+  // The faults of the first run, among these seeds, that has a fault.
   template <class Run>
   static std::string first_wrong(std::uint64_t seeds, const Run& run) {
     std::string wrong;
@@ -208,7 +208,7 @@ class NcclRulesTest : public testing_support::FakeGpuTest {
   }
 };
 
-// Two kernels of two blocks each are all that a rank has at a time.
+// Room for two kernels of two blocks each; a rank never has more at the same time.
 constexpr int kRoom = 4;
 
 TEST_F(NcclRulesTest, with_all_of_them_nothing_is_wrong) {
@@ -261,7 +261,7 @@ TEST_F(NcclRulesTest, calls_that_wait_for_the_device_are_noticed) {
   expect_contains(wrong, "cudaDeviceSynchronize waits for device 0 while it has");
 }
 
-// Gives two announcements of one sender each other's number, which NCCL does not see.
+// Swaps the numbers of two announcements by one sender, which NCCL does not notice.
 class Confuses final : public testing_support::Around {
  public:
   using Around::Around;
@@ -269,27 +269,27 @@ class Confuses final : public testing_support::Around {
     std::vector<Delivery> came;
     Status status = inner_.poll(held_ ? std::chrono::nanoseconds(0) : wait, came);
     for (Delivery& delivery : came) {
-      process::CarrierWord word;
+      protocol::CarrierMessage message;
       const bool is_word = delivery.envelope.is<signals::Carrier>() &&
-                           process::decode_word(delivery.payload, word).ok() &&
-                           std::holds_alternative<process::Launched>(word);
+                           protocol::decode_message(delivery.payload, message).ok() &&
+                           std::holds_alternative<protocol::Launched>(message);
       if (!is_word) {
         deliveries.push_back(std::move(delivery));
       } else if (!held_) {
         held_ = std::move(delivery);
         looks_ = 0;
       } else {
-        process::CarrierWord before;
-        static_cast<void>(process::decode_word(held_->payload, before));
-        std::swap(std::get<process::Launched>(before).number,
-                  std::get<process::Launched>(word).number);
-        held_->payload = process::encode_word(before);
-        delivery.payload = process::encode_word(word);
+        protocol::CarrierMessage before;
+        static_cast<void>(protocol::decode_message(held_->payload, before));
+        std::swap(std::get<protocol::Launched>(before).number,
+                  std::get<protocol::Launched>(message).number);
+        held_->payload = protocol::encode_message(before);
+        delivery.payload = protocol::encode_message(message);
         deliveries.push_back(std::move(delivery));
         deliveries.push_back(*std::exchange(held_, std::nullopt));
       }
     }
-    // It is the last one for a while.
+    // If no second announcement follows for a while, the first one is delivered.
     if (held_ && ++looks_ > 200) deliveries.push_back(*std::exchange(held_, std::nullopt));
     return status;
   }

@@ -1,5 +1,5 @@
-// Runs whose messages go by NCCL, on the fake of it: ranks are threads, of which each counts as a
-// process, and so does the thread in which it connects.
+// Runs whose messages are carried by the fake of NCCL: ranks are threads, each of which counts as a
+// process together with the thread in which it connects.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace ripeline::testing_support {
 
-// From now on this thread is one of the process, and others may wait for what it does.
+// From now on this thread belongs to the process, and others may wait for what the thread does.
 inline void be_host(int process) {
   thread_local std::optional<fake_gpu::Host> host;
   fake_gpu::be_process(process);
@@ -23,7 +23,7 @@ inline void be_host(int process) {
   if (process >= 0 && !host) host.emplace();
 }
 
-// Hands on everything; for those that leave a rule out.
+// A communicator that forwards every call; derived classes break a rule.
 class AroundComm : public runtime::cuda::NcclComm {
  public:
   explicit AroundComm(std::shared_ptr<runtime::cuda::NcclComm> inner) : inner_(std::move(inner)) {}
@@ -53,7 +53,7 @@ class AroundComm : public runtime::cuda::NcclComm {
   std::shared_ptr<runtime::cuda::NcclComm> inner_;
 };
 
-// The fake's, as a process has it.
+// The fake's library, as one process sees it.
 class ProcessLibrary : public runtime::cuda::NcclLibrary {
  public:
   explicit ProcessLibrary(int process) : process_(process) {}
@@ -63,17 +63,17 @@ class ProcessLibrary : public runtime::cuda::NcclLibrary {
     return fake_nccl().make_id(id);
   }
   [[nodiscard]] core::Status connect(
-      const runtime::cuda::NcclId& id, const runtime::cuda::NcclPlace& place,
+      const runtime::cuda::NcclId& id, const runtime::cuda::NcclCommOptions& options,
       std::unique_ptr<runtime::cuda::NcclComm>& comm) const override {
     be_host(process_);
-    return fake_nccl().connect(id, place, comm);
+    return fake_nccl().connect(id, options, comm);
   }
 
  private:
   int process_;
 };
 
-// As many as any test has.
+// The library of a process; the array suffices for the largest test.
 template <class Library = ProcessLibrary>
 const runtime::cuda::NcclLibrary* library_of(int process) {
   static const std::array<Library, 5> all = {Library(0), Library(1), Library(2), Library(3),

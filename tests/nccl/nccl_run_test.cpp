@@ -1,4 +1,4 @@
-// Whole runs whose messages go by NCCL, and each rule left out.
+// Tests whole runs whose messages are carried by NCCL.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -37,8 +37,8 @@ struct Drawn {
   fake_gpu::Options device;
 };
 
-// On one device, whose ranks take no room of each other, or on several that have just as much as is
-// needed; with queues that streams share, or not.
+// Draws a run: on one device, where ranks take no room from each other, or on several devices with
+// only as much room as is needed. Streams may share queues.
 Drawn drawn(std::mt19937_64& draw) {
   const char* const kTexts[] = {kSequentialChain, kSplitV, "1f1b", "zb_h1", "eager_1f1b"};
   Drawn one{.text = kTexts[draw() % std::size(kTexts)],
@@ -57,7 +57,7 @@ Drawn drawn(std::mt19937_64& draw) {
   return one;
 }
 
-// RIPELINE_FAKE_GPU_RUNS of them, from RIPELINE_FAKE_GPU_SEED on.
+// Makes RIPELINE_FAKE_GPU_RUNS runs, with seeds from RIPELINE_FAKE_GPU_SEED on.
 TEST_F(NcclRunTest, runs_at_random_give_the_gradients_of_one_process) {
   const std::uint64_t first = number_of("RIPELINE_FAKE_GPU_SEED", 1);
   const std::uint64_t runs = number_of("RIPELINE_FAKE_GPU_RUNS", 200);
@@ -88,7 +88,7 @@ TEST_F(NcclRunTest, runs_at_random_give_the_gradients_of_one_process) {
   }
 }
 
-// In any order, and late: announcements overtake each other.
+// Announcements arrive late and in any order.
 TEST_F(NcclRunTest, what_is_announced_in_any_order_and_late_is_right) {
   const ProvedText proved(kSplitV, 3);
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -111,7 +111,7 @@ TEST_F(NcclRunTest, what_is_announced_in_any_order_and_late_is_right) {
   }
 }
 
-// Its rank stops after so many looks, without a word to the others.
+// A transport that stops after some polls, as if its rank ended without a report to the others.
 class Stops final : public testing_support::Around {
  public:
   Stops(std::unique_ptr<Transport> inner, int after) : Around(std::move(inner)), left_(after) {}

@@ -1,5 +1,5 @@
-// NCCL itself, as the plug-in gives it: that it loads is seen everywhere, what it does where there
-// is a GPU.
+// Tests NCCL itself through the plug-in: that it loads, on every machine; and its operations, on
+// machines with a GPU.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -35,7 +35,7 @@ TEST(NcclTest, sums_over_a_communicator_of_one) {
   const core::Status connected = nccl->connect(id, {.rank = 0, .size = 1, .most_blocks = 2}, comm);
   ASSERT_TRUE(connected.ok()) << connected.message();
 
-  network::HostPlace pinned = make_pinned_place();  // which the device reaches
+  network::HostBufferPool pinned = make_pinned_pool();  // memory that the device can access
   const Bytes from = pinned.take(-1, sizeof(double));
   const Bytes onto = pinned.take(-1, sizeof(double));
   *reinterpret_cast<double*>(from.data) = 2.5;
@@ -65,7 +65,7 @@ TEST(NcclTest, a_group_of_one_adds_up_enqueued_or_not_until_it_is_closed) {
   Stream stream;
   ASSERT_TRUE(Stream::make(Stream::Priority::usual, stream).ok());
 
-  network::HostPlace pinned = make_pinned_place();
+  network::HostBufferPool pinned = make_pinned_pool();
   const Bytes bytes = pinned.take(-1, sizeof(std::int64_t));
   auto* const number = reinterpret_cast<std::int64_t*>(bytes.data);
   *number = 7;

@@ -1,5 +1,5 @@
-// The judge of fixed orders, its naive player and the fakes of CUDA and NCCL say the same of which
-// orders stick.
+// Tests that the judge of fixed orders, its naive player and the fakes of CUDA and NCCL agree on
+// which orders deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Cases over all layouts, levels and credits: `stuck` and `ended` where sends and receives are
-// paired, `mismatched` where not, `left_out` where a batch has several communicators.
+// Counts over all layouts, levels and credits: `stuck` and `ended` if sends and receives match,
+// else `mismatched`; `left_out` if a batch has several communicators.
 struct Tally {
   int stuck = 0;
   int ended = 0;
@@ -72,7 +72,7 @@ void expect_agreement(const WireProgram& program, std::uint64_t seed, Tally& tal
   }
 }
 
-// RIPELINE_WIRE_RUNS of them, from RIPELINE_WIRE_SEED on.
+// Runs RIPELINE_WIRE_RUNS orders, with seeds from RIPELINE_WIRE_SEED on.
 TEST(ThreeReaders, agree_on_random_orders) {
   const std::uint64_t first = number_of("RIPELINE_WIRE_SEED", 1);
   const std::uint64_t runs = number_of("RIPELINE_WIRE_RUNS", 500);
@@ -92,8 +92,8 @@ TEST(ThreeReaders, agree_on_random_orders) {
   EXPECT_GT(tally.ended, tally.stuck / 10);
 }
 
-// An order of a chain in which each next task is drawn from those that may start, as a file of
-// PyTorch's; half of the orders have the microbatches of an op in turn.
+// An order of a chain as a PyTorch file, in which each task is drawn from those that may start
+// then; half of the orders take the microbatches of an op in sequence.
 std::string random_order(int ranks, int microbatches, std::mt19937_64& random) {
   const auto count = static_cast<std::size_t>(microbatches);
   std::vector<std::vector<int>> done(static_cast<std::size_t>(ranks), std::vector<int>(count));
@@ -161,7 +161,7 @@ TEST(ThreeReaders, agree_on_committed_orders_of_tasks) {
   EXPECT_GT(tally.ended, tally.stuck / 10);
 }
 
-// NCCL has no tags: what is mixed up is taken for another, and nothing hangs.
+// NCCL has no tags, so a wrong message is received as the right one, and nothing hangs.
 TEST(ThreeReaders, a_mismatch_is_seen_by_its_tags_alone) {
   const WireProgram program = wire_program({"s1:4 s1:5", "r0:5 r0:4"});
   EXPECT_EQ(judge_wire(program).kind, Kind::mismatch);
@@ -171,8 +171,8 @@ TEST(ThreeReaders, a_mismatch_is_seen_by_its_tags_alone) {
   EXPECT_NE(run.misuses[0].find("expects 5 and is given 4"), std::string::npos) << run.misuses[0];
 }
 
-// The judge takes the kernels of a batch in the order of the list; NCCL launches them by a hash
-// that is the same at all ranks, so that two ranks that take turns on their devices do not cross.
+// The judge takes the kernels of a batch in the order of the list. NCCL launches them by a hash
+// that is equal at all ranks, so that two ranks do not wait for each other crosswise.
 TEST(ThreeReaders, differ_where_a_batch_has_several_communicators) {
   const WireProgram program = wire_program({"[ s1:0 r1:1 ]", "[ s0:1 r0:0 ]"});
   const WireOptions options{WireLayout::edge, WireKernels::serial, 0, {}};

@@ -22,7 +22,7 @@ using Kind = WireAction::Kind;
 
 namespace {
 
-// The communicator that a rank's action is on.
+// Identifies the communicator of a rank's action.
 using Key = std::vector<int>;
 
 Key key_of(const WireAction& action, int rank, WireLayout layout) {
@@ -35,9 +35,9 @@ Key key_of(const WireAction& action, int rank, WireLayout layout) {
   return sends ? Key{rank, action.peer, 0} : Key{action.peer, rank, 0};
 }
 
-class Run {
+class FakeNcclRun {
  public:
-  Run(const WireProgram& program, const WireOptions& options, std::uint64_t seed)
+  FakeNcclRun(const WireProgram& program, const WireOptions& options, std::uint64_t seed)
       : program_(program), options_(options), random_(seed), ranks_(program.ranks.size()) {
     fake_gpu::begin({.seed = seed,
                      .devices = static_cast<int>(ranks_.size()),
@@ -68,8 +68,8 @@ class Run {
 
  private:
   struct Rank {
-    std::size_t next = 0;  // action to issue
-    int* data = nullptr;   // on the device: what is sent, and what is received
+    std::size_t next = 0;  // the next action to issue
+    int* data = nullptr;   // on the device: the numbers to send, and those received
     std::map<int, cudaStream_t> streams;
     std::map<Key, ncclComm_t> comms;
     std::vector<cudaEvent_t> done;  // by action
@@ -87,7 +87,7 @@ class Run {
     return left;
   }
 
-  // Ranks of the communicator, in its own order.
+  // The ranks of the communicator, in the communicator's own order.
   std::vector<int> members(const Key& key) const {
     if (!key.empty() && key[0] < 0) {
       return program_.groups[static_cast<std::size_t>(key[1])].members;
@@ -135,7 +135,7 @@ class Run {
     if (stream == nullptr) stream = make_stream();
     return stream;
   }
-  // After all that the stream was given until now.
+  // An event after all work that the stream has been given by now.
   cudaEvent_t mark(cudaStream_t stream) {
     cudaEvent_t event = nullptr;
     cudaEventCreateWithFlags(&event, cudaEventDefault);
@@ -143,7 +143,7 @@ class Run {
     return event;
   }
 
-  // An action, or the batch that begins with it.
+  // Issues the rank's next action, or the batch that begins with it.
   void issue_next(int rank) {
     cudaSetDevice(rank);
     const std::size_t first = of(rank).next;
@@ -179,7 +179,7 @@ class Run {
   }
 
   void issue_batch(int rank, std::size_t first, std::size_t end) {
-    std::map<Key, cudaStream_t> streams;  // the kernels', by communicator
+    std::map<Key, cudaStream_t> streams;  // streams of kernels, by communicator
     for (std::size_t i = first; i < end; ++i) {
       const WireAction& action = actions(rank)[i];
       cudaStream_t& stream = streams[key_of(action, rank, options_.layout)];
@@ -225,7 +225,7 @@ class Run {
 }  // namespace
 
 WireRun run_wire(const WireProgram& program, const WireOptions& options, std::uint64_t seed) {
-  return Run(program, options, seed).run();
+  return FakeNcclRun(program, options, seed).run();
 }
 
 bool has_batch_of_several(const WireProgram& program, WireLayout layout) {

@@ -1,10 +1,10 @@
-// An order on the wire, as calls of NCCL on the fakes: does it end?
+// Runs an order on the wire as calls of NCCL on the fakes, to see whether the run ends.
 //
-// What the layout says is which communicators there are; what the level of kernels says is how many
-// queues a device has, and for how many kernels there is room. A rank's action with a stream is on
-// that stream of CUDA, one without on its own. What is in a batch is on a stream of its
-// communicator, which waits for the streams of its actions and they for it, as c10d does. `after`
-// is an event. Hosts issue, and devices go on, in an order that a seed draws.
+// The layout decides which communicators there are; the level of kernels decides how many queues a
+// device has, and for how many kernels it has room. A rank's action that names a stream runs on
+// that CUDA stream, others on the rank's own. A batch runs on a stream of its communicator, as in
+// c10d: that stream waits for the streams of the actions, and they for it. `after` is an event. A
+// seed draws the order in which hosts issue and devices proceed.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace ripeline::testing_support {
 
 struct WireRun {
   bool ended = false;
-  std::string waits;                 // one line per wait; empty if it has ended
-  std::vector<std::string> misuses;  // as the fakes report them, mismatches included
+  std::string waits;                 // one line per wait; empty if the run has ended
+  std::vector<std::string> misuses;  // as the fakes report misuses, mismatches included
 };
 
-// Credits of channels are not in it, only those of all.
+// Supported are only credits for all channels together, not credits for single channels.
 [[nodiscard]] WireRun run_wire(const wire::WireProgram& program, const wire::WireOptions& options,
                                std::uint64_t seed);
 
-// A batch is launched in the order of NCCL's hash, not in that of the list, if it has several
-// communicators. Then the order in which kernels are launched is not the judge's.
+// Whether a batch has several communicators. Such a batch is launched in the order of NCCL's hash
+// and not in the order of the list, so its kernels have another order than in the judge.
 [[nodiscard]] bool has_batch_of_several(const wire::WireProgram& program, wire::WireLayout layout);
 
 }  // namespace ripeline::testing_support

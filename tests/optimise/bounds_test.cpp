@@ -1,5 +1,5 @@
-// Bounds of the uniform problem: against published and proven optima, and against the optimum of
-// every tiny problem that is drawn.
+// Tests bounds of the uniform problem: against published and proved optima, and against the optimum
+// of each tiny problem that is drawn.
 #include "optimise/bounds/bounds.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Uniform v(const Row& row, int memory) {
   return problem;
 }
 
-// The bound minus the work of a rank.
+// The bound minus a rank's work.
 std::int64_t bubble(const Uniform& u, Objective objective) {
   const std::int64_t stages = u.placement == pytorch::Placement::v ? 2 : 1;
   return lower_bound(u, objective).value -
@@ -58,12 +58,12 @@ constexpr Row kMiddle32 = {32, 128, 10408, 10204, 7703, 408};
 constexpr Row kLong32 = {32, 256, 10402, 10248, 7698, 460};
 constexpr Row kShort = {8, 16, 24, 23, 12, 1};
 
-// Schedules that are this good are known, so that none is better and the bound is the optimum.
+// Schedules with these values are known, so the bound is the optimum.
 TEST(Bounds, are_the_optimum_from_as_many_activations_as_ranks_on) {
   struct Optimum {
     Row row;
     int memory;
-    std::int64_t wall, span;
+    std::int64_t makespan, span;
   };
   const Optimum optima[] = {
       {kSmall8, 8, 207'725, 207'725},
@@ -123,15 +123,15 @@ TEST(Bounds, are_the_optimum_from_as_many_activations_as_ranks_on) {
   };
   for (const Optimum& optimum : optima) {
     const Uniform problem = chain(optimum.row, optimum.memory);
-    EXPECT_EQ(bubble(problem, Objective::wall), optimum.wall)
+    EXPECT_EQ(bubble(problem, Objective::makespan), optimum.makespan)
         << optimum.row << " with " << optimum.memory;
     EXPECT_EQ(bubble(problem, Objective::span), optimum.span)
         << optimum.row << " with " << optimum.memory;
   }
 }
 
-// The best schedule that is known of each, by the bubble of its wall time. Where the two differ,
-// either may be short of the optimum.
+// The bubble, by makespan, of the best known schedule and of the bound. If they differ, each may
+// differ from the optimum.
 TEST(Bounds, are_near_the_best_schedules_below) {
   struct Known {
     Row row;
@@ -170,16 +170,17 @@ TEST(Bounds, are_near_the_best_schedules_below) {
   };
   for (const Known& k : known) {
     const Uniform problem = chain(k.row, k.memory);
-    EXPECT_EQ(bubble(problem, Objective::wall), k.bound) << k.row << " with " << k.memory;
+    EXPECT_EQ(bubble(problem, Objective::makespan), k.bound) << k.row << " with " << k.memory;
     EXPECT_LE(bubble(problem, Objective::span), k.bound) << k.row << " with " << k.memory;
     EXPECT_LE(k.bound, k.best) << k.row << " with " << k.memory;
-    const auto work = static_cast<double>(lower_bound(problem, Objective::wall).value - k.bound);
+    const auto work =
+        static_cast<double>(lower_bound(problem, Objective::makespan).value - k.bound);
     const double gap = static_cast<double>(k.best - k.bound);
     EXPECT_LE(gap, .075 * (work + static_cast<double>(k.best))) << k.row << " with " << k.memory;
   }
 }
 
-// Costs are a chunk's, and so is the memory.
+// The costs and the memory are those of a chunk.
 TEST(Bounds, are_near_the_best_schedules_of_a_v_placement) {
   struct Known {
     Row row;
@@ -194,7 +195,7 @@ TEST(Bounds, are_near_the_best_schedules_of_a_v_placement) {
       {{8, 24, 12, 11, 6, 1}, 8, 461, 345},
   };
   for (const Known& k : known) {
-    EXPECT_EQ(bubble(v(k.row, k.memory), Objective::wall), k.bound)
+    EXPECT_EQ(bubble(v(k.row, k.memory), Objective::makespan), k.bound)
         << k.row << " with " << k.memory;
     EXPECT_LE(k.bound, k.best) << k.row << " with " << k.memory;
   }
@@ -211,7 +212,7 @@ TEST(Bounds, are_near_the_best_schedules_of_a_v_placement) {
 }
 
 TEST(Bounds, say_which_formula_and_rank_they_are_of) {
-  const auto by = [](const Uniform& problem, Objective objective = Objective::wall) {
+  const auto by = [](const Uniform& problem, Objective objective = Objective::makespan) {
     return lower_bound(problem, objective).by;
   };
   EXPECT_EQ(by(chain({1, 4, 1, 1, 1, 0}, 1)), "work of rank 0");
@@ -223,7 +224,7 @@ TEST(Bounds, say_which_formula_and_rank_they_are_of) {
   EXPECT_EQ(by(v({2, 8, 1, 1, 1, 9}, 2)), "room of rank 1");
 }
 
-// RIPELINE_SEED and RIPELINE_CASES choose which problems are drawn, and how many.
+// RIPELINE_SEED and RIPELINE_CASES choose the drawn problems and their number.
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
@@ -236,7 +237,7 @@ class Draws {
     return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
 
-  // A V placement gets room for two chunks at least, without which nothing ends.
+  // A V placement gets room for at least two chunks, since otherwise no step can end.
   testing_support::TinyProblem problem(bool by_span) {
     const int most = by_span ? 2 : 4;
     testing_support::TinyProblem p{.v = between(0, 1) == 1, .ranks = between(1, by_span ? 2 : 3)};
@@ -259,14 +260,14 @@ Uniform uniform_of(const testing_support::TinyProblem& p) {
   return p.v ? v(row, memory) : chain(row, memory);
 }
 
-// How many of the problems have a bound that is their optimum.
+// The number of problems whose bound is their optimum.
 int exact(std::uint64_t seed, int cases, Objective objective) {
   const bool by_span = objective == Objective::span;
   Draws draws(seed);
   int reached = 0;
   for (int i = 0; i < cases; ++i) {
     const testing_support::TinyProblem problem = draws.problem(by_span);
-    const auto optimum = by_span ? least_span(problem) : least_wall(problem);
+    const auto optimum = by_span ? least_span(problem) : least_makespan(problem);
     const Uniform uniform = uniform_of(problem);
     const Bound bound = lower_bound(uniform, objective);
     if (!optimum) {
@@ -287,7 +288,7 @@ TEST(Bounds, are_never_above_the_optimum_of_a_tiny_problem) {
   const std::uint64_t seed = from_environment("RIPELINE_SEED", 1);
   const auto cases = static_cast<int>(from_environment("RIPELINE_CASES", 400));
   RecordProperty("seed", std::to_string(seed));
-  EXPECT_GE(exact(seed, cases, Objective::wall), cases * 9 / 10) << "seed " << seed;
+  EXPECT_GE(exact(seed, cases, Objective::makespan), cases * 9 / 10) << "seed " << seed;
   EXPECT_GE(exact(seed + 1, cases / 8, Objective::span), cases / 8 * 4 / 5) << "seed " << seed;
 }
 

@@ -1,4 +1,4 @@
-// A search's claims are believed only where the proof and the simulator agree: each lie is named.
+// Tests that a search's claim counts only if proof and simulator agree; each lie has its message.
 #include "optimise/certified.h"
 
 #include <gtest/gtest.h>
@@ -23,10 +23,10 @@ constexpr Uniform kChain{.ranks = 2,
                          .latency = 1,
                          .memory = 2};
 
-Found found_order(const Problem& problem) {
-  Found best;
+TimedOrder found_order(const Problem& problem) {
+  TimedOrder best;
   search(problem, 0, {.go_on = [asked = 0]() mutable { return ++asked < 50; }},
-         [&](const Found& order, std::string_view) { best = order; });
+         [&](const TimedOrder& order, std::string_view) { best = order; });
   return best;
 }
 
@@ -38,7 +38,7 @@ Claim claim_of(const Posed& posed) {
           .order = found_order(*posed.problem)};
 }
 
-// The first error, or nothing.
+// The first error, or an empty text.
 std::string error_of(const Claim& claim) {
   const auto made = certified(claim, {});
   return made.ok() ? "" : made.errors().front().message;
@@ -54,7 +54,7 @@ TEST(Certified, is_what_was_found) {
     ASSERT_TRUE(made.ok()) << made.errors().front().message;
     EXPECT_EQ(made.value().text.substr(0, 12), "# a comment\n");
     EXPECT_TRUE(made.value().verdict.proved.has_value());
-    EXPECT_EQ(made.value().run.makespan.count(), claim.order.wall);
+    EXPECT_EQ(made.value().run.makespan.count(), claim.order.makespan);
   }
 }
 
@@ -64,10 +64,10 @@ TEST(Certified, names_each_lie) {
     std::string says;
   };
   const Lie lies[] = {
-      {[](Claim& c) { --c.order.wall; }, "the search says a wall of"},
+      {[](Claim& c) { --c.order.makespan; }, "the search says a wall of"},
       {[](Claim& c) { ++c.order.span; }, "the search says a span of"},
       {[](Claim& c) { --c.order.peaks.back(); }, "the search says that activation of rank 1 holds"},
-      {[](Claim& c) { c.bound.value = c.order.wall + 1; }, "which is below the bound"},
+      {[](Claim& c) { c.bound.value = c.order.makespan + 1; }, "which is below the bound"},
       {[](Claim& c) { c.order.rows[0].pop_back(); }, "is not proved"},
       {[](Claim& c) { c.order.rows[1].push_back(c.order.rows[1].back()); }, "is not proved"},
       {[](Claim& c) { std::swap(c.order.rows[1].front(), c.order.rows[1].back()); },
@@ -85,7 +85,7 @@ TEST(Certified, names_each_lie) {
   }
 }
 
-// An order that needs more room than the program has.
+// The order needs more room than the program has.
 TEST(Certified, is_not_what_does_not_fit) {
   Uniform smaller = kChain;
   smaller.memory = 1;

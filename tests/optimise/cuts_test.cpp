@@ -1,4 +1,5 @@
-// Cuts of layers against all cuts, and against the least wall of each by going through every order.
+// Tests cuts of layers against all cuts, and against the least makespan of each cut over all
+// orders.
 #include "optimise/cuts.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ namespace ripeline::optimise {
 namespace {
 
 using Cut = std::vector<int>;
-using Placement = PlacedModel::Placement;
+using Placement = pytorch::Placement;
 
 std::vector<Cut> all_cuts(int layers, int stages) {
   std::vector<Cut> all;
@@ -81,8 +82,9 @@ PlacedModel drawn_model(Draw& draw, const Shape& shape, int microbatches) {
   return model;
 }
 
-// The least wall of a cut, by every order; nothing: none has room.
-std::optional<std::int64_t> least_wall(const PlacedModel& model, const Cut& first, int latency) {
+// The least makespan of a cut over every order; nullopt if no order has room.
+std::optional<std::int64_t> least_makespan(const PlacedModel& model, const Cut& first,
+                                           int latency) {
   testing_support::TinyProblem tiny{.v = model.placement == Placement::v,
                                     .ranks = model.ranks,
                                     .microbatches = model.microbatches,
@@ -107,7 +109,7 @@ std::optional<std::int64_t> least_wall(const PlacedModel& model, const Cut& firs
   for (std::int64_t& amount : tiny.amounts) amount /= group;
   tiny.memory = static_cast<std::int64_t>(model.layers.size()) * model.memory.numerator /
                 (model.memory.denominator * model.ranks * group);
-  return testing_support::least_wall(tiny);
+  return testing_support::least_makespan(tiny);
 }
 
 constexpr Shape kTiny[] = {
@@ -130,21 +132,21 @@ TEST(Cuts, no_order_is_below_the_bound_of_its_cut) {
     const PlacedModel model = tiny_model(draw);
     const int latency = draw.between(0, 2);
     const RankBounds bounds(model, {.unit = 1, .latency = static_cast<double>(latency)},
-                            Objective::wall);
+                            Objective::makespan);
     for (const Cut& first : all_cuts(static_cast<int>(model.layers.size()), model.stages())) {
-      const auto wall = least_wall(model, first, latency);
-      if (!wall) continue;
+      const auto makespan = least_makespan(model, first, latency);
+      if (!makespan) continue;
       const RankBounds::Time bound = bound_of(model, bounds, first);
-      EXPECT_LE(bound, *wall) << ::testing::PrintToString(first);
-      EXPECT_LE(bounds.of_every_cut(), *wall);
-      equal += bound == *wall ? 1 : 0;
+      EXPECT_LE(bound, *makespan) << ::testing::PrintToString(first);
+      EXPECT_LE(bounds.of_every_cut(), *makespan);
+      equal += bound == *makespan ? 1 : 0;
       ++all;
     }
   }
-  EXPECT_GT(3 * equal, all);  // they are worth something
+  EXPECT_GT(3 * equal, all);  // the bounds are often exact
 }
 
-// The busiest rank with what comes before and after it, and then the sum over ranks.
+// Expects the cuts of least bound: by the busiest rank with its surroundings, then by the sum.
 void expect_best(const PlacedModel& model, const RankBounds::Times& times, Objective objective,
                  std::size_t most) {
   const RankBounds bounds(model, times, objective);
@@ -189,12 +191,12 @@ TEST(Cuts, are_the_best_of_all) {
     const Shape shape{placement, ranks, chunks, chunks * ranks + draw.between(0, 3)};
     const PlacedModel model = drawn_model(draw, shape, draw.between(1, 12));
     expect_best(model, {.unit = 1000, .latency = draw.between(0, 8) / 4.},
-                draw.between(0, 1) == 0 ? Objective::wall : Objective::span,
+                draw.between(0, 1) == 0 ? Objective::makespan : Objective::span,
                 static_cast<std::size_t>(draw.between(1, 12)));
   }
 }
 
-// With more cuts than are all kept, those that are worse than one that is known are left out.
+// If there are more cuts than the search keeps, cuts worse than a known one are left out.
 TEST(Cuts, are_the_best_of_very_many) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
@@ -202,12 +204,12 @@ TEST(Cuts, are_the_best_of_very_many) {
     const bool v = draw.between(0, 1) == 0;
     const Shape shape{v ? Placement::v : Placement::loop, 4, 2, 18};
     PlacedModel model = drawn_model(draw, shape, 8);
-    model.memory = {40, 1};  // so that there is room
-    expect_best(model, {.unit = 1000, .latency = .5}, Objective::wall, 1);
+    model.memory = {40, 1};  // large, so that all cuts have room
+    expect_best(model, {.unit = 1000, .latency = .5}, Objective::makespan, 1);
   }
 }
 
-// Whatever the search says of all cuts is true of all cuts.
+// Each claim that the search makes for all cuts is true for all of them.
 TEST(Cuts, are_optimal_only_if_no_cut_has_a_better_order) {
   int optimal = 0;
   int best = 0;
@@ -219,12 +221,12 @@ TEST(Cuts, are_optimal_only_if_no_cut_has_a_better_order) {
     const int latency = draw.between(0, 2);
     std::optional<std::int64_t> least;
     for (const Cut& first : all_cuts(static_cast<int>(model.layers.size()), model.stages())) {
-      const auto wall = least_wall(model, first, latency);
-      if (wall) least = std::min(least.value_or(*wall), *wall);
+      const auto makespan = least_makespan(model, first, latency);
+      if (makespan) least = std::min(least.value_or(*makespan), *makespan);
     }
     const auto most = static_cast<std::size_t>(draw.between(1, 10));
     const Cuts cuts = best_cuts(model, {.unit = kUnit, .latency = static_cast<double>(latency)},
-                                Objective::wall, most);
+                                Objective::makespan, most);
     std::vector<Form> forms;
     for (const Cut& first : cuts.best) {
       model.first_layers = first;

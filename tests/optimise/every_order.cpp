@@ -9,17 +9,17 @@ namespace {
 
 using Times = std::vector<std::int64_t>;
 
-// A lane is stage * 3 + op; ops are F, I, W.
+// A lane's number is stage * 3 + op, where the ops F, I and W are 0, 1 and 2.
 class EveryOrder {
  public:
-  // Each rank starts nothing before its release.
+  // A rank starts no task before its entry in `releases`.
   EveryOrder(const TinyProblem& problem, Times releases)
       : p_(problem),
         stages_((problem.v ? 2 : problem.chunks) * problem.ranks),
         lanes_(3 * stages_),
         releases_(std::move(releases)) {}
 
-  // The ends of the ranks, of all orders that are not worse than another; empty: there is none.
+  // The ends of the ranks for each order that no other order beats; empty if there is no order.
   std::vector<Times> ends() {
     std::map<Counts, std::vector<State>> layer;
     const auto lanes = static_cast<std::size_t>(lanes_);
@@ -45,7 +45,7 @@ class EveryOrder {
   using Counts = std::vector<int>;  // per lane
   struct State {
     Times free;   // per rank
-    Times ended;  // per lane and microbatch; 0 if nobody needs it any more
+    Times ended;  // per lane and microbatch; 0 once no task needs it
   };
 
   [[nodiscard]] int rank_of(int stage) const {
@@ -61,7 +61,7 @@ class EveryOrder {
     return counts[static_cast<std::size_t>(lane)];
   }
 
-  // The lanes that it needs.
+  // The lanes that the lane `lane` needs.
   [[nodiscard]] std::vector<int> needs(int lane) const {
     const int stage = lane / 3;
     std::vector<int> needs;
@@ -111,7 +111,7 @@ class EveryOrder {
     }
   }
 
-  // Ends that no task has yet to wait for.
+  // Sets to 0 the ends for which no further task has to wait.
   void forget(const Counts& counts, State& state) const {
     std::vector<std::uint8_t> needed(state.ended.size(), 0);
     for (int lane = 0; lane < lanes_; ++lane) {
@@ -144,24 +144,24 @@ class EveryOrder {
 
 }  // namespace
 
-std::optional<std::int64_t> least_wall(const TinyProblem& problem) {
+std::optional<std::int64_t> least_makespan(const TinyProblem& problem) {
   std::optional<std::int64_t> least;
   const Times from_zero(static_cast<std::size_t>(problem.ranks), 0);
   for (const Times& ends : EveryOrder(problem, from_zero).ends()) {
-    const std::int64_t wall = *std::max_element(ends.begin(), ends.end());
-    least = std::min(least.value_or(wall), wall);
+    const std::int64_t makespan = *std::max_element(ends.begin(), ends.end());
+    least = std::min(least.value_or(makespan), makespan);
   }
   return least;
 }
 
-// A rank whose first start is late may have the shorter span for it.
+// If a rank starts late, its span may be shorter.
 std::optional<std::int64_t> least_span(const TinyProblem& problem) {
-  std::optional<std::int64_t> least = least_wall(problem);
+  std::optional<std::int64_t> least = least_makespan(problem);
   if (!least) return least;
   Times releases(static_cast<std::size_t>(problem.ranks), 0);
   const std::int64_t latest = *least;
   for (;;) {
-    // The next vector of starts; rank 0 begins at 0.
+    // Computes the next combination of starts; rank 0 always starts at 0.
     std::size_t rank = 1;
     while (rank < releases.size() && releases[rank] == latest) releases[rank++] = 0;
     if (rank >= releases.size()) return least;

@@ -1,9 +1,9 @@
-// The least wall time and span of a uniform problem, by going through every order. Tests only.
+// The least wall time and span of a uniform problem, by visiting every order. For tests only.
 //
-// It shares nothing with optimise/. One task after the other is appended to a rank; of the same
-// number of tasks in each lane, only those ends are kept that no other has all as early or earlier.
-// Microbatches of a lane go in order, which loses nothing where all cost the same. For a few ranks
-// and microbatches; nothing if no order keeps to the memory.
+// This search shares nothing with optimise/. It appends one task after another to a rank. It
+// compares states with the same number of tasks in each lane, and drops a state if each of its ends
+// is no earlier than in another one. Microbatches of a lane run in order, which loses nothing since
+// all cost the same. For a few ranks and microbatches only; nullopt if no order fits the memory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace ripeline::testing_support {
 
 struct TinyProblem {
-  bool v = false;  // else a chain, or a loop of `chunks` stages on a rank
+  bool v = false;  // else a chain, or a loop of `chunks` stages per rank
   int ranks = 1;
   int microbatches = 1;
   std::int64_t forward = 1;
@@ -21,19 +21,19 @@ struct TinyProblem {
   std::int64_t weight = 1;
   std::int64_t latency = 0;
   std::int64_t memory = 1;
-  // Units of it that F takes, and those left of them from the end of I to the end of W.
+  // The units that F acquires, and the units that are held from the end of I to the end of W.
   std::int64_t activation = 1;
   std::int64_t after_input = 1;
-  // Costs of F, I and W, stage by stage, where stages differ; else empty.
+  // The costs of F, I and W of each stage if stages differ; empty if they do not.
   std::vector<std::int64_t> takes = {};
   int chunks = 1;
-  // How many times `activation` and `after_input` each stage holds, where stages differ; else
-  // empty.
+  // The factor of `activation` and `after_input` for each stage if stages differ; empty if they do
+  // not.
   std::vector<std::int64_t> amounts = {};
 };
 
-[[nodiscard]] std::optional<std::int64_t> least_wall(const TinyProblem& problem);
-// Tries each start of each rank; costs are small.
+[[nodiscard]] std::optional<std::int64_t> least_makespan(const TinyProblem& problem);
+// Tries every start time of each rank, so costs must be small.
 [[nodiscard]] std::optional<std::int64_t> least_span(const TinyProblem& problem);
 
 }  // namespace ripeline::testing_support

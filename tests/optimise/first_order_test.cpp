@@ -1,6 +1,6 @@
-// Where there is an order, one is found without a solver, and nearly always the best one of a small
-// step: against a walk through every order that shares nothing with the search. Room that must be
-// left counts against the capacity, and what is asserted against what is held.
+// Tests, by a walk through every order that shares nothing with the search, that an order is found
+// without a solver if there is one, and in a small step nearly always the best one. `leaving`
+// counts against the capacity, an assertion against the amount held.
 #include "optimise/search/first_order.h"
 
 #include <gtest/gtest.h>
@@ -27,9 +27,9 @@ namespace {
 
 struct TinyOp {
   std::string head;            // name and kind
-  std::vector<int> here = {};  // ops of its stage that it needs
-  int next = -1;               // one of the next stage
-  int prev = -1;               // one of the stage before
+  std::vector<int> here = {};  // ops of its own stage that it needs
+  int next = -1;               // the op of the next stage that it needs
+  int prev = -1;               // the op of the previous stage that it needs
   std::int64_t cost = 1;
   std::int64_t acquires = 0;
   std::int64_t leaving = 0;
@@ -69,7 +69,7 @@ std::string text_of(const TinyChain& chain) {
       chain.microbatches, chain.stages, ops, chain.capacity, chain.asserted);
 }
 
-// F and its backward, whole or split, and an op beside them that takes room for itself.
+// F, its backward (whole or split), and another op that acquires room for itself.
 TinyChain tiny_chain(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto between = [&](int low, int high) {
@@ -106,14 +106,14 @@ TinyChain tiny_chain(std::uint64_t seed) {
   return chain;
 }
 
-// One task after the other is appended to its stage's row; of the same tasks only ends are kept
-// that no others have all as early.
+// Tries every order by appending one task after another to its stage's row. Among states with the
+// same tasks, it drops each state whose ends are all no earlier than those of another state.
 class EveryRow {
  public:
   explicit EveryRow(const TinyChain& chain)
       : c_(chain), ops_(static_cast<int>(chain.ops.size())), lanes_(ops_ * chain.stages) {}
 
-  std::optional<std::int64_t> least_wall() {
+  std::optional<std::int64_t> least_makespan() {
     const auto lanes = static_cast<std::size_t>(lanes_);
     std::map<std::vector<int>, std::vector<Ends>> layer;
     layer[std::vector<int>(lanes, 0)] = {
@@ -128,8 +128,8 @@ class EveryRow {
     std::optional<std::int64_t> least;
     for (const auto& [counts, all] : layer) {
       for (const Ends& ends : all) {
-        const std::int64_t wall = *std::max_element(ends.begin(), ends.begin() + c_.stages);
-        least = std::min(least.value_or(wall), wall);
+        const std::int64_t makespan = *std::max_element(ends.begin(), ends.begin() + c_.stages);
+        least = std::min(least.value_or(makespan), makespan);
       }
     }
     return least;
@@ -154,7 +154,7 @@ class EveryRow {
     return all;
   }
 
-  // Ends that nothing has yet to wait for.
+  // Sets to 0 the ends for which no task has to wait any more.
   void forget(const std::vector<int>& counts, Ends& ends) const {
     Ends needed(ends.size(), 0);
     for (int lane = 0; lane < lanes_; ++lane) {
@@ -208,13 +208,13 @@ class EveryRow {
   int lanes_;
 };
 
-// The search ends with an order that takes so long. Nothing: there is none.
-std::optional<Found> best_of(const Problem& problem, Time enough) {
-  constexpr int kSteps = 2100;  // through all rules, and some moves
-  std::optional<Found> best;
+// Searches until an order takes at most `enough`; returns the best order, or nullopt.
+std::optional<TimedOrder> best_of(const Problem& problem, Time enough) {
+  constexpr int kSteps = 2100;  // suffices for all rules, and some moves
+  std::optional<TimedOrder> best;
   int steps = kSteps;
   search(problem, enough, {.go_on = [&] { return --steps >= 0; }},
-         [&](const Found& order, std::string_view) { best = order; });
+         [&](const TimedOrder& order, std::string_view) { best = order; });
   return best;
 }
 
@@ -230,22 +230,22 @@ TEST(FirstOrder, is_found_wherever_there_is_one) {
     const spec::Source source{"tiny.ripe", text_of(chain)};
     SCOPED_TRACE(fmt::format("RIPELINE_SEED={} RIPELINE_CASES=1\n{}", seed + i, source.text));
     auto program = spec::compile(source);
-    if (!program.ok()) {  // a task that never finds room
-      EXPECT_FALSE(EveryRow(chain).least_wall());
+    if (!program.ok()) {  // it has a task that never finds room
+      EXPECT_FALSE(EveryRow(chain).least_makespan());
       continue;
     }
     const auto problem =
-        Problem::make(std::move(program).value(), chain.microbatches, {}, Objective::wall);
+        Problem::make(std::move(program).value(), chain.microbatches, {}, Objective::makespan);
     ASSERT_TRUE(problem.ok());
     const Problem& p = *problem.value();
-    const auto least = EveryRow(chain).least_wall();
+    const auto least = EveryRow(chain).least_makespan();
     EXPECT_EQ(first_order(p.model()).has_value(), least.has_value());
     const auto best = best_of(p, least.value_or(0) * kUnit);
     ASSERT_EQ(best.has_value(), least.has_value());
     ++(least ? with : without);
     if (!least) continue;
-    EXPECT_GE(best->wall, *least * kUnit);
-    optimal += best->wall == *least * kUnit ? 1 : 0;
+    EXPECT_GE(best->makespan, *least * kUnit);
+    optimal += best->makespan == *least * kUnit ? 1 : 0;
     const auto made = certified(
         {.problem = p, .source = source, .read_file = {}, .bound = p.bound(), .order = *best}, {});
     EXPECT_TRUE(made.ok()) << made.errors().front().message;
@@ -261,7 +261,7 @@ TEST(FirstOrder, is_found_wherever_there_is_one) {
   EXPECT_GT(not_one_by_one, 10);
 }
 
-// P finds no room beside what F holds, and B gives that back.
+// P finds no room while F holds its own, which only B releases.
 TEST(FirstOrder, passes_over_what_finds_no_room) {
   const Posed made = posed(
       "pipeline p { microbatches any; stages 2; place s on s; op F forward { cost 2; needs F at "
@@ -272,7 +272,7 @@ TEST(FirstOrder, passes_over_what_finds_no_room) {
       2, 0);
   const auto best = best_of(*made.problem, 21 * kUnit);
   ASSERT_TRUE(best);
-  EXPECT_EQ(best->wall, 21 * kUnit);
+  EXPECT_EQ(best->makespan, 21 * kUnit);
 }
 
 }  // namespace

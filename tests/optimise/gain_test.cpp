@@ -1,4 +1,4 @@
-// Gains that paired runs show, their intervals, and doubts that one is slower.
+// Tests gains from paired runs, their intervals, and the probability that one only seems slower.
 #include "optimise/racing/gain.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace ripeline::optimise {
 namespace {
 
 TEST(Gain, of_a_mean_has_the_interval_of_student_s_t) {
-  // Values 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of four degrees 2.776.
+  // The values 1 to 5 have mean 3 and standard error sqrt(2.5 / 5); t of four degrees is 2.776.
   const std::vector<double> logs = {1, 2, 3, 4, 5};
   const Gain gain = gain_of(logs);
   EXPECT_NEAR(std::log(gain.ratio), 3, 1e-12);
@@ -25,7 +25,7 @@ TEST(Gain, of_a_mean_has_the_interval_of_student_s_t) {
   EXPECT_EQ(sure.low, sure.high);
 }
 
-// The values were found by numeric integration of the beta distribution.
+// The expected values come from numeric integration of the beta distribution.
 TEST(Estimator, of_a_percentile_is_harrell_and_davis_s) {
   const std::vector<double> squares = {64, 1, 36, 9, 100, 25, 16, 49, 4, 81};
   const auto of = [&](int percent) { return Estimator({percent}, squares.size()).of(squares); };
@@ -62,7 +62,7 @@ TEST(Measure, has_a_name_and_asks_for_five_runs_on_either_side) {
   }
 }
 
-// Runs of two dispatches under the same draws, of which one has a heavier tail.
+// Runs of two dispatches under the same draws; one of them has a heavier tail.
 struct Pairs {
   std::vector<double> a = {};
   std::vector<double> b = {};
@@ -78,7 +78,7 @@ Pairs drawn_pairs(std::mt19937_64& random, int runs) {
   return pairs;
 }
 
-// Percentiles of normal logarithms with spreads of .1 and .05 are .05 normal quantiles apart.
+// Percentiles of normal logarithms with spreads .1 and .05 differ by .05 times a normal quantile.
 TEST(Gain, of_a_percentile_lies_in_its_interval_with_the_confidence_that_it_claims) {
   constexpr int kTries = 400;
   const struct {
@@ -111,7 +111,7 @@ TEST(Doubt, is_student_s_of_a_mean) {
   EXPECT_EQ(doubt_that_slower(std::vector<double>(5, 1), none, {}), 0);
 }
 
-// One of two equally fast runs seems slower with a doubt below 5 % one time in twenty.
+// If both are equally fast, one seems slower with a doubt below 5 % once in twenty tries.
 TEST(Doubt, is_as_often_small_as_it_says) {
   constexpr int kTries = 400;
   for (const Measure measure : {Measure{}, Measure{.percentile = 50}, Measure{.percentile = 90}}) {

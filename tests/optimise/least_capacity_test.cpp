@@ -1,4 +1,4 @@
-// The least capacities: known ones, that they are safe, and that one less is not.
+// Tests the least capacities: against known ones, that they are safe, and that one less is not.
 #include "optimise/least_capacity.h"
 
 #include <gmock/gmock.h>
@@ -124,7 +124,7 @@ TEST(LeastCapacity, finds_known_ones) {
   }
 }
 
-// Without the code above: the program with the capacities written into it.
+// This check shares no code with the search: it writes the capacities into the program.
 TEST(LeastCapacity, is_proved_and_one_less_is_refuted) {
   for (const Case& c : cases()) {
     const Program program = compiled(c.text);

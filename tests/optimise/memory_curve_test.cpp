@@ -1,4 +1,4 @@
-// The memories of a curve, and what one of its points says of another.
+// Tests which memories a curve has, and what one of its points implies for others.
 #include "optimise/memory_curve.h"
 
 #include <gtest/gtest.h>
@@ -28,11 +28,12 @@ CurvePoint point_at(std::string memory, Time value, Time bound) {
 }
 
 TEST(MemoryCurve, goes_in_steps_of_a_microbatch) {
-  const auto amount = [](const char* text) { return *simulate::amount_in(text); };
-  EXPECT_EQ(memories_of({amount("2"), amount("4.5"), {}}, 10), (Texts{"2", "3", "4"}));
-  EXPECT_EQ(memories_of({amount("4GB"), amount("8GB"), amount("2GB")}, 10),
+  EXPECT_EQ(memories_of({.memory = "2..4.5"}).value(), (Texts{"2", "3", "4"}));
+  EXPECT_EQ(memories_of({.memory = "4GB..8GB", .activation = {"2GB", "1GB"}}).value(),
             (Texts{"4GB", "6GB", "8GB"}));
-  EXPECT_FALSE(memories_of({amount("1"), amount("4"), {}}, 3));
+  EXPECT_FALSE(memories_of({.memory = "4GB..8GB"}).ok()) << "what a microbatch holds is not given";
+  EXPECT_FALSE(memories_of({.memory = "8..4"}).ok());
+  EXPECT_FALSE(memories_of({.memory = "1..101"}).ok()) << "too many";
 }
 
 TEST(MemoryCurve, never_takes_longer_with_more_memory) {

@@ -1,5 +1,5 @@
-// Costs that differ from microbatch to microbatch: bounds and orders against every order of small
-// programs, whatever microbatch comes when.
+// Tests costs that differ between microbatches: bounds and orders against every order of small
+// programs, whatever the order of microbatches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,10 +19,10 @@
 namespace ripeline::optimise::microbatch_costs_test {
 namespace {
 
-// Two ranks, one stage each, a forward and a backward for each microbatch.
+// Two ranks with one stage each, and a forward and a backward for each microbatch.
 struct Small {
   std::vector<std::int64_t> forward, backward;  // per microbatch, on both ranks
-  std::int64_t room = 1;                        // microbatches that a rank holds
+  std::int64_t room = 1;                        // the microbatches for which a rank has room
   [[nodiscard]] int microbatches() const { return static_cast<int>(forward.size()); }
 };
 
@@ -42,7 +42,7 @@ std::string text_of(const Small& small) {
       small.microbatches(), cost_text(small.forward), cost_text(small.backward), small.room);
 }
 
-// Each order of a rank's tasks that has room: forwards are 0 .. M-1, backwards M .. 2M-1.
+// All orders of a rank's tasks that fit its room; forwards are 0 .. M-1, backwards M .. 2M-1.
 std::vector<std::vector<int>> orders_of(const Small& small) {
   const int count = small.microbatches();
   std::vector<int> order(static_cast<std::size_t>(2 * count));
@@ -64,9 +64,9 @@ std::vector<std::vector<int>> orders_of(const Small& small) {
   return orders;
 }
 
-// Nothing below 0: both ranks wait for each other.
-std::int64_t wall_of(const Small& small, const std::vector<int>& first,
-                     const std::vector<int>& last) {
+// The makespan; negative if both ranks wait for each other.
+std::int64_t makespan_of(const Small& small, const std::vector<int>& first,
+                         const std::vector<int>& last) {
   const int count = small.microbatches();
   std::vector<std::vector<std::int64_t>> end(2, std::vector<std::int64_t>(first.size(), -1));
   std::vector<std::size_t> next(2, 0);
@@ -77,7 +77,7 @@ std::int64_t wall_of(const Small& small, const std::vector<int>& first,
       for (; next[rank] < order.size(); ++next[rank], goes = true) {
         const auto task = static_cast<std::size_t>(order[next[rank]]);
         const bool forward = order[next[rank]] < count;
-        const bool fed = forward == (rank == 1);  // by the other rank
+        const bool fed = forward == (rank == 1);  // whether the task needs one of the other rank
         const std::int64_t input = fed ? end[1 - rank][task] : 0;
         if (input < 0) break;
         const std::size_t m = forward ? task : task - static_cast<std::size_t>(count);
@@ -107,17 +107,17 @@ TEST(MicrobatchCostBounds, are_below_every_order) {
     std::int64_t best = -1;
     for (const auto& first : orders) {
       for (const auto& last : orders) {
-        const std::int64_t wall = wall_of(small, first, last);
-        if (wall >= 0 && (best < 0 || wall < best)) best = wall;
+        const std::int64_t makespan = makespan_of(small, first, last);
+        if (makespan >= 0 && (best < 0 || makespan < best)) best = makespan;
       }
     }
     SCOPED_TRACE(text_of(small));
     const Posed pose = posed(text_of(small), small.microbatches(), 0);
     EXPECT_LE(pose.problem->bound().value, best * kUnit);
-    Found found;
+    TimedOrder found;
     search(*pose.problem, 0, {.go_on = [asked = 0]() mutable { return ++asked < 30; }},
-           [&](const Found& order, std::string_view) { found = order; });
-    EXPECT_GE(found.wall, best * kUnit);
+           [&](const TimedOrder& order, std::string_view) { found = order; });
+    EXPECT_GE(found.makespan, best * kUnit);
     const auto made = certified({.problem = *pose.problem,
                                  .source = pose.source,
                                  .read_file = {},
@@ -125,10 +125,10 @@ TEST(MicrobatchCostBounds, are_below_every_order) {
                                  .order = found},
                                 {});
     ASSERT_TRUE(made.ok()) << made.errors().front().message;
-    EXPECT_EQ(made.value().run.makespan.count(), found.wall);
-    reached += found.wall == pose.problem->bound().value ? 1 : 0;
+    EXPECT_EQ(made.value().run.makespan.count(), found.makespan);
+    reached += found.makespan == pose.problem->bound().value ? 1 : 0;
   }
-  EXPECT_GE(reached, 25);  // the bound is the best order
+  EXPECT_GE(reached, 25);  // the bound equals the best order's makespan
 }
 
 }  // namespace

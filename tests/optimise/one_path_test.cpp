@@ -1,5 +1,5 @@
-// From a program to its order and back to a program. For random programs of all features and random
-// costs, each order that is found is proved, and the simulator times it exactly as the search does.
+// Tests the path from a program to its order and back, for random programs with all features and
+// random costs: each order is proved, and takes the same time in the simulator and the search.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace {
 
 struct Tried {
   bool found = false;
-  bool exact = false;  // the model leaves nothing out
+  bool exact = false;  // the model includes all of the program
 };
 
 Tried try_one(std::uint64_t seed, int steps) {
   const Drawn made = drawn(seed);
   const std::string what = fmt::format("RIPELINE_SEED={} RIPELINE_CASES=1\n{}", seed, made.text);
   const spec::Source source{"random.ripe", made.text};
-  const Objective objective = seed % 3 == 0 ? Objective::span : Objective::wall;
+  const Objective objective = seed % 3 == 0 ? Objective::span : Objective::makespan;
   auto problem =
       Problem::make(spec::compile(source).value(), made.microbatches, made.times, objective);
   if (!problem.ok()) {
@@ -39,9 +39,9 @@ Tried try_one(std::uint64_t seed, int steps) {
     return {};
   }
   const Problem& p = *problem.value();
-  Found best;
+  TimedOrder best;
   search(p, p.bound().value, {.go_on = [&] { return --steps >= 0; }, .seed = seed},
-         [&](const Found& order, std::string_view) { best = order; });
+         [&](const TimedOrder& order, std::string_view) { best = order; });
   Tried tried{.found = !best.rows.empty(), .exact = !p.model().left_out.has_value()};
   if (!tried.found) return tried;
   EXPECT_TRUE(p.fits()) << what;
@@ -68,30 +68,30 @@ TEST(OnePath, of_random_programs_is_proved_and_timed_exactly) {
   EXPECT_GE(found - exact, found / 8) << "seed " << seed;
 }
 
-// The wall time that the moves report for their best order is the time that it takes.
+// The makespan that the moves report for their best order is correct.
 TEST(OnePath, moves_keep_to_the_times_of_their_order) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   std::uint64_t moved = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     const Drawn made = drawn(seed + i);
     auto problem = Problem::make(spec::compile({"random.ripe", made.text}).value(),
-                                 made.microbatches, made.times, Objective::wall);
+                                 made.microbatches, made.times, Objective::makespan);
     if (!problem.ok()) continue;
     const Model& model = problem.value()->model();
     const auto first = problem.value()->of_own_dispatch();
     if (!first || !starts_of(model, first->rows)) continue;
-    PathMoves path(model, Objective::wall, first->rows, seed + i);
+    PathMoves path(model, Objective::makespan, first->rows, seed + i);
     for (const double temperature : {.3, 3., .1}) {
       path.run(500, temperature * static_cast<double>(kUnit));
       for (const bool best : {false, true}) {
         const auto starts = starts_of(model, best ? path.best_rows() : path.rows());
         ASSERT_TRUE(starts.has_value()) << "seed " << seed + i << '\n' << made.text;
-        Time wall = 0;
+        Time makespan = 0;
         for (int task = 0; task < model.tasks(); ++task) {
-          wall = std::max(wall, at(*starts, task) + at(model.takes, task));
+          makespan = std::max(makespan, at(*starts, task) + at(model.takes, task));
         }
         if (best) {
-          EXPECT_EQ(wall, path.best()) << "seed " << seed + i;
+          EXPECT_EQ(makespan, path.best()) << "seed " << seed + i;
         }
       }
     }
@@ -100,7 +100,7 @@ TEST(OnePath, moves_keep_to_the_times_of_their_order) {
   EXPECT_GE(moved, 30U);
 }
 
-// Against all orders: bound and value lie on either side of the optimum, and few steps find it.
+// Visits all orders: the optimum lies between bound and value, and few steps find it.
 TEST(OnePath, of_a_tiny_problem_has_the_optimum_between_bound_and_value) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   const std::uint64_t cases = setting("RIPELINE_CASES", 60);
@@ -108,13 +108,13 @@ TEST(OnePath, of_a_tiny_problem_has_the_optimum_between_bound_and_value) {
   std::uint64_t reached = 0;
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
     const testing_support::TinyProblem tiny = tiny_problem(seed + i);
-    const auto optimum = testing_support::least_wall(tiny);
+    const auto optimum = testing_support::least_makespan(tiny);
     if (!optimum) continue;
     const Posed pose = posed(text_of(tiny), tiny.microbatches, static_cast<double>(tiny.latency));
     Time best = -1;
     int steps = 200;
     search(*pose.problem, pose.problem->bound().value, {.go_on = [&] { return --steps >= 0; }},
-           [&](const Found& order, std::string_view) { best = order.wall; });
+           [&](const TimedOrder& order, std::string_view) { best = order.makespan; });
     EXPECT_LE(pose.problem->bound().value, *optimum * kUnit) << "seed " << seed + i;
     EXPECT_GE(best, *optimum * kUnit) << "seed " << seed + i;
     ++solved;

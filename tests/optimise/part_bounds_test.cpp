@@ -29,8 +29,8 @@ class PartBoundsTest : public testing::Test {
   void TearDown() override { unsetenv("RIPELINE_SOLVER"); }
 };
 
-// The least start, in units, of the entry after so many microbatches; with the program's own
-// dispatch as a hint, or without one.
+// The least start, in units, of the entry task after `microbatches` others. If `is_hinted`, the
+// program's own dispatch is the solver's hint.
 SolveAnswer least_start(const Problem& problem, int microbatches, bool is_hinted = false) {
   const auto shorter = problem.of_length(microbatches + 1);
   const auto one = problem.of_length(1);
@@ -59,7 +59,7 @@ Uniform chain(int ranks, int microbatches, int memory) {
           .memory = memory};
 }
 
-// Values of a model that was written down elsewhere, in Python.
+// The values come from another model, written in Python.
 TEST_F(PartBoundsTest, knows_the_least_starts_of_a_chain) {
   struct Row {
     int memory;
@@ -78,7 +78,7 @@ TEST_F(PartBoundsTest, knows_the_least_starts_of_a_chain) {
   }
 }
 
-// The order that begins a microbatch the earliest ends later than others, with all of B at the end.
+// The order in which a microbatch begins earliest has all B at the end, so it takes longer.
 TEST_F(PartBoundsTest, are_of_any_order_whatever_the_hint) {
   const Posed posed = optimise::posed(R"(
 pipeline late {
@@ -101,7 +101,7 @@ pipeline late {
   }
 }
 
-// Every order of the whole and of the rest is gone through.
+// Visits every order of the whole problem and of the rest.
 TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
   int used = 0;
   int reached = 0;
@@ -111,7 +111,7 @@ TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
     const TinyProblem tiny = tiny_problem(k);
     const Posed posed =
         optimise::posed(text_of(tiny), tiny.microbatches, static_cast<double>(tiny.latency));
-    const auto whole = testing_support::least_wall(tiny);
+    const auto whole = testing_support::least_makespan(tiny);
     const auto one = posed.problem->of_length(1);
     if (!whole || !one || !PartBounds::of(one->model(), tiny.microbatches)) continue;
     ++used;
@@ -122,7 +122,7 @@ TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
       EXPECT_EQ(least_start(*posed.problem, part, true).bound, start.bound);
       TinyProblem rest = tiny;
       rest.microbatches -= part;
-      const Time sum = *start.bound / kUnit + *testing_support::least_wall(rest);
+      const Time sum = *start.bound / kUnit + *testing_support::least_makespan(rest);
       EXPECT_LE(sum, *whole) << "RIPELINE_SEED=" << k << " RIPELINE_CASES=1\n" << text_of(tiny);
       if (sum == *whole) ++reached;
     }
@@ -133,7 +133,7 @@ TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
   }
 }
 
-// Parts are put together in the best way; one whose optimum is not known is asked for again.
+// Parts are combined in the best way; a part with unknown optimum gets another attempt.
 TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   const Posed posed = optimise::posed(chain(8, 64, 6));
   const auto one = posed.problem->of_length(1);
@@ -155,8 +155,8 @@ TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   EXPECT_GE(longest, 26);
   EXPECT_EQ(last, (1000 + 100 * 64) * kUnit);
 
-  // 64 - 24 microbatches: 18 are three turns of the slots, and 22; or 24 and 16. Nothing has a
-  // second attempt before all have had one.
+  // The 64 - 24 microbatches before the last part are 18 (three turns of the slots) and 22, or 24
+  // and 16. No part gets a second attempt before all have had a first one.
   auto both = PartBounds::of(one->model(), 64);
   std::set<std::pair<int, bool>> tried;
   for (std::optional<PartBounds::Part> part; (part = both->next()) && part->attempt == 0;) {
@@ -197,15 +197,15 @@ TEST_F(PartBoundsTest, are_never_longer_than_a_solver_can_solve) {
   }
 }
 
-// A rank's two stages share its memory, which has room for one microbatch. Each takes 8 longer than
-// the one before it, as every order of 3 and of 4 says; and the next one's first forward may start
-// 6 after its own, when the last stage's weight gradient has ended on the same rank.
+// A rank's two stages share its memory, which has room for one microbatch. Each microbatch adds 8
+// to the makespan, as visiting every order of 3 and of 4 shows. The first forward of the next one
+// may start 6 after its own, when the weight gradient of the rank's last stage has ended.
 TEST_F(PartBoundsTest, hold_the_room_of_the_entry) {
   TinyProblem tiny{.v = true, .ranks = 2, .microbatches = 4, .memory = 2};
   const Posed posed = optimise::posed(text_of(tiny), 4, 0);
-  const Time four = *testing_support::least_wall(tiny);
+  const Time four = *testing_support::least_makespan(tiny);
   tiny.microbatches = 3;
-  ASSERT_EQ(four - *testing_support::least_wall(tiny), 8);
+  ASSERT_EQ(four - *testing_support::least_makespan(tiny), 8);
   for (int part = 1; part < 4; ++part) {
     const SolveAnswer start = least_start(*posed.problem, part);
     SKIP_WITHOUT_SOLVER(start);
@@ -230,7 +230,7 @@ pipeline two {
   EXPECT_FALSE(PartBounds::of(one->model(), 4));
 }
 
-// Capacities may depend on the number of microbatches: parts say nothing of the whole then.
+// If capacities depend on the number of microbatches, parts prove nothing for the whole step.
 TEST_F(PartBoundsTest, are_not_of_other_capacities) {
   const auto text = [](const char* most) {
     return std::string(R"(
@@ -260,7 +260,7 @@ TEST_F(PartBoundsTest, raise_the_bound_of_a_long_step) {
   SolverThreads solver(problem, 2, 1);
   const auto order = problem.of_own_dispatch();
   ASSERT_TRUE(order);
-  solver.tell(*order);  // so that nobody asks for one of the whole
+  solver.offer(*order);  // then no thread searches the whole problem for an order
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
   while (solver.bound().by != "parts of it, by CP-SAT" && !solver.is_over() &&
          std::chrono::steady_clock::now() < end) {
@@ -287,7 +287,7 @@ TEST_F(PartBoundsTest, are_rounded_down_by_what_fits_their_times) {
   const Time by = divisor / kUnit;
   EXPECT_LT(15000 / 150, by);
   EXPECT_LT(by, 15400 / 30);
-  // Rounding loses at most .1 % of a trip down and up, and .2 % of a microbatch's work on a rank.
+  // Rounding loses at most .1 % of a trip down and up, and .2 % of a rank's work for a microbatch.
   const auto lost = [&](Time trips, Time latencies) {
     const Time rounded = trips * (18546 / by + 18097 / by) + latencies * (762 / by) + 9321 / by;
     const Time exact = trips * (18546 + 18097) + latencies * 762 + 9321;

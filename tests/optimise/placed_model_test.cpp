@@ -1,4 +1,4 @@
-// Layers as stages of a program: how they are cut, and what the program says of them.
+// Tests layers as stages of a program: how they are cut into stages, and the program's text.
 #include "optimise/placed_model.h"
 
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@ namespace {
 std::vector<PlacedModel::Costs> layers_of(const std::vector<std::int64_t>& costs) {
   std::vector<PlacedModel::Costs> layers;
   for (const std::int64_t cost : costs) {
-    // In quarters, so that their sums are not all whole numbers.
+    // Costs are in quarters, so that some sums are not integers.
     layers.push_back({.forward = {cost, 4}, .input = {1, 2}, .weight = {1, 4}});
   }
   return layers;
 }
 
-using Value = std::pair<std::int64_t, std::int64_t>;  // the largest, then the sum of squares
+using Value = std::pair<std::int64_t, std::int64_t>;  // the largest sum, then the sum of squares
 
 Value value_of(const std::vector<std::int64_t>& costs, std::vector<int> first) {
   first.push_back(static_cast<int>(costs.size()));
@@ -41,7 +41,7 @@ Value value_of(const std::vector<std::int64_t>& costs, std::vector<int> first) {
   return value;
 }
 
-// The best value over all cuts.
+// The best value of any cut.
 Value best_value(const std::vector<std::int64_t>& costs, int stages) {
   Value best{std::numeric_limits<std::int64_t>::max(), 0};
   std::vector<int> first = {0};
@@ -71,7 +71,7 @@ TEST(PlacedModel, cuts_layers_into_the_most_even_stages) {
     ASSERT_EQ(first.size(), static_cast<std::size_t>(stages));
     EXPECT_EQ(first.front(), 0);
     EXPECT_EQ(value_of(costs, first), best_value(costs, stages));
-    // Among equally good cuts it is the same one, whatever the unit.
+    // If several cuts are equally good, the same one is chosen in every unit.
     std::vector<PlacedModel::Costs> layers;
     for (const std::int64_t cost : costs) {
       layers.push_back({.forward = {333'333'333 * (cost + 3), 1'000}, .input = {}, .weight = {}});
@@ -83,7 +83,7 @@ TEST(PlacedModel, cuts_layers_into_the_most_even_stages) {
 
 TEST(PlacedModel, has_equal_stages_where_layers_are_alike) {
   PlacedModel model;
-  model.placement = PlacedModel::Placement::v;
+  model.placement = pytorch::Placement::v;
   model.chunks = 2;
   model.ranks = 3;
   model.memory = {5, 2};
@@ -93,18 +93,18 @@ TEST(PlacedModel, has_equal_stages_where_layers_are_alike) {
   EXPECT_NE(even.find("cost 1.5; needs F at prev; acquires activation;"), std::string::npos);
   EXPECT_NE(even.find("capacity 5;"), std::string::npos) << even;
   EXPECT_EQ(parts_of(model), 2);
-  // Four layers where there was one.
+  // Each layer is replaced by four layers.
   model.layers.assign(24, {.forward = {3, 8}, .input = {1, 4}, .weight = {1, 8}});
   model.first_layers = cut(model.layers, 6);
   EXPECT_EQ(program_text(model), even);
   EXPECT_EQ(parts_of(model), 2);
 }
 
-// A stage of three layers holds three times as much as one of one.
+// A stage of three layers holds three times as much as a stage of one.
 TEST(PlacedModel, counts_what_a_stage_holds_by_its_layers) {
   PlacedModel model;
   model.ranks = 2;
-  model.memory = {2, 1};  // microbatches in two layers, a rank's average
+  model.memory = {2, 1};  // in microbatches; a rank has two layers on average
   model.layers = layers_of({1, 1, 1, 9});
   model.first_layers = cut(model.layers, 2);
   EXPECT_EQ(model.first_layers, (std::vector{0, 3}));
@@ -134,8 +134,8 @@ TEST(PlacedModel, counts_bytes_by_layers_too) {
   EXPECT_NE(text.find("capacity 600;"), std::string::npos) << text;
 }
 
-// A layer has 1000 MB and 250 MB of 2 GB and 0.5 GB in two layers, whole numbers of no larger
-// unit.
+// 2 GB and 0.5 GB for two layers are 1000 MB and 250 MB for one layer; MB is the largest unit in
+// which both are integers.
 TEST(PlacedModel, has_bytes_in_the_largest_unit_in_which_they_are_whole) {
   PlacedModel model;
   model.ranks = 2;
@@ -150,10 +150,10 @@ TEST(PlacedModel, has_bytes_in_the_largest_unit_in_which_they_are_whole) {
   EXPECT_EQ(parts_of(model), 1);
 }
 
-// A third of 1 GB is no whole number of bytes: three of them fit into 1 GB all the same.
+// A third of 1 GB is not a whole number of bytes; yet three thirds must fit into 1 GB.
 TEST(PlacedModel, excludes_nothing_that_fits_but_for_a_part_of_a_byte) {
   PlacedModel model;
-  model.placement = PlacedModel::Placement::loop;
+  model.placement = pytorch::Placement::loop;
   model.chunks = 3;
   model.ranks = 2;
   model.bytes = {.activation = 1'000'000'000, .after_input = 1'000'000'000, .unit = "GB"};
@@ -167,7 +167,7 @@ TEST(PlacedModel, excludes_nothing_that_fits_but_for_a_part_of_a_byte) {
 
 TEST(PlacedModel, is_a_program_with_as_many_stages_as_there_may_be) {
   PlacedModel model;
-  model.placement = PlacedModel::Placement::loop;
+  model.placement = pytorch::Placement::loop;
   model.chunks = 4;
   model.ranks = 128;
   std::vector<std::int64_t> costs;

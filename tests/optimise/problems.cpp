@@ -29,7 +29,7 @@ Posed posed(const std::string& text, int microbatches, double latency, Objective
 Posed posed(const Uniform& uniform, Objective objective) {
   const int chunks = chunks_of(uniform);
   PlacedModel model;
-  model.placement = chunks == 2 ? PlacedModel::Placement::v : PlacedModel::Placement::chain;
+  model.placement = chunks == 2 ? pytorch::Placement::v : pytorch::Placement::chain;
   model.chunks = chunks;
   model.ranks = uniform.ranks;
   model.microbatches = uniform.microbatches;
@@ -58,14 +58,14 @@ Drawn drawn(std::uint64_t seed) {
   options.max_chunks = 3;
   Drawn made;
   made.text = testing_support::random_program_text(seed, options);
-  // Each op gets a cost that is a number, or differs from stage to stage or microbatch to
-  // microbatch. Programs with a pair get none: it may not take less than either task alone.
+  // Gives each op a cost that is a number, or differs between stages or microbatches. Programs with
+  // a pair get no costs, since a pair must not take less than each of its tasks alone.
   const int kind = made.text.find("pair ") == std::string::npos ? below(4) : 0;
   const std::regex op("( op [^{\n]*\\{)");
   std::string text;
   std::string rest = made.text;
   for (std::smatch found; kind > 0 && std::regex_search(rest, found, op);) {
-    const bool once = found.str().find(" once") != std::string::npos;  // it has no microbatch
+    const bool once = found.str().find(" once") != std::string::npos;  // the op has no microbatch
     const std::string cost = kind == 1 || (kind == 3 && once) ? std::to_string(1 + below(9))
                              : kind == 2
                                  ? fmt::format("{} + s % {}", 1 + below(9), 1 + below(3))

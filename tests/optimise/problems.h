@@ -1,4 +1,4 @@
-// Problems that tests of optimise/ pose.
+// Problems for tests of optimise/.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace ripeline::optimise {
 
-// A program's problem, which must be one. Times are those of its costs, in units of a millisecond.
+// A program's problem, for a program that has one. Times are the program's costs, in milliseconds.
 struct Posed {
   spec::Source source;
   std::unique_ptr<Problem> problem;
 };
 [[nodiscard]] Posed posed(const std::string& text, int microbatches, double latency,
-                          Objective objective = Objective::wall);
-// The even model of these times, in its units.
-[[nodiscard]] Posed posed(const Uniform& uniform, Objective objective = Objective::wall);
+                          Objective objective = Objective::makespan);
+// The problem of an even model with these times, which are in the units of the model.
+[[nodiscard]] Posed posed(const Uniform& uniform, Objective objective = Objective::makespan);
 
-// RIPELINE_SEED and RIPELINE_CASES choose which programs are drawn, and how many.
+// The value of RIPELINE_SEED, the first seed, or of RIPELINE_CASES, the number of drawn programs.
 [[nodiscard]] std::uint64_t setting(const char* name, std::uint64_t otherwise);
 
-// A random program of all features, with random costs, and times to run it with.
+// A random program that may use all features, with random costs and the times of its runs.
 struct Drawn {
   std::string text;
   int microbatches = 1;
@@ -34,11 +34,11 @@ struct Drawn {
 };
 [[nodiscard]] Drawn drawn(std::uint64_t seed);
 
-// One small enough to go through every order, and its program.
+// A problem so small that every order can be visited, and its program.
 [[nodiscard]] testing_support::TinyProblem tiny_problem(std::uint64_t seed);
 [[nodiscard]] std::string text_of(const testing_support::TinyProblem& problem);
 
-// How many nanoseconds a unit of the programs is.
+// The nanoseconds in one unit of the programs' costs.
 inline constexpr Time kUnit = 1'000'000;
 
 }  // namespace ripeline::optimise

@@ -1,5 +1,5 @@
-// Bounds of programs: small ones whose bound is worked out by hand, and random ones with all
-// features, whose runs must not beat it under any dispatch.
+// Tests bounds of programs: small programs whose bound is derived by hand, and random programs with
+// all features, whose runs under any dispatch must take at least the bound.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace {
 
 using testing_support::compiled_schedule;
 
-// `WALL by FORMULA / SPAN by FORMULA`, in units, or what is wrong.
+// A text `WALL by FORMULA / SPAN by FORMULA`, in units, or the error.
 std::string bounds(const spec::Program& program, int microbatches,
                    const simulate::TimingOptions& times = {}) {
   const auto unit = static_cast<double>(simulate::plain_unit().nanoseconds);
   std::string text;
-  for (const Objective objective : {Objective::wall, Objective::span}) {
+  for (const Objective objective : {Objective::makespan, Objective::span}) {
     Bound bound;
     const core::Status status = lower_bound(program, microbatches, times, objective, bound);
     if (!status.ok()) return status.message();
@@ -55,13 +55,13 @@ pipeline chain {
 )");
   EXPECT_EQ(bounds(program, 1, with_latency(1)),
             "19 by path to 0B0 / 19 by path to 0B0, in the span of rank 0");
-  // All F and B of rank 2 come between two forwards and messages and two backwards and messages.
+  // Before all F and B of rank 2 there are two forwards and messages, and after them two backwards.
   EXPECT_EQ(bounds(program, 8, with_latency(1)),
             "54 by work of rank 2 / 54 by work of rank 2, in the span of rank 0");
 }
 
 TEST(ProgramBounds, know_what_else_a_program_may_have) {
-  // All of W before the one G, whose two tasks need each other's stage.
+  // All W precede the single G, whose two tasks each need the other stage too.
   EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline sums {
   microbatches any;
@@ -75,7 +75,7 @@ pipeline sums {
 )"),
                    4),
             "23 by work of rank 1 / 23 by work of rank 1, in the span of rank 0");
-  // One stage after the other runs a microbatch, since F waits for the one before at the end.
+  // Only one stage runs at a time, since F waits for the previous microbatch at the last stage.
   EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline turns {
   microbatches any;
@@ -87,7 +87,7 @@ pipeline turns {
 )"),
                    4),
             "24 by path to 1F3 / 21 by path to 0F3, in the span of rank 0");
-  // Both tasks of a pair take 3 together, where they would take 2 and 2 alone.
+  // A pair takes 3; each of its tasks alone takes 2.
   EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline beside {
   microbatches any;
@@ -104,8 +104,8 @@ pipeline beside {
             "299");
 }
 
-// All F come one after the other, and beside a W each takes 3 instead of 4: a pair saves of other
-// costs in proportion.
+// All F run one after the other. Beside a W each of them takes 3 instead of 4, since with other
+// costs a pair saves in proportion.
 TEST(ProgramBounds, know_that_a_pair_may_make_a_path_shorter) {
   const spec::Program program = compiled_schedule(R"(
 pipeline beside {
@@ -122,7 +122,7 @@ pipeline beside {
   times.rank_costs.emplace();
   ASSERT_TRUE(simulate::RankCosts::parse("F=4,B=3,I=1,W=2", *times.rank_costs).ok());
   Bound bound;
-  ASSERT_TRUE(lower_bound(program, 100, times, Objective::wall, bound).ok());
+  ASSERT_TRUE(lower_bound(program, 100, times, Objective::makespan, bound).ok());
   const simulate::RunReport run = testing_support::TableRun(program).run(100, times);
   const std::int64_t unit = simulate::plain_unit().nanoseconds;
   EXPECT_EQ(run.makespan.count(), 303 * unit);
@@ -153,7 +153,7 @@ TEST(ProgramBounds, say_why_there_is_none) {
   EXPECT_EQ(bounds(compiled_schedule("1f1b"), 8, drawn),
             "a bound holds for fixed times, and these are drawn: leave out the jitter and the "
             "profile's spreads");
-  simulate::TimingOptions slow;  // draws nothing
+  simulate::TimingOptions slow;  // slows a rank but is not drawn
   ASSERT_TRUE(simulate::Jitter::parse("slow=0:2", slow.jitter).ok());
   EXPECT_NE(bounds(compiled_schedule("1f1b"), 8, slow).find("of rank 0"), std::string::npos);
   EXPECT_EQ(bounds(compiled_schedule("\npipeline p { microbatches 2 .. 4; stages 1; place s on 0; "
@@ -162,19 +162,19 @@ TEST(ProgramBounds, say_why_there_is_none) {
             "the program is not for 5 microbatches");
 }
 
-// The uniform problem as a program, with what F takes of the memory, and what of that I gives back.
-std::int64_t wall_bound(const testing_support::TinyProblem& p) {
+// The bound of a uniform problem's program, in which F acquires memory and I releases a part.
+std::int64_t makespan_bound(const testing_support::TinyProblem& p) {
   Bound bound;
   const core::Status status =
       lower_bound(compiled_schedule("\n" + text_of(p)), p.microbatches,
-                  with_latency(static_cast<double>(p.latency)), Objective::wall, bound);
+                  with_latency(static_cast<double>(p.latency)), Objective::makespan, bound);
   EXPECT_EQ(status.message(), "");
   const std::int64_t unit = simulate::plain_unit().nanoseconds;
-  return (bound.value + unit - 1) / unit;  // in units, of which an optimum takes a whole number
+  return (bound.value + unit - 1) / unit;  // rounded up, as an optimum is an integer
 }
 
-// S and T both come after an X, and nothing after a Y: two of the first kind are not needed for two
-// of the second. This order of it takes 1015.
+// S and T follow an X, and nothing follows a Y, so an order that runs two more F need not run two X
+// before. This order takes 1015.
 TEST(ProgramBounds, do_not_ask_for_more_releases_than_an_order_needs) {
   const spec::Program program = compiled_schedule(R"(
 pipeline releases {
@@ -193,7 +193,7 @@ pipeline releases {
 }
 )");
   Bound bound;
-  ASSERT_TRUE(lower_bound(program, 3, {}, Objective::wall, bound).ok());
+  ASSERT_TRUE(lower_bound(program, 3, {}, Objective::makespan, bound).ok());
   EXPECT_LE(bound.value, 1015 * simulate::plain_unit().nanoseconds) << bound.by;
 }
 
@@ -220,7 +220,7 @@ TEST(ProgramBounds, count_what_capacities_ask_for) {
     p.activation = p.after_input = 1;
     return p;
   };
-  // All best ones but that of the V placement at 5 are optima.
+  // Each best value is an optimum, except that of the V placement with 5.
   const Known known[] = {
       {bytes(4, 12, 400), 117, 117}, {bytes(4, 12, 500), 75, 75},   {bytes(4, 12, 600), 75, 75},
       {bytes(4, 12, 700), 75, 75},   {bytes(4, 12, 800), 75, 75},   {bytes(8, 16, 800), 273, 273},
@@ -232,7 +232,7 @@ TEST(ProgramBounds, count_what_capacities_ask_for) {
   for (const Known& k : known) {
     const testing_support::TinyProblem& p = k.problem;
     const std::int64_t work = (p.v ? 2 : 1) * p.microbatches * (p.forward + p.input + p.weight);
-    EXPECT_EQ(wall_bound(p) - work, k.bound) << p.ranks << " ranks with " << p.memory;
+    EXPECT_EQ(makespan_bound(p) - work, k.bound) << p.ranks << " ranks with " << p.memory;
     EXPECT_LE(k.bound, k.best) << p.ranks << " ranks with " << p.memory;
   }
 }
@@ -252,23 +252,23 @@ class RandomRuns {
       for (spec::Rational& cost : pair.costs) cost = {1 + below(20), 1 + below(4)};
     }
     const simulate::TimingOptions& times = made.times;
-    for (const Objective objective : {Objective::wall, Objective::span}) {
-      Bound& bound = objective == Objective::wall ? wall_ : span_;
+    for (const Objective objective : {Objective::makespan, Objective::span}) {
+      Bound& bound = objective == Objective::makespan ? makespan_ : span_;
       const core::Status status = lower_bound(program, count, times, objective, bound);
       if (status.ok()) continue;
-      // Then no dispatch may end either.
+      // If there is no bound, no dispatch may end either.
       EXPECT_NE(status.message().find("can never start"), std::string::npos) << status.message();
       bound = {std::numeric_limits<std::int64_t>::max(), status.message()};
     }
     for (const Candidate& candidate : candidates_of(program, false)) {
-      // Ranks that forecast may go on telling each other so where the program sticks.
+      // If the program deadlocks, ranks with a forecasting hint may exchange forecasts for ever.
       const auto& patience = candidate.program.dispatch.hint.patience;
       if (!patience || !patience->forecasts) compare(candidate, count, times);
     }
   }
 
   int runs = 0;
-  int exact = 0;  // as long as the bound
+  int exact = 0;  // number of runs that take exactly the bound
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
@@ -281,16 +281,16 @@ class RandomRuns {
       return fmt::format("{} with {} microbatches, seed {}: {}\n{}", candidate.dispatch, count,
                          seed_, bound.by, text_);
     };
-    EXPECT_LE(wall_.value, run.makespan.count()) << says(wall_);
+    EXPECT_LE(makespan_.value, run.makespan.count()) << says(makespan_);
     EXPECT_LE(span_.value, run.span.count()) << says(span_);
-    EXPECT_LE(span_.value, wall_.value) << says(span_);
-    exact += wall_.value == run.makespan.count() ? 1 : 0;
+    EXPECT_LE(span_.value, makespan_.value) << says(span_);
+    exact += makespan_.value == run.makespan.count() ? 1 : 0;
   }
 
   std::uint64_t seed_;
   std::mt19937_64 random_;
   std::string text_;
-  Bound wall_;
+  Bound makespan_;
   Bound span_;
 };
 
@@ -311,7 +311,7 @@ TEST(ProgramBounds, are_never_above_a_run_of_a_random_program) {
   EXPECT_GE(exact, runs / 10) << "seed " << seed;
 }
 
-// By capacities in units and in parts, on a chain and a V placement.
+// Problems whose capacities are in units or in parts, on a chain and on a V placement.
 TEST(ProgramBounds, are_never_above_the_optimum_of_a_tiny_problem) {
   const std::uint64_t seed = setting("RIPELINE_SEED", 1);
   const std::uint64_t cases = setting("RIPELINE_CASES", 150);
@@ -319,10 +319,10 @@ TEST(ProgramBounds, are_never_above_the_optimum_of_a_tiny_problem) {
   std::uint64_t exact = 0;
   for (std::uint64_t i = 0; i < cases; ++i) {
     const testing_support::TinyProblem p = tiny_problem(seed + i);
-    const auto optimum = testing_support::least_wall(p);
+    const auto optimum = testing_support::least_makespan(p);
     if (!optimum) continue;
     ++solved;
-    const std::int64_t bound = wall_bound(p);
+    const std::int64_t bound = makespan_bound(p);
     EXPECT_LE(bound, *optimum) << "seed " << seed + i;
     exact += bound == *optimum ? 1U : 0U;
   }

@@ -1,6 +1,6 @@
-// Races of random programs under random jitters: no pick is slower than its baseline beyond what
-// the intervals allow, measured on seeds of which the race knows nothing; and dropping losers early
-// changes no pick.
+// Tests races of random programs with random jitters. No pick may be slower than its baseline
+// beyond its interval, measured on seeds that the race has not used; and no pick may change because
+// losers are dropped early.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace ripeline::optimise {
 namespace {
 
-// Logarithms of the makespans under many seeds far from those of the race.
+// The logarithms of the makespans for many seeds, all far from the seeds of the race.
 std::vector<double> logs_of(const spec::Program& program, int microbatches,
                             const simulate::TimingOptions& times) {
   Contestant contestant(program, microbatches);
@@ -29,7 +29,7 @@ std::vector<double> logs_of(const spec::Program& program, int microbatches,
   return logs;
 }
 
-// A program that races, and the times under which it does.
+// A program for a race, and the times under which it runs.
 struct Contest {
   spec::Program program;
   int microbatches = 1;
@@ -55,7 +55,7 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   for (std::uint64_t i = 0; i < cases && !HasFailure(); ++i) {
     const auto [program, microbatches, times] = drawn_contest(seed + i);
     RaceResult result;
-    // A program whose own dispatch is not proved does not race.
+    // A race fails if the program's own dispatch is not proved.
     if (!race(program, microbatches, times, {.seeds = 8}, result).ok()) continue;
     ++raced;
     if (!result.pick) continue;

@@ -1,4 +1,4 @@
-// Which dispatch is picked, and what may not be.
+// Tests which dispatch a race picks, and which dispatches it must not pick.
 #include "optimise/racing/race.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Race, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
   for (std::size_t i = 0; i < pick.peaks.size(); ++i) {
     EXPECT_LE(pick.peaks[i], result.trials.front().peaks[i]);
   }
-  // It is measured on the seeds after those that chose.
+  // The pick is measured on the seeds that follow those by which it was chosen.
   Contestant fixed(result.trials.front().candidate.program, 16);
   Contestant hint(pick.candidate.program, 16);
   const TimingOptions times = times_of("tails=2:20");
@@ -61,7 +61,7 @@ TEST(Race, takes_a_hint_where_messages_are_late_and_says_by_how_much) {
   EXPECT_NEAR(gain_of(std::span(logs).subspan(10)).ratio, result.measured.ratio, 1e-9);
 }
 
-// On a V placement the order fills its memory: a hint is safe only where room is kept for it.
+// On a V placement the order fills its memory, so a safe hint must keep room for that order.
 TEST(Race, keeps_room_for_the_order_with_several_stages_on_a_rank) {
   const RaceResult result = raced("zb_v", "tails=2:20");
   ASSERT_TRUE(result.pick.has_value());
@@ -165,7 +165,7 @@ TEST(Race, a_percentile_needs_times_that_vary_and_seeds) {
             "spreads");
 }
 
-// Known costs: the order of the inputs is worth more than any dispatch.
+// With known costs, the order of the inputs matters more than the dispatch.
 TEST(Race, sorts_inputs_whose_costs_are_known) {
   const RaceResult result = raced("1f1b", "input=0.6");
   ASSERT_TRUE(result.pick.has_value());
@@ -174,7 +174,7 @@ TEST(Race, sorts_inputs_whose_costs_are_known) {
   EXPECT_FALSE(raced("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
 }
 
-// Two stages share a rank's pool without leaving room: safe in its order, refuted readiness-first.
+// Two stages share a rank's pool without `leaving`: safe in this order, but not readiness-first.
 constexpr const char* kOnlyInOrder = R"(pipeline p {
   microbatches any;
   stages 4;
@@ -186,7 +186,7 @@ constexpr const char* kOnlyInOrder = R"(pipeline p {
   hint loose { prefer F, B; }
   dispatch in order one;
 })";
-// The hint may hold more than the order does, which has no need of the capacity.
+// The hint may hold more than the order, since no capacity limits it.
 constexpr const char* kHoldsMore = R"(pipeline p {
   microbatches any;
   stages 2;
@@ -220,8 +220,8 @@ TEST(Race, picks_nothing_that_is_not_proved_or_holds_more) {
   }
 }
 
-// Rank 1 waits for all of rank 0's X, which hints leave for later. Now and then a second F reaches
-// it before the first has ended: then greedy holds two.
+// Rank 1 waits for all X of rank 0, which hints run later. Sometimes a second F reaches rank 1
+// before the first F has ended; then `greedy` holds two.
 constexpr const char* kSlow = R"(pipeline p {
   microbatches any;
   stages 2;
@@ -264,7 +264,7 @@ TEST(Race, passes_over_what_is_fastest_but_not_beyond_doubt) {
   EXPECT_GT(result.measured.low, 1);
 }
 
-// A candidate may hold more on the seeds that measure than it held on those that chose.
+// On the seeds that measure, a candidate may hold more than on the seeds that choose it.
 TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   const RaceResult result = slow_raced(11, 3);
   const Trial& greedy = result.trials[1];
@@ -275,7 +275,7 @@ TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
 }
 
-// It was dropped for greedy, of which more seeds show that it may not be picked.
+// `ready by one` was dropped because of greedy, which later seeds exclude.
 TEST(Race, what_was_dropped_for_one_that_may_not_be_picked_meets_all_seeds) {
   std::string text = kSlow;
   text.replace(text.find("1.4"), 3, "2.3");
@@ -310,12 +310,12 @@ TEST(Race, what_was_dropped_for_one_that_may_not_be_picked_meets_all_seeds) {
   EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
 }
 
-// How a trial failed is said beside its verdict.
+// A failed trial has both its verdict and the way in which it failed.
 TEST(Race, a_trial_that_fails_keeps_its_verdict_and_says_how) {
   RaceResult result;
   const spec::Program program = spec::compile({"p", kOnlyInOrder}, {}).value();
   ASSERT_TRUE(race(program, 6, times_of("uniform=0.3"), {.seeds = 5}, result).ok());
-  const Trial& loose = result.trials.back();  // trials that failed come last
+  const Trial& loose = result.trials.back();  // failed trials are last
   EXPECT_EQ(loose.end, End::stuck);
   EXPECT_EQ(loose.verdict, verify::Outcome::refuted);
   const std::string excluded = loose.excluded.value_or("");
@@ -376,7 +376,7 @@ pipeline meets {
 }
 
 TEST(Race, stops_when_it_is_told_to) {
-  for (const int runs : {0, 3, 7, 12, 30}) {  // stops in runs of the first, of others, of the pick
+  for (const int runs : {0, 3, 7, 12, 30}) {  // stops in the first entrant, others, or the pick
     RaceResult result;
     int asked = 0;
     const core::Status status =
@@ -390,7 +390,7 @@ TEST(Race, stops_when_it_is_told_to) {
   }
 }
 
-// The program's own dispatch stays unless something is faster, whatever kind of dispatch it is.
+// The program's own dispatch is kept unless another one is faster, whatever its kind.
 TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
@@ -465,7 +465,7 @@ TEST(Race, asks_once_for_both_orders_of_inputs) {
   }
 }
 
-// An order from a file is tried where it is read, and never waited for.
+// An order from a file is tried only if the file has been read; no hint waits for such an order.
 TEST(Race, follows_an_order_from_a_file_where_it_is_read) {
   const auto tried = [](const std::string& dispatch, RaceResult& result) {
     spec::ElaborateOptions options;
@@ -503,7 +503,7 @@ pipeline p {
   EXPECT_EQ(unread.notes.front().find("order file is not tried: "), 0U);
 }
 
-// The hint that it says to write is the one that ran.
+// The hint that a race suggests in its text is the hint that ran.
 TEST(Race, what_it_says_to_write_is_the_program_that_ran) {
   const std::string source = *spec::library_text("1f1b");
   const auto program = spec::compile({"1f1b", source}, {});
@@ -528,7 +528,7 @@ TEST(Race, what_it_says_to_write_is_the_program_that_ran) {
   EXPECT_GT(written, 10);
 }
 
-// The permuted inputs are what runs: each task takes its input's time.
+// A run uses the permuted inputs: each task takes the time of the input that it gets.
 TEST(Timing, of_a_pyramid_follows_the_inputs) {
   spec::Program program = testing_support::compiled_schedule("1f1b");
   TimingOptions options;
@@ -540,7 +540,7 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
   program.inputs = spec::InputOrder::pyramid;
   Timing pyramid;
   ASSERT_TRUE(Timing::make(program, 4, options, pyramid).ok());
-  const int inputs[] = {1, 2, 0, 3};  // 1, 3, 4, 2
+  const int inputs[] = {1, 2, 0, 3};  // costs 1, 3, 4, 2
   for (int m = 0; m < 4; ++m) {
     EXPECT_EQ(natural.input(m), m);
     EXPECT_EQ(pyramid.input(m), inputs[m]);
@@ -549,7 +549,7 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
       EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
     }
   }
-  // Estimates of the costs may be wrong, and then so is the order; tasks take their true times.
+  // Estimated costs may be wrong, and so the order of inputs; but tasks take their true times.
   ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
   bool differs = false;
   for (options.seed = 1; options.seed <= 20; ++options.seed) {

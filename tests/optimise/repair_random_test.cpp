@@ -1,5 +1,5 @@
-// Repairs of random programs, against every change of one number that leaves room: a brute force of
-// its own, over ops, resources and numbers.
+// Tests repairs of random programs against every change of a single `leaving`, by a separate brute
+// force over ops, resources and numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 namespace ast = spec::ast;
 
-constexpr int kPrograms = 4;  // repairable by one number
+constexpr int kPrograms = 4;  // the number of drawn programs that one number repairs
 constexpr int kMostLanes = 12;
 constexpr verify::VerifyOptions kJudging{.solver_steps = 1'000'000, .search_states = 5'000};
 
@@ -41,7 +41,7 @@ std::int64_t largest_capacity(const spec::Program& program) {
   return largest;
 }
 
-// Some op that leaves some number of some resource, where nothing else is changed.
+// Whether the program is proved if some op leaves some number of some resource.
 bool one_number_repairs(const spec::Source& source, std::int64_t most) {
   const ast::Pipeline tree = spec::parse(source).value();
   for (std::size_t i = 0; i < tree.items.size(); ++i) {

@@ -1,5 +1,5 @@
-// Repairs: each text that is offered, and that the program which it stands for is proved by
-// itself, while the one without it is not.
+// Tests repairs: the text of each offered repair, and that the program is proved with the repair
+// and not proved without it.
 #include "optimise/repair.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ Texts texts_of(const Repairs& repairs) {
   return texts;
 }
 
-// Two stages on each rank, one after the other, that share a pool.
+// Two stages per rank, in a loop, share a pool of the rank.
 std::string interleaved(const std::string& amount, const std::string& capacity,
                         const std::string& microbatches) {
   return "pipeline interleaved {\n  param ranks = 2;\n  microbatches " + microbatches +
@@ -154,7 +154,7 @@ TEST(Repair, honours_its_limits_and_says_so) {
   EXPECT_EQ(none.note, "No repair was proved, of 1 change tried.");
 }
 
-// Two encoders that run ahead of each other: no run of the hint deadlocks, and other choices do.
+// Two encoders can be ahead of each other: the hint never deadlocks, but other choices do.
 std::string encoders(const std::string& more = "") {
   return "pipeline join {\n  microbatches 4;\n  stages vision 1, text 1, llm 1;\n"
          "  edges vision -> llm, text -> llm;\n  place s on s;\n"
@@ -185,7 +185,7 @@ TEST(Repair, makes_a_program_proved_that_is_unknown) {
   EXPECT_EQ(json.at("obligations").at(0).at("repairs").at(0).at("what"), "sequential");
 }
 
-// No change makes supported what is not.
+// No change can make an unsupported program supported.
 TEST(Repair, is_not_searched_where_something_is_not_supported) {
   const std::string text =
       encoders("  pair F, B;\n  tensor_parallel 2 { agree by intersection; }\n");
@@ -211,7 +211,7 @@ TEST(Repair, keeps_the_options_that_the_program_was_made_with) {
   ASSERT_TRUE(program.ok());
   const Repairs repairs =
       find_repairs({"test.ripe", text}, options, program.value(), verify::verify(program.value()));
-  // With 7 microbatches a pool of 8 is enough, but then the assertion is broken.
+  // A pool of 8 would suffice for 7 microbatches, but violates the assertion.
   EXPECT_EQ(texts_of(repairs), Texts{"`acquires activation leaving chunks - 1 - chunk` in op F"});
 }
 

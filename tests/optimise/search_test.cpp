@@ -1,5 +1,5 @@
-// Orders found by search: against known optima, and that each is legal and takes what it claims, by
-// a checker that shares nothing with the search.
+// Tests orders found by search: against known optima, and by a checker that shares nothing with the
+// search, that each order is legal and has the times and the peak that it claims.
 #include "optimise/search/search.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ std::int64_t work_of(const Uniform& uniform) {
   return chunks * uniform.microbatches * (uniform.forward + uniform.input + uniform.weight);
 }
 
-// Runs the rows task by task, each as soon as it can. Empty: the order is legal and takes what it
-// claims; otherwise what is wrong.
+// Runs the rows task by task, each as soon as possible. Returns an empty text if the order is legal
+// and has the claimed times; otherwise a description of the mistake.
 std::string mistake_in(const Uniform& uniform, const FoundOrder& order) {
   const bool v = uniform.placement == pytorch::Placement::v;
   const int p = uniform.ranks;
@@ -89,30 +89,31 @@ std::string mistake_in(const Uniform& uniform, const FoundOrder& order) {
     }
   }
   if (ends.size() != all) return fmt::format("{} of {} tasks run", ends.size(), all);
-  std::int64_t wall = 0;
+  std::int64_t makespan = 0;
   std::int64_t span = 0;
   for (std::size_t r = 0; r < now.size(); ++r) {
-    wall = std::max(wall, now[r]);
+    makespan = std::max(makespan, now[r]);
     span = std::max(span, now[r] - begin[r]);
   }
   if (peak > uniform.memory) return fmt::format("holds {} of {}", peak, uniform.memory);
-  if (std::tuple(wall, span, peak) != std::tuple(order.wall, order.span, order.peak)) {
-    return fmt::format("takes {} (span {}, peak {}), not {} ({}, {})", wall, span, peak, order.wall,
-                       order.span, order.peak);
+  if (std::tuple(makespan, span, peak) != std::tuple(order.makespan, order.span, order.peak)) {
+    return fmt::format("takes {} (span {}, peak {}), not {} ({}, {})", makespan, span, peak,
+                       order.makespan, order.span, order.peak);
   }
   return "";
 }
 
 struct FoundOnes {
-  std::int64_t bubble = -1;  // by the objective; -1: no order
+  std::int64_t bubble = -1;  // under the objective; -1 if there is no order
   std::string method;
   std::vector<FoundOrder> orders;
 };
 
-// In the units of the costs, as actions.
-FoundOrder actions_of(const Problem& problem, const Found& found) {
+// The order as actions, with times in units of the costs.
+FoundOrder actions_of(const Problem& problem, const TimedOrder& found) {
   const spec::Program& program = problem.program();
-  FoundOrder order{.rows = {}, .span = found.span / kUnit, .wall = found.wall / kUnit, .peak = 0};
+  FoundOrder order{
+      .rows = {}, .span = found.span / kUnit, .makespan = found.makespan / kUnit, .peak = 0};
   for (const std::int64_t peak : found.peaks) {
     order.peak = std::max(order.peak, static_cast<int>(peak));
   }
@@ -132,16 +133,17 @@ FoundOrder actions_of(const Problem& problem, const Found& found) {
   return order;
 }
 
-// Steps are answers of `go_on`, so that a busy machine finds the same.
+// `steps` limits the number of calls of `go_on`, so that a busy machine finds the same orders.
 FoundOnes found(const Uniform& uniform, Objective objective, std::int64_t bound_of_bubble,
                 int steps, std::uint64_t seed = 1) {
   FoundOnes all;
   const Posed pose = posed(uniform, objective);
   const auto go_on = [&] { return --steps >= 0; };
   search(*pose.problem, (work_of(uniform) + bound_of_bubble) * kUnit, {go_on, seed},
-         [&](const Found& found, std::string_view method) {
+         [&](const TimedOrder& found, std::string_view method) {
            const FoundOrder order = actions_of(*pose.problem, found);
-           const std::int64_t value = objective == Objective::wall ? order.wall : order.span;
+           const std::int64_t value =
+               objective == Objective::makespan ? order.makespan : order.span;
            EXPECT_EQ(mistake_in(uniform, order), "") << method;
            EXPECT_TRUE(all.bubble < 0 || value - work_of(uniform) <= all.bubble) << method;
            all.bubble = value - work_of(uniform);
@@ -162,13 +164,13 @@ Uniform chain(int p, int m, std::int64_t f, std::int64_t i, std::int64_t w, std:
           .memory = memory};
 }
 
-// Proved optima, which equal the closed bounds.
+// These are proved optima, equal to the bounds in closed form.
 TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
   struct Row {
     int p, m;
     std::int64_t f, i, w, c;
     int memory;
-    std::int64_t wall, span;
+    std::int64_t makespan, span;
   };
   const Row rows[] = {
       {8, 24, 18522, 18086, 9337, 601, 8, 207725, 207725},
@@ -189,8 +191,8 @@ TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
   };
   for (const Row& row : rows) {
     const Uniform uniform = chain(row.p, row.m, row.f, row.i, row.w, row.c, row.memory);
-    for (const Objective objective : {Objective::wall, Objective::span}) {
-      const std::int64_t optimum = objective == Objective::wall ? row.wall : row.span;
+    for (const Objective objective : {Objective::makespan, Objective::span}) {
+      const std::int64_t optimum = objective == Objective::makespan ? row.makespan : row.span;
       const FoundOnes best = found(uniform, objective, optimum, 6000);
       EXPECT_EQ(best.bubble, optimum) << row.p << ' ' << row.m << ' ' << row.memory;
       EXPECT_TRUE(best.method == "list rule" || best.method == "1F1B") << best.method;
@@ -198,7 +200,7 @@ TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
   }
 }
 
-// Proved by CP-SAT; the search comes within 1 % of the makespan.
+// The optima are proved by CP-SAT; the search's makespan is at most 1 % above.
 TEST(Search, comes_within_one_percent_below_the_memory_of_1f1b) {
   struct Row {
     int m;
@@ -216,7 +218,7 @@ TEST(Search, comes_within_one_percent_below_the_memory_of_1f1b) {
   for (const Row& row : rows) {
     const Uniform uniform = chain(8, row.m, row.f, row.i, row.w, row.c, row.memory);
     const std::int64_t near = row.optimum + (work_of(uniform) + row.optimum) / 100;
-    const FoundOnes best = found(uniform, Objective::wall, near, 100'000);
+    const FoundOnes best = found(uniform, Objective::makespan, near, 100'000);
     EXPECT_LE(best.bubble, near) << row.m << ' ' << row.memory;
     EXPECT_GE(best.bubble, row.optimum) << row.m << ' ' << row.memory;
   }
@@ -226,9 +228,9 @@ TEST(Search, has_an_order_wherever_there_is_one) {
   for (const auto& [ranks, microbatches] : {std::pair(1, 1), {1, 5}, {2, 1}, {3, 7}, {5, 2}}) {
     for (const int memory : {1, 2, 3, 100}) {
       Uniform uniform = chain(ranks, microbatches, 3, 4, 2, 1, memory);
-      EXPECT_GE(found(uniform, Objective::wall, 0, 0).bubble, 0);
+      EXPECT_GE(found(uniform, Objective::makespan, 0, 0).bubble, 0);
       uniform.placement = pytorch::Placement::v;
-      EXPECT_EQ(found(uniform, Objective::wall, 0, 0).bubble < 0, memory < 2);
+      EXPECT_EQ(found(uniform, Objective::makespan, 0, 0).bubble < 0, memory < 2);
     }
   }
 }
@@ -237,16 +239,16 @@ TEST(Search, finds_the_same_with_the_same_seed_and_steps) {
   const Uniform uniform = chain(8, 16, 24, 23, 12, 1, 7);
   const auto rows = [&](std::uint64_t seed) {
     std::vector<std::vector<std::vector<Action>>> all;
-    for (const FoundOrder& order : found(uniform, Objective::wall, 0, 9000, seed).orders) {
+    for (const FoundOrder& order : found(uniform, Objective::makespan, 0, 9000, seed).orders) {
       all.push_back(order.rows);
     }
     return all;
   };
   EXPECT_EQ(rows(7), rows(7));
-  EXPECT_NE(rows(7), rows(8));  // the annealing, which draws, is reached
+  EXPECT_NE(rows(7), rows(8));  // different, so annealing, which draws, has begun
 }
 
-// `leaving` counts from the capacity: a rank may hold 2 of 3 here, and start F with 1 held.
+// `leaving` is relative to the capacity: a rank may hold 2 of 3 here, so F may start with 1 held.
 TEST(Search, knows_an_assertion_beside_room_that_is_left) {
   const Posed made = posed(
       "pipeline p { microbatches 4; stages 2; place s on s; op F forward { needs F at prev; "
@@ -260,13 +262,13 @@ TEST(Search, knows_an_assertion_beside_room_that_is_left) {
   ASSERT_TRUE(own);
   const auto committed = made.problem->timed(own->rows);
   ASSERT_TRUE(committed);
-  for (const Found& run : {*own, *committed}) {
-    EXPECT_EQ(run.wall, 15 * kUnit);
+  for (const TimedOrder& run : {*own, *committed}) {
+    EXPECT_EQ(run.makespan, 15 * kUnit);
     EXPECT_EQ(run.peaks, (std::vector<std::int64_t>{2, 1}));
   }
 }
 
-// A microbatch holds 2 on a rank with room for 1; but there is none that runs.
+// Each microbatch would hold 2 on a rank with room for 1, but the only microbatch has no tasks.
 TEST(Search, asks_no_room_for_microbatches_that_there_are_not) {
   const std::string text =
       "pipeline p { microbatches any; stages 4; place s on s < 2 ? s : 3 - s; op F forward on m "
@@ -278,8 +280,8 @@ TEST(Search, asks_no_room_for_microbatches_that_there_are_not) {
   EXPECT_FALSE(posed(text, 2, 0).problem->fits());
 }
 
-// A microbatch's room counts once: in one copy of the model where two share a rank, and where it is
-// given back on the way and taken again. Room that is taken once a step does not count.
+// The room of a microbatch counts once, even if two copies of the model share a rank, or a task
+// releases room and another acquires it again. Room acquired once per step does not count.
 TEST(Search, counts_room_in_microbatches) {
   const std::string ops =
       "op F forward on m where m % 2 == (s < 2 ? 0 : 1) { needs F at prev; acquires a 3; } op O "
@@ -302,7 +304,7 @@ TEST(Search, counts_room_in_microbatches) {
   EXPECT_EQ(capacity(1), 12);
 }
 
-// V placements: those of 6 and 4 are proved optima, 45 is the best known; of 5 it is 152.
+// V placements: with 6 and 4 these are proved optima; the best known are 45 with 8, 152 with 5.
 TEST(Search, fills_a_v_placement) {
   Uniform uniform{.placement = pytorch::Placement::v,
                   .ranks = 4,
@@ -313,7 +315,7 @@ TEST(Search, fills_a_v_placement) {
                   .latency = 1};
   for (const auto& [memory, most] : {std::pair(8, 45), {6, 103}, {5, 165}, {4, 211}}) {
     uniform.memory = memory;
-    EXPECT_LE(found(uniform, Objective::wall, most, 40'000).bubble, most) << memory;
+    EXPECT_LE(found(uniform, Objective::makespan, most, 40'000).bubble, most) << memory;
   }
 }
 
@@ -328,15 +330,15 @@ TEST(Search, finds_legal_orders_that_take_what_they_claim) {
     Uniform uniform = chain(draw(1, 6), draw(1, 12), draw(1, 30), draw(1, 30), draw(1, 30),
                             draw(0, 1) * draw(0, 9), draw(1, 9));
     if (draw(0, 2) == 0) uniform.placement = pytorch::Placement::v;
-    const Objective objective = draw(0, 1) == 0 ? Objective::wall : Objective::span;
+    const Objective objective = draw(0, 1) == 0 ? Objective::makespan : Objective::span;
     const FoundOnes best = found(uniform, objective, 0, draw(0, 7000), random());
     EXPECT_EQ(best.orders.empty(),
               uniform.placement == pytorch::Placement::v && uniform.memory < 2);
   }
 }
 
-// Published models in bytes, with twice the memory of 1F1B: weight gradients that wait hold a part,
-// and rules that count bytes and wait evenly have at once the span that Zero Bubble published.
+// Published models in bytes, with twice the memory of 1F1B. A postponed weight gradient holds a
+// part; rules that count bytes and wait evenly find Zero Bubble's published span at once.
 TEST(Search, knows_rules_that_count_bytes) {
   struct Row {
     int p, m;
@@ -368,7 +370,7 @@ TEST(Search, knows_rules_that_count_bytes) {
     std::string method;
     int steps = 700;
     search(*pose.problem, pose.problem->bound().value, {.go_on = [&] { return --steps >= 0; }},
-           [&](const Found& order, std::string_view by) {
+           [&](const TimedOrder& order, std::string_view by) {
              best = order.span;
              method = by;
            });
@@ -382,14 +384,14 @@ struct Value {
   Time first = 0;
   Time last = 0;
 };
-Value walls_of(const Problem& problem, int steps) {
-  Value walls;
+Value makespans_of(const Problem& problem, int steps) {
+  Value makespans;
   search(problem, problem.bound().value, {.go_on = [&] { return --steps >= 0; }},
-         [&](const Found& order, std::string_view) {
-           if (walls.first == 0) walls.first = order.wall;
-           walls.last = order.wall;
+         [&](const TimedOrder& order, std::string_view) {
+           if (makespans.first == 0) makespans.first = order.makespan;
+           makespans.last = order.makespan;
          });
-  return walls;
+  return makespans;
 }
 
 std::string v_program(int ranks, std::string_view cost, std::string_view leaving, int capacity) {
@@ -407,24 +409,24 @@ TEST(Search, begins_with_what_the_programs_dispatch_does) {
     const Posed pose = posed(v_program(8, cost, "leaving 1 - chunk", 16), 20, 0);
     const auto own = pose.problem->of_own_dispatch();
     ASSERT_TRUE(own);
-    const Value walls = walls_of(*pose.problem, 0);
-    EXPECT_EQ(walls.first, own->wall) << cost;
+    const Value makespans = makespans_of(*pose.problem, 0);
+    EXPECT_EQ(makespans.first, own->makespan) << cost;
   }
 }
 
-// With an eighth of the memory of 1F1B, forwards of the first stages must not take all the room.
+// The memory is an eighth of 1F1B's; forwards of the first stages must not take all of it.
 TEST(Search, leaves_room_for_late_stages) {
   const Posed pose = posed(v_program(64, "1", "", 16), 70, 0);
-  EXPECT_LE(walls_of(*pose.problem, 60).last, 2600 * kUnit);
+  EXPECT_LE(makespans_of(*pose.problem, 60).last, 2600 * kUnit);
 }
 
-// Orders of the nearest even model, which rules drawn at random do not find.
+// The search starts from orders of the nearest even model, which randomly drawn rules do not find.
 TEST(Search, begins_an_uneven_program_with_orders_of_an_even_one) {
   const Posed pose = posed(v_program(16, "20 + s % 3", "", 14), 50, 0);
   EXPECT_EQ(pose.problem->uniform(), nullptr);
   ASSERT_TRUE(pose.problem->nearest_uniform().has_value());
   EXPECT_EQ(pose.problem->nearest_uniform()->problem.forward, 21 * kUnit - kUnit / 32);
-  EXPECT_LE(walls_of(*pose.problem, 4000).last, 8000 * kUnit);
+  EXPECT_LE(makespans_of(*pose.problem, 4000).last, 8000 * kUnit);
 }
 
 }  // namespace

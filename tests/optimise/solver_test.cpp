@@ -1,5 +1,5 @@
-// The solver: optima that are known, windows, and whatever can go wrong with its process. Without
-// OR-tools the former are skipped.
+// Tests the solver: known optima, windows, and everything that can go wrong with its process. Tests
+// of optima are skipped if OR-tools is missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ namespace {
 using Status = SolveAnswer::Status;
 using testing::HasSubstr;
 
-// A step with a split backward. Costs and the latency are in units, of which one is a Scale.
+// A step with a split backward; costs and latency are in units of kUnit.
 struct Step {
   int ranks = 4;
   int microbatches = 8;
@@ -43,9 +43,9 @@ struct Step {
   int weight = 1;
   int latency = 0;
   int capacity = 4;
-  bool is_v = false;    // two stages a rank, with one pool
-  int takes = 1;        // units of the pool, by a forward
-  int input_gives = 0;  // units of those; the weight gradient gives the rest
+  bool is_v = false;    // two stages per rank, which share a pool
+  int takes = 1;        // units of the pool that a forward acquires
+  int input_gives = 0;  // units of these that I releases; W releases the rest
 };
 
 std::string text_of(const Step& step) {
@@ -86,7 +86,7 @@ Model model_of(const Step& step) {
 
 const Time kUnit = simulate::plain_unit().nanoseconds;
 
-// In units, by the given ends of a time; nothing if the order is not legal.
+// The makespan, or the span if `is_span`, in units; nullopt if the order is not legal.
 std::optional<Time> measured(const Model& model, const Rows& rows, bool is_span) {
   const auto starts = starts_of(model, rows);
   if (!starts) return std::nullopt;
@@ -106,14 +106,14 @@ std::optional<Time> measured(const Model& model, const Rows& rows, bool is_span)
   }
   return most / kUnit;
 }
-std::optional<Time> wall_of(const Model& model, const Rows& rows) {
+std::optional<Time> makespan_of_rows(const Model& model, const Rows& rows) {
   return measured(model, rows, false);
 }
 std::optional<Time> span_of(const Model& model, const Rows& rows) {
   return measured(model, rows, true);
 }
 
-// A machine's lanes by the time at which they can begin: of a chain F, I and W.
+// A machine's lanes by the earliest time at which they can begin; on a chain these are F, I and W.
 std::vector<int> lanes_of(const Model& model, int machine) {
   std::vector<int> lanes = at(model.machines, machine).lanes;
   std::sort(lanes.begin(), lanes.end(), [&](int a, int b) {
@@ -122,7 +122,7 @@ std::vector<int> lanes_of(const Model& model, int machine) {
   return lanes;
 }
 
-// 1F1B of a chain within the memory, each weight gradient right after its input gradient.
+// 1F1B of a chain within its memory; each weight gradient is right after its input gradient.
 Rows one_f_one_b(const Model& model, const Step& step) {
   Rows rows;
   for (int rank = 0; rank < step.ranks; ++rank) {
@@ -138,7 +138,7 @@ Rows one_f_one_b(const Model& model, const Step& step) {
   return rows;
 }
 
-// One microbatch after the other.
+// An order that runs one microbatch after another.
 Rows one_by_one(const Model& model) {
   Rows rows;
   for (int m = 0; m < size_of(model.machines); ++m) {
@@ -166,7 +166,7 @@ class SolverTest : public testing::Test {
     unsetenv("RIPELINE_ORTOOLS");
   }
 
-  // A shell script stands in for ripeline-solver.
+  // Replaces ripeline-solver by a shell script.
   static void use_script(const std::string& text) {
     const std::string file = testing::TempDir() + "/solver_double";
     std::ofstream(file) << "#!/bin/sh\n" << text << '\n';
@@ -174,7 +174,7 @@ class SolverTest : public testing::Test {
     setenv("RIPELINE_SOLVER", file.c_str(), 1);
   }
 
-  // With two threads and plenty of time.
+  // Solves with two threads and enough time.
   static SolveAnswer solved(SolveRequest request) {
     request.workers = 2;
     if (request.seconds == 10) request.seconds = 100;
@@ -190,12 +190,12 @@ class SolverTest : public testing::Test {
   ASSERT_NE((answer).status, Status::unavailable) << (answer).why
 
 void expect_optimum(const Step& step, Time bubble, const SolveAnswer& answer, const Model& model) {
-  const Time wall =
+  const Time makespan =
       bubble + step.microbatches * (step.is_v ? 2 : 1) * (step.forward + step.input + step.weight);
   EXPECT_EQ(answer.status, Status::optimal);
   ASSERT_TRUE(answer.rows);
-  EXPECT_EQ(wall_of(model, *answer.rows), wall);
-  EXPECT_EQ(answer.bound, wall * kUnit);
+  EXPECT_EQ(makespan_of_rows(model, *answer.rows), makespan);
+  EXPECT_EQ(answer.bound, makespan * kUnit);
 }
 
 TEST_F(SolverTest, finds_the_known_optima_of_chains) {
@@ -233,7 +233,7 @@ TEST_F(SolverTest, knows_pools_of_several_stages) {
   const Step step{4, 8, 12, 11, 6, 1, 6, true};
   const Model model = model_of(step);
   const Rows rows = one_by_one(model);
-  // Several threads look for better orders instead of a proof, which takes a minute on busy cores.
+  // Uses one thread: several threads would search for better orders, and the proof take a minute.
   const SolveAnswer answer =
       solve({.model = model, .hint = &rows, .scale = kUnit, .seconds = 30, .workers = 1});
   SKIP_WITHOUT_SOLVER(answer);
@@ -241,11 +241,11 @@ TEST_F(SolverTest, knows_pools_of_several_stages) {
   const Time optimum = 103 + 8 * 2 * 29;
   EXPECT_LE(answer.bound, optimum * kUnit);
   ASSERT_TRUE(answer.rows);
-  EXPECT_GE(wall_of(model, *answer.rows), optimum);
-  EXPECT_LT(wall_of(model, *answer.rows), wall_of(model, rows));
+  EXPECT_GE(makespan_of_rows(model, *answer.rows), optimum);
+  EXPECT_LT(makespan_of_rows(model, *answer.rows), makespan_of_rows(model, rows));
 }
 
-// The expected wall time is found here by going through all orders.
+// The expected makespan is found by visiting all orders.
 TEST_F(SolverTest, agrees_with_every_order_of_small_steps) {
   std::mt19937 random(1);
   const auto draw = [&](int least, int most) {
@@ -264,16 +264,16 @@ TEST_F(SolverTest, agrees_with_every_order_of_small_steps) {
     step.input_gives = draw(0, step.takes - 1);
     step.capacity = step.takes * (step.is_v ? 2 : 1) + draw(0, 3 * step.takes);
     const auto expected =
-        testing_support::least_wall({.v = step.is_v,
-                                     .ranks = step.ranks,
-                                     .microbatches = step.microbatches,
-                                     .forward = step.forward,
-                                     .input = step.input,
-                                     .weight = step.weight,
-                                     .latency = step.latency,
-                                     .memory = step.capacity,
-                                     .activation = step.takes,
-                                     .after_input = step.takes - step.input_gives});
+        testing_support::least_makespan({.v = step.is_v,
+                                         .ranks = step.ranks,
+                                         .microbatches = step.microbatches,
+                                         .forward = step.forward,
+                                         .input = step.input,
+                                         .weight = step.weight,
+                                         .latency = step.latency,
+                                         .memory = step.capacity,
+                                         .activation = step.takes,
+                                         .after_input = step.takes - step.input_gives});
     ASSERT_TRUE(expected);
     const Model model = model_of(step);
     const SolveAnswer answer = solved({.model = model, .scale = kUnit});
@@ -281,7 +281,7 @@ TEST_F(SolverTest, agrees_with_every_order_of_small_steps) {
     EXPECT_EQ(answer.status, Status::optimal);
     EXPECT_EQ(answer.bound, *expected * kUnit) << text_of(step);
     ASSERT_TRUE(answer.rows) << text_of(step);
-    EXPECT_EQ(wall_of(model, *answer.rows), *expected) << text_of(step);
+    EXPECT_EQ(makespan_of_rows(model, *answer.rows), *expected) << text_of(step);
   }
 }
 
@@ -303,7 +303,7 @@ TEST_F(SolverTest, measures_spans) {
     EXPECT_EQ(answer.status, Status::optimal);
     ASSERT_TRUE(answer.rows);
     EXPECT_EQ(span_of(model, *answer.rows), 24 + bubble);
-    // Starts between whole units might save less than one.
+    // Starts at fractions of a unit might save less than a unit.
     EXPECT_EQ(answer.bound, (24 + bubble - 1) * kUnit + 1);
   }
 }
@@ -312,21 +312,21 @@ TEST_F(SolverTest, bounds_with_times_that_are_rounded_down) {
   const Step step{4, 8, 24, 23, 12, 1, 4};
   const Model model = model_of(step);
   const Rows rows = one_f_one_b(model, step);
-  const Time wall = (8 * 59 + 117) * kUnit;
+  const Time makespan = (8 * 59 + 117) * kUnit;
   for (const Time unit : {2, 5, 7, 60}) {
     SolveRequest request{.model = model, .hint = &rows, .scale = unit * kUnit, .rounds_down = true};
     const SolveAnswer down = solved(request);
     SKIP_WITHOUT_SOLVER(down);
     ASSERT_TRUE(down.bound);
-    EXPECT_LE(*down.bound, wall);
-    EXPECT_GE(*down.bound, unit == 60 ? 0 : wall / 100 * (unit == 2 ? 95 : 80));
-    request.bound = wall - 1;
-    EXPECT_EQ(solved(request).bound, wall - 1) << "which was known";
+    EXPECT_LE(*down.bound, makespan);
+    EXPECT_GE(*down.bound, unit == 60 ? 0 : makespan / 100 * (unit == 2 ? 95 : 80));
+    request.bound = makespan - 1;
+    EXPECT_EQ(solved(request).bound, makespan - 1) << "which was known";
     request.rounds_down = false;
     const SolveAnswer nearest = solved(request);
     EXPECT_FALSE(nearest.bound);
     ASSERT_TRUE(nearest.rows);
-    EXPECT_GE(wall_of(model, *nearest.rows), wall / kUnit);
+    EXPECT_GE(makespan_of_rows(model, *nearest.rows), makespan / kUnit);
   }
 }
 
@@ -335,7 +335,7 @@ TEST_F(SolverTest, moves_the_tasks_of_a_window_alone) {
     const Step step{4, is_v ? 8 : 24, 24, 23, 12, 1, is_v ? 8 : 3, is_v};
     const Model model = model_of(step);
     Rows rows = is_v ? one_by_one(model) : one_f_one_b(model, step);
-    const Time before = *wall_of(model, rows);
+    const Time before = *makespan_of_rows(model, rows);
     Time last = before;
     for (int k = 0; k < 6; ++k) {
       const std::vector<Time> starts = *starts_of(model, rows);
@@ -350,9 +350,9 @@ TEST_F(SolverTest, moves_the_tasks_of_a_window_alone) {
       EXPECT_EQ(answer.status, Status::optimal);
       EXPECT_FALSE(answer.bound) << "which would be one of the window";
       ASSERT_TRUE(answer.rows);
-      const auto wall = wall_of(model, *answer.rows);
-      ASSERT_TRUE(wall);
-      EXPECT_LE(*wall, last);
+      const auto makespan = makespan_of_rows(model, *answer.rows);
+      ASSERT_TRUE(makespan);
+      EXPECT_LE(*makespan, last);
       for (int m = 0; m < size_of(rows); ++m) {
         std::vector<int> next(model.lanes.size(), 0);
         for (int place = 0; place < size_of(at(rows, m)); ++place) {
@@ -364,7 +364,7 @@ TEST_F(SolverTest, moves_the_tasks_of_a_window_alone) {
         }
       }
       rows = *answer.rows;
-      last = *wall;
+      last = *makespan;
     }
     EXPECT_LT(last, before);
   }
@@ -374,7 +374,7 @@ TEST_F(SolverTest, refuses_an_order_that_is_not_legal) {
   const Step step{2, 4, 1, 1, 1, 0, 2};
   const Model model = model_of(step);
   Rows rows = one_f_one_b(model, {2, 4, 1, 1, 1, 0, 4});
-  rows.front() = {0, 0, 0, 1, 2, 1, 2, 0, 1, 2, 1, 2};  // three activations at a time
+  rows.front() = {0, 0, 0, 1, 2, 1, 2, 0, 1, 2, 1, 2};  // with three activations at a time
   const SolveAnswer answer = solved({.model = model, .hint = &rows, .scale = kUnit});
   EXPECT_EQ(answer.status, Status::unavailable);
   EXPECT_THAT(answer.why, HasSubstr("the order to begin with is not legal"));
@@ -393,7 +393,7 @@ TEST_F(SolverTest, answers_with_its_best_when_it_is_stopped) {
   EXPECT_LT(answer.seconds, 100);
   EXPECT_EQ(answer.status, Status::feasible);
   ASSERT_TRUE(answer.rows);
-  EXPECT_LE(wall_of(model, *answer.rows), wall_of(model, rows));
+  EXPECT_LE(makespan_of_rows(model, *answer.rows), makespan_of_rows(model, rows));
 }
 
 TEST_F(SolverTest, ends_with_its_caller) {
@@ -418,7 +418,7 @@ TEST_F(SolverTest, ends_with_its_caller) {
     std::ifstream(file) >> solver;
   }
   ASSERT_GT(solver, 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until it is at work
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the solver is running
   EXPECT_TRUE(runs(solver));
   kill(caller, SIGKILL);
   waitpid(caller, nullptr, 0);
@@ -447,9 +447,9 @@ TEST_F(SolverTest, says_what_is_missing) {
                              HasSubstr("OR-tools was not found")));
 }
 
-// Whatever the process does, the caller hears of it and goes on.
+// The caller learns what the process did, whatever it was, and continues.
 TEST_F(SolverTest, survives_whatever_its_process_does) {
-  // One that does not fit into what a pipe holds.
+  // The request does not fit into the buffer of a pipe.
   const Model model = model_of({8, 64, 24, 23, 12, 1, 8});
   struct Row {
     std::string script;
@@ -498,7 +498,7 @@ pipeline two {
   const Model model = model_of(program, 1, {});
   const Rows rows = {{0, 1}};
   struct Row {
-    std::string message;  // status, the two starts and the wall, bound
+    std::string message;  // the status; the two starts and the makespan; the bound
     std::string why;
   };
   for (const auto& [message, why] : {
@@ -511,7 +511,7 @@ pipeline two {
            Row{R"(\010\004\022\002\000\002)", "2 values for 3 variables"},
            Row{R"(\010\004)", "0 values for 3 variables"},
            Row{R"(\010\002\022\003\000\002\004\041\000\000\000\000\000\000\044\100)",
-               "its bound is above what it found"},  // 10
+               "its bound is above what it found"},  // 10, above the wall
            Row{R"(\010\003)", "it says that there is no order"},
            Row{R"(\010\001)", "OR-tools does not accept the problem"},
            Row{R"(\010\007)", "answer cannot be read"},

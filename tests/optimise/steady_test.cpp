@@ -1,4 +1,4 @@
-// Orders that are improved on drawn times: better on others, and holding no more.
+// Tests that orders improved on drawn times are better on other draws, and hold no more memory.
 #include "optimise/steady.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ simulate::TimingOptions varying(double latency) {
   return times;
 }
 
-// The logarithms of the makespans of this order, under draws of their own.
+// The logarithms of the order's makespans, under draws that no search has used.
 std::vector<double> logs_of(const Problem& problem, const Rows& rows,
                             const simulate::TimingOptions& times) {
   std::vector<double> logs;
@@ -35,30 +35,30 @@ std::vector<double> logs_of(const Problem& problem, const Rows& rows,
     EXPECT_TRUE(TaskGraph::make(problem.program(), problem.microbatches(), timing, graph).ok());
     const Model model = Model::of(problem.program(), problem.microbatches(), timing, graph);
     const auto starts = starts_of(model, rows);
-    Time wall = 0;
+    Time makespan = 0;
     for (int task = 0; starts && task < model.tasks(); ++task) {
-      wall = std::max(wall, at(*starts, task) + at(model.takes, task));
+      makespan = std::max(makespan, at(*starts, task) + at(model.takes, task));
     }
-    logs.push_back(std::log(static_cast<double>(wall)));
+    logs.push_back(std::log(static_cast<double>(makespan)));
   }
   return logs;
 }
 
-// 8 ranks, 24 microbatches, room for 12 activations: a best order without jitter.
+// A best order without jitter, for 8 ranks, 24 microbatches, and room for 12 activations.
 class Steadier : public ::testing::Test {
  protected:
   Steadier() {
     search(*pose_.problem, pose_.problem->bound().value, {.go_on = [] { return true; }},
-           [&](const Found& order, std::string_view) { best_ = order; });
-    EXPECT_EQ(best_.wall, pose_.problem->bound().value);
+           [&](const TimedOrder& order, std::string_view) { best_ = order; });
+    EXPECT_EQ(best_.makespan, pose_.problem->bound().value);
   }
 
   [[nodiscard]] std::optional<Steady> improved(const simulate::TimingOptions& times,
                                                int tries) const {
-    return steady_order(pose_.problem->program(), 24, times, Objective::wall, best_.rows,
+    return steady_order(pose_.problem->program(), 24, times, Objective::makespan, best_.rows,
                         {.first_seed = 1000, .go_on = [&] { return --tries >= 0; }});
   }
-  // How much longer the best order takes than this one, as a logarithm.
+  // The logarithm of the factor by which the best order is slower than these rows.
   [[nodiscard]] double gain(const Measure& measure, const Rows& rows,
                             const simulate::TimingOptions& times) const {
     const Estimator estimator(measure, 100);
@@ -73,7 +73,7 @@ class Steadier : public ::testing::Test {
                               .weight = 12,
                               .latency = 1,
                               .memory = 12});
-  Found best_;
+  TimedOrder best_;
 };
 
 TEST_F(Steadier, orders_are_faster_on_other_draws_and_hold_no_more) {
@@ -102,7 +102,7 @@ TEST(Steady, says_that_there_is_none_where_the_model_leaves_something_out) {
       4, 0);
   const auto own = pose.problem->of_own_dispatch();
   ASSERT_TRUE(own.has_value());
-  EXPECT_FALSE(steady_order(pose.problem->program(), 4, varying(0), Objective::wall, own->rows,
+  EXPECT_FALSE(steady_order(pose.problem->program(), 4, varying(0), Objective::makespan, own->rows,
                             {.go_on = [] { return false; }})
                    .has_value());
 }

@@ -1,4 +1,4 @@
-// The words for a bound follow its formula, and whether it is of a pool or of an engine.
+// Tests that a bound's text follows from its formula, and from its pool or engine, if it has one.
 #include "optimise/what_binds.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The greedy of Zero Bubble's published code, as restated for bench_optimise: bubbles by span
-// against those that the published code gives.
+// Tests the greedy algorithm of Zero Bubble's published code, as restated for bench_optimise: its
+// bubbles by span are compared with those of the published code.
 #include "bench/optimisers/zero_bubble_greedy.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(ZeroBubbleGreedy, has_the_bubbles_of_the_published_code) {
   }
 }
 
-// From the memory of 1F1B on it is as good as any order can be, by span: here each setting counts.
+// With 1F1B's memory or more, no order has a shorter span; each setting is necessary for this.
 TEST(ZeroBubbleGreedy, reaches_the_bound_with_the_memory_of_1f1b_or_more) {
   const Published row{16, 48, 11347, 11248, 8132, 377, {}};
   for (const int memory : {16, 20, 31}) {
@@ -95,7 +95,7 @@ TEST(ZeroBubbleGreedy, makes_no_order_without_memory) {
   EXPECT_EQ(serial->peak, 1);
   const auto one = zero_bubble_greedy({.ranks = 1, .microbatches = 4, .memory = 2});
   ASSERT_TRUE(one);
-  EXPECT_EQ(one->wall, 12);
+  EXPECT_EQ(one->makespan, 12);
 }
 
 }  // namespace

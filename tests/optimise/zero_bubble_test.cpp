@@ -1,5 +1,5 @@
-// Orders made for given costs: their bubbles against known optima and published figures, and that
-// a program that reads them back means what was made.
+// Tests orders made for given costs: their bubbles against known optima and published figures; and
+// that a program which reads such an order back has the same times.
 #include "optimise/search/zero_bubble.h"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ std::int64_t work_of(const Uniform& uniform) {
   return chunks * uniform.microbatches * (uniform.forward + uniform.input + uniform.weight);
 }
 
-// The best by span, then by wall, of all that the search tries; it ends early where there is
-// nothing left to gain.
+// The best of all orders that the search tries, by span, then by makespan. The search ends early if
+// no better order is possible.
 std::optional<FoundOrder> best_order(const Uniform& uniform) {
   std::optional<FoundOrder> best;
   const std::int64_t least = work_of(uniform);
   const std::int64_t last_begins = (uniform.ranks - 1) * (uniform.forward + uniform.latency);
   const auto go_on = [&] {
-    return !best || best->span != least || best->wall != least + last_begins;
+    return !best || best->span != least || best->makespan != least + last_begins;
   };
   UniformIncumbent incumbent(Objective::span, 0, go_on,
                              [&](const FoundOrder& order, std::string_view) { best = order; });
@@ -44,14 +44,14 @@ std::string bubbles(const Uniform& uniform) {
   const auto order = best_order(uniform);
   if (!order) return "none";
   EXPECT_LE(order->peak, uniform.memory);
-  return fmt::format("{}/{}", order->span - work_of(uniform), order->wall - work_of(uniform));
+  return fmt::format("{}/{}", order->span - work_of(uniform), order->makespan - work_of(uniform));
 }
 
 Uniform chain(int p, int m, std::int64_t f, std::int64_t i, std::int64_t w, int memory) {
   return {.ranks = p, .microbatches = m, .forward = f, .input = i, .weight = w, .memory = memory};
 }
 
-// Exact optima, proved elsewhere; from as many activations as ranks on.
+// With at least as many activations as ranks, the expected values are optima, proved elsewhere.
 TEST(ZeroBubble, is_optimal_from_the_memory_of_1f1b_on) {
   EXPECT_EQ(bubbles(chain(3, 6, 1, 1, 1, 1)), "24/24");
   EXPECT_EQ(bubbles(chain(3, 6, 1, 1, 1, 3)), "2/2");
@@ -65,12 +65,12 @@ TEST(ZeroBubble, is_optimal_from_the_memory_of_1f1b_on) {
   EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 6)), "4/6");
 }
 
-// Below it, what the search reaches lies between the optimum and Zero Bubble's own heuristic.
+// With less memory, the search is between the optimum and Zero Bubble's own heuristic.
 TEST(ZeroBubble, is_better_than_the_published_heuristic_below_the_memory_of_1f1b) {
   EXPECT_EQ(bubbles(chain(3, 6, 1, 1, 1, 2)), "7/7");    // the optimum
-  EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 2)), "26/26");  // the optimum; the heuristic: 39
-  EXPECT_EQ(bubbles(chain(4, 8, 1, 1, 1, 2)), "17/17");  // the optimum; the heuristic: 27
-  EXPECT_EQ(bubbles(chain(4, 8, 1, 1, 1, 3)), "8/8");    // the optimum: 7; the heuristic: 13
+  EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 2)), "26/26");  // the optimum; the heuristic has 39
+  EXPECT_EQ(bubbles(chain(4, 8, 1, 1, 1, 2)), "17/17");  // the optimum; the heuristic has 27
+  EXPECT_EQ(bubbles(chain(4, 8, 1, 1, 1, 3)), "8/8");    // the optimum is 7; the heuristic has 13
 }
 
 TEST(ZeroBubble, reaches_the_published_rates) {
@@ -97,12 +97,12 @@ TEST(ZeroBubble, reaches_the_published_rates) {
     const auto rate = [&](std::int64_t all) {
       return static_cast<double>(all - work_of(uniform)) / static_cast<double>(all);
     };
-    EXPECT_EQ(fmt::format("{:.4f} {:.4f}", rate(h1->wall), rate(h2->span)), row.rates);
+    EXPECT_EQ(fmt::format("{:.4f} {:.4f}", rate(h1->makespan), rate(h2->span)), row.rates);
   }
 }
 
-// The bubble that Controllable Memory (Qi and others, NeurIPS 2024) expects of `memory` chunks at
-// equal costs, from `ranks` chunks and twice as many microbatches as ranks on.
+// The bubble that Controllable Memory (Qi and others, NeurIPS 2024) predicts for `memory` chunks at
+// equal costs, if there are at least `ranks` chunks and twice as many microbatches as ranks.
 std::int64_t v_form(std::int64_t ranks, std::int64_t memory) {
   const std::int64_t turn = ranks - 1 + 2 * (1 + (memory + 1) / 2);
   return std::max<std::int64_t>(0, 3 * ranks - 1 - 3 * memory + std::max(3 * ranks, turn));
@@ -112,7 +112,7 @@ TEST(ZeroBubble, fills_a_v_placement_as_far_as_the_memory_allows) {
   for (const int ranks : {3, 4, 6, 8}) {
     for (int memory = ranks + (ranks == 3 ? 1 : 0); memory <= 2 * ranks; memory += ranks / 4 + 1) {
       for (const int microbatches : {2 * ranks, 3 * ranks}) {
-        if (ranks == 8 && microbatches > 2 * ranks) continue;  // seconds each
+        if (ranks == 8 && microbatches > 2 * ranks) continue;  // each of these takes seconds
         const Uniform uniform{.placement = Placement::v,
                               .ranks = ranks,
                               .microbatches = microbatches,
@@ -137,7 +137,7 @@ TEST(ZeroBubble, needs_two_thirds_of_a_v_placement) {
   EXPECT_NE(v(8, 6), "none");
 }
 
-// An order, read back as that of a program, takes the time and the memory that were claimed.
+// An order that a program has read back takes the claimed time and memory.
 TEST(ZeroBubble, is_the_order_of_a_program) {
   for (const bool v : {false, true}) {
     for (const int m : {1, 3, 9}) {
@@ -175,7 +175,7 @@ TEST(ZeroBubble, is_the_order_of_a_program) {
       const auto time = makespan_of(program.value(), m, 1);
       ASSERT_TRUE(time.has_value());
       EXPECT_EQ(time->span, order->span);
-      EXPECT_EQ(time->wall, order->wall);
+      EXPECT_EQ(time->makespan, order->makespan);
       EXPECT_EQ(time->work, work_of(uniform));
       EXPECT_EQ(*std::max_element(time->peaks.begin(), time->peaks.end()), order->peak);
     }

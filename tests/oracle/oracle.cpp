@@ -13,7 +13,7 @@ namespace {
 
 using spec::Program;
 
-// The value of an expression for one rank; only what orders use.
+// The value of an expression for one rank; only constructs that orders use are supported.
 std::optional<spec::Rational> value_of(const spec::Expr& expr,
                                        const std::map<std::string, spec::Rational>& names) {
   const auto value = evaluate(expr, [&](std::string_view name) -> std::optional<spec::Rational> {
@@ -29,7 +29,7 @@ int tasks_of(const Program& program, int lane, int microbatches) {
   return static_cast<int>(microbatches_of(l, microbatches).size());
 }
 
-// Reads the order of a rank: its tasks, one after the other.
+// Reads the order of a rank as a list of its tasks.
 class Reader {
  public:
   Reader(const Program& program, int order_id, int rank, int microbatches)
@@ -53,7 +53,7 @@ class Reader {
       return listed_;
     }
     for (const auto& let : order_.lets) names_[let.name] = value_of(let.value, names_).value();
-    // Each stream whole, as long as it could be; what has no microbatch left is skipped later.
+    // Each stream is expanded in full; items without a microbatch left are skipped later.
     for (const auto& stream : order_.streams) {
       streams_.emplace_back();
       for (const auto& part : stream.parts) unroll(part, 0, names_, streams_.back());
@@ -140,7 +140,7 @@ Listed order_of(const Program& program, int order_id, int rank, int microbatches
   return Reader(program, order_id, rank, microbatches).read();
 }
 
-// Per rank, if the dispatch has one: the order that it commits to, keeps room for or follows.
+// Per rank: the order that the dispatch commits to, keeps room for or follows; empty if none.
 std::vector<Listed> orders_of(const Program& program, int microbatches) {
   const spec::Dispatch& dispatch = program.dispatch;
   int order = -1;
@@ -148,7 +148,7 @@ std::vector<Listed> orders_of(const Program& program, int microbatches) {
   if (!dispatch.in_order && dispatch.hint.rule == spec::Hint::Rule::order) {
     order = dispatch.hint.order;
   }
-  if (!dispatch.in_order && dispatch.keeps >= 0) order = dispatch.keeps;  // else it is the same
+  if (!dispatch.in_order && dispatch.keeps >= 0) order = dispatch.keeps;  // often that followed
   std::vector<Listed> orders(static_cast<std::size_t>(program.ranks));
   if (order < 0) return orders;
   for (int r = 0; r < program.ranks; ++r) {
@@ -157,7 +157,7 @@ std::vector<Listed> orders_of(const Program& program, int microbatches) {
   return orders;
 }
 
-// Every state that was reached, each once: a list, and a table of places in it.
+// All visited states, each once, as a list and a hash table of indices into the list.
 class Seen {
  public:
   explicit Seen(std::size_t words) : words_(words), table_(std::size_t{1} << 10, 0) {}
@@ -168,7 +168,7 @@ class Seen {
     std::copy_n(&list_[i * words_], words_, words.begin());
     return std::bit_cast<State>(words);
   }
-  // Whether it was not there.
+  // Adds the state; returns true if it is new.
   bool add(const State& s) {
     if (2 * size_ >= table_.size()) grow();
     const auto words = std::bit_cast<Words>(s);
@@ -182,7 +182,7 @@ class Seen {
  private:
   using Words = std::array<Bits, sizeof(State) / sizeof(Bits)>;
 
-  // Where it stands in the table, or the empty place where it would.
+  // The table entry of the state, or the empty entry where it belongs.
   std::size_t& find(const Bits* words) {
     Bits hash = 0;
     for (std::size_t i = 0; i < words_; ++i) {
@@ -204,7 +204,7 @@ class Seen {
   std::size_t words_;
   std::size_t size_ = 0;
   std::vector<Bits> list_;
-  std::vector<std::size_t> table_;  // 1 + the place in the list; 0: empty
+  std::vector<std::size_t> table_;  // 1 + the index in the list; 0 if empty
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Oracle: the naive restatement of what programs mean, by visiting every state.
+// Oracle: judges a program naively, by visiting every state that its meaning allows.
 //
-// World has the rules. Tasks start, end and messages arrive one event at a time; nothing is
-// reduced. For small programs only: it gives up beyond a number of states, and what does not fit a
-// World is not complete. Plain functions.
+// The rules are in World. Tasks start and end and messages arrive one event at a time; no states
+// are merged or skipped. It is for small programs only: beyond a number of states it gives up, and
+// a program too large for a World is not visited completely. Plain functions.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace ripeline::oracle {
 
 struct Answer {
   bool complete = false;  // every reachable state was visited
-  bool sticks = false;    // some reachable state has nothing to come, and tasks left
+  bool sticks = false;    // some reachable state has tasks left but no next event
   std::size_t states = 0;
-  std::vector<std::int64_t> peaks;  // per pool: the most it holds in any state
+  std::vector<std::int64_t> peaks;  // the most that each pool holds in any state
 };
 
 [[nodiscard]] World world_of(const spec::Program& program, int microbatches, Choices choices);
@@ -26,7 +26,7 @@ struct Answer {
 [[nodiscard]] Answer explore(const spec::Program& program, int microbatches, Choices choices,
                              std::size_t most_states);
 
-// Under a committed order: each rank's list has each of its tasks exactly once.
+// Whether, for a committed order, each rank's list contains each of its tasks exactly once.
 [[nodiscard]] bool lists_each_task_once(const spec::Program& program, int microbatches);
 
 }  // namespace ripeline::oracle

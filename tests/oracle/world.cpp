@@ -18,8 +18,8 @@ constexpr Bits kNibble = 15;
 
 Bits bit(int i) { return Bits{1} << i; }
 bool in(Bits set, int i) { return (set >> i & 1U) != 0; }
-// How many places are passed, from `first` on and round again, before one lists the lane; -1: none
-// does.
+// The number of places to pass, from `first` on and cyclically, until one lists the lane; -1 if no
+// place does.
 int turns_to(const std::vector<spec::HintPlace>& places, const spec::Lane& lane, int first) {
   const auto n = static_cast<int>(places.size());
   for (int passed = 0; passed < n; ++passed) {
@@ -158,7 +158,7 @@ void World::spell_out_pools() {
   }
 }
 
-// Each engine goes on by itself.
+// Each engine has its own tasks of the order, one after another.
 void World::spell_out_orders() {
   next_.resize(of_engine_.size());
   for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -230,7 +230,7 @@ bool World::may_start(const State& s, int task) const {
   return program_.dispatch.keeps < 0 || leaves_room(s, task);
 }
 
-// Whatever its engine runs: nothing, or one task, if the ops of the two are a pair.
+// Whether the engine is idle, or runs a single task, whose op forms a pair with the task's op.
 bool World::runs_beside(const State& s, int task) const {
   const Bits running = of_engine_[index(tasks_[index(task)].engine)] & s.started & ~s.ended;
   if (running == 0) return true;
@@ -242,8 +242,8 @@ bool World::runs_beside(const State& s, int task) const {
   });
 }
 
-// For what stands before the task in the order that is kept, and has not started: were the task
-// over, then that, one by one.
+// Suppose this task runs and ends first. Whether all tasks that precede it in the kept order and
+// have not started then still find room, one by one, each after the previous one has ended.
 bool World::leaves_room(const State& s, int task) const {
   const int own = tasks_[index(task)].lane;
   const int rank = program_.lanes[index(own)].rank;
@@ -257,7 +257,7 @@ bool World::leaves_room(const State& s, int task) const {
     for (const spec::Release& r : program_.lanes[index(lane)].releases)
       all[index(r.pool)] -= r.amount;
   };
-  std::vector<int> over_already;  // per lane
+  std::vector<int> over_already;  // per lane: the number of started tasks
   for (int lane = 0; lane < static_cast<int>(program_.lanes.size()); ++lane) {
     int started = 0;
     for (int i = 0; has_task(lane, i); ++i) started += in(s.started, this->task(lane, i)) ? 1 : 0;
@@ -298,8 +298,8 @@ void World::moves(const State& s, std::vector<Move>& found) const {
   }
 }
 
-// Adds the earliest task of a file that is followed. Else among the engine's lanes that may start
-// that with the least preference, compared number by number; of that lane the lowest microbatch.
+// If the hint follows a file, adds the file's earliest task that may start. Else adds a task of the
+// lane with the least preference, compared number by number, at its lowest microbatch.
 void World::add_choice(const State& s, int engine, std::vector<Move>& found) const {
   if (bound_) {
     for (const auto& [lane, i] : orders_[index(engine / kEngines)]) {
@@ -317,7 +317,7 @@ void World::add_choice(const State& s, int engine, std::vector<Move>& found) con
   }
   std::optional<std::array<int, 3>> least;
   int chosen = -1;
-  int looked_at = -1;  // lane: its other microbatches are higher
+  int looked_at = -1;  // the lane that was looked at last; its other microbatches are higher
   for (Bits left = of_engine_[index(engine)] & ~s.started; left != 0; left &= left - 1) {
     const int next = std::countr_zero(left);
     const int lane = tasks_[index(next)].lane;
@@ -331,7 +331,7 @@ void World::add_choice(const State& s, int engine, std::vector<Move>& found) con
   if (chosen >= 0) found.push_back({Move::Do::start, chosen});
 }
 
-// The value of the expression of a place that lists the task.
+// The value of the priority of a place that lists this task.
 std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) const {
   const Task& t = tasks_[index(task)];
   const spec::Lane& lane = program_.lanes[index(t.lane)];
@@ -355,8 +355,8 @@ std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) c
   return value.value().numerator;
 }
 
-// Among the tasks that places list and that may start: the greatest value, then the place, the tie
-// and the lowest microbatch.
+// Among the listed tasks that may start, the one with the greatest value; ties are decided by
+// place, then by chunk, then for the lowest microbatch.
 int World::greatest(const State& s, int engine) const {
   std::optional<std::array<std::int64_t, 4>> first;
   int chosen = -1;

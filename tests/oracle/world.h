@@ -1,13 +1,13 @@
 // World: a program for one number of microbatches, as plain tasks and messages.
 //
-// Written from the comments of spec/program.h and core/vocabulary/hint.h alone: it shares no code
-// with spec/machine, spec/hint or verify/. Lanes and edges are spelled out into tasks and messages,
-// each a bit; what the comments speak of (slots taken, room held, who hands over, the next of an
-// order) is counted anew in each state, from who has started, ended and arrived. Nothing is
-// reduced.
+// World is written only from the comments of spec/program.h and core/vocabulary/hint.h, and shares
+// no code with spec/machine, spec/hint or verify/. Lanes and edges are expanded to tasks and
+// messages, each of which is a bit; the quantities in those comments (slots taken, room held,
+// engines that hand over, the next task of an order) are counted anew in each state, from what has
+// started, ended and arrived. No states are skipped.
 //
-// Two machine words hold all tasks and all messages: larger programs do not fit. The program must
-// outlive its World. Immutable once made; shared freely.
+// Two machine words hold all tasks and all messages, so larger programs do not fit. The program
+// must outlive its World. A World never changes and can be shared freely.
 #pragma once
 
 #include <array>
@@ -22,33 +22,33 @@ namespace ripeline::oracle {
 
 enum class Choices {
   any,       // any task that may start
-  dispatch,  // the task that the program's dispatch takes
+  dispatch,  // the task that the program's dispatch chooses
 };
 
 using Bits = std::uint64_t;
-using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch, which may be beyond
+using Listed = std::vector<std::pair<int, int>>;  // lane and microbatch, which may not exist
 
 struct State {
   static constexpr std::size_t kQueues = 12;
   Bits started = 0;                     // tasks
   Bits ended = 0;                       // tasks
   Bits here = 0;                        // messages that have arrived
-  Bits rounds = 0;                      // four bits for each rank: where the round of its hint is
+  Bits rounds = 0;                      // four bits per rank: the position in its hint's round
   std::array<Bits, kQueues> left = {};  // per fifo edge: four bits for each message on its way, in
-                                        // the order of leaving; first the lowest
+                                        // the order of leaving, starting with the lowest bits
   bool operator==(const State&) const = default;
 };
 
 struct Move {
   enum class Do : std::uint8_t { start, end, arrive };
   Do what = Do::start;
-  int item = 0;  // a task; arrive: a message
+  int item = 0;  // a task, or a message if it arrives
 };
 
 struct Task {
   int lane = 0;
-  int microbatch = 0;  // as the lane numbers them
-  int of = 0;          // the microbatch
+  int microbatch = 0;  // the number in its lane
+  int of = 0;          // the microbatch's number in the step
   int engine = 0;      // numbered over all ranks
   Bits ended = 0;      // tasks that must have ended before it starts
   Bits messages = 0;   // messages that must have arrived
@@ -63,30 +63,30 @@ struct Message {
   bool rendezvous = false;
 };
 
-// The microbatches that a lane has tasks for, in order.
+// The microbatches for which a lane has tasks, in order.
 [[nodiscard]] std::vector<int> microbatches_of(const spec::Lane& lane, int microbatches);
 
 class World {
  public:
-  // `orders`: of each rank, what it is to run, to keep room for or to follow, if its dispatch has
-  // an order.
+  // For each rank, `orders` has the tasks that its dispatch commits to, keeps room for or follows;
+  // it is empty without an order.
   World(const spec::Program& program, int microbatches, Choices choices,
         std::vector<Listed> orders);
 
-  [[nodiscard]] bool fits() const { return fits_; }  // else nothing else may be asked
-  // How many machine words of a state, from its beginning, are used.
+  [[nodiscard]] bool fits() const { return fits_; }  // if false, no other function may be called
+  // How many machine words of a state, from its beginning, are in use.
   [[nodiscard]] std::size_t words() const { return 4 + queues_; }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
 
-  // Everything that may happen next. Nothing, and not finished: it sticks.
+  // All events that may happen next. If an unfinished state has none, the program is stuck.
   void moves(const State& s, std::vector<Move>& found) const;
   [[nodiscard]] State after(const State& s, const Move& move) const;
   [[nodiscard]] bool finished(const State& s) const { return s.ended == all_; }
   [[nodiscard]] std::int64_t held(const State& s, int pool) const;
 
  private:
-  struct Part {  // the amount of a pool that some tasks each take or give
+  struct Part {  // an amount that each of some tasks acquires from a pool, or releases
     Bits tasks = 0;
     std::int64_t amount = 0;
   };
@@ -119,7 +119,7 @@ class World {
   int m_;
   Choices choices_;
   std::vector<Listed> orders_;
-  bool bound_ = false;  // it follows a file, which binds microbatches
+  bool bound_ = false;  // the hint follows a file, which also determines the number of microbatches
   bool fits_ = true;
   std::size_t queues_ = 0;
   Bits all_ = 0;
@@ -127,11 +127,11 @@ class World {
   std::vector<Message> messages_;
   std::vector<int> first_task_;    // per lane
   std::vector<Bits> of_engine_;    // tasks
-  std::vector<Bits> handed_over_;  // per engine: its rendezvous messages
+  std::vector<Bits> handed_over_;  // per engine: the rendezvous messages of its tasks
   std::vector<Bits> in_inbox_;     // messages
   std::vector<Bits> sends_;        // per task: messages
   std::vector<PoolParts> pools_;
-  std::vector<std::vector<int>> next_;  // per engine, in order: tasks, -1 for one that is not
+  std::vector<std::vector<int>> next_;  // per engine: tasks in order, -1 if one does not exist
 };
 
 }  // namespace ripeline::oracle

@@ -11,8 +11,8 @@ namespace {
 
 struct CellCase {
   const char* text;
-  const char* read_as;  // as to_string(), or empty
-  const char* says;     // part of the message, or empty: no mistake
+  const char* read_as;  // the result of to_string(); may be empty
+  const char* says;     // part of the message; empty if there is no mistake
 };
 
 TEST(Actions, a_cell_is_an_action_from_its_first_to_its_last_character) {
@@ -56,7 +56,7 @@ TEST(Actions, a_cell_is_an_action_from_its_first_to_its_last_character) {
       {"\"0F0\"", "0F0", ""},
       {"\" 0F0\n\"", "0F0", ""},
       {"\"(4F1;3B0)OVERLAP_F_B\"", "(4F1;3B0)OVERLAP_F_B", ""},
-      {"\"0F0", "0F0", ""},  // as PyTorch takes it
+      {"\"0F0", "0F0", ""},  // accepted, as PyTorch does
       {"\"0F0\n1F0\n", "", "its quote is never closed, so that it takes the rest of the file"},
       {"\"(4F1,3B0)OVERLAP_F_B\"", "", "',3B0' follows the action"},
       {"\"0F0\"\"\"", "", "'\"' follows the action"},
@@ -97,7 +97,7 @@ TEST(Actions, older_names_are_told_once_and_taken_for_what_they_meant) {
   EXPECT_EQ(b_and_w.mistakes[0].rule, "naming");
   EXPECT_EQ(write_actions(b_and_w.table), "0F0,0I0,0W0\n");
 
-  // B beside I and W of another microbatch is today's naming.
+  // Here B is a whole backward: I and W of another microbatch do not change that.
   EXPECT_TRUE(read_actions("0F0,0B0,0F1,0I1,0W1").mistakes.empty());
 }
 
@@ -125,13 +125,13 @@ TEST(Actions, any_bytes_are_read) {
     for (char& c : text) c = alphabet[random() % alphabet.size()];
     const ReadActions read = read_actions(text);
     EXPECT_LE(read.mistakes.size(), read.mistake_count);
-    // The part that was understood is understood again.
+    // The actions that were understood can be written and read again.
     const ReadActions again = read_actions(write_actions(read.table));
     for (const CellMistake& mistake : again.mistakes) EXPECT_EQ(mistake.rule, "naming") << text;
   }
 }
 
-// An empty line is a rank without cells, and one of blanks a rank with an idle one.
+// An empty line is a rank without cells; a line of blanks has one idle cell.
 TEST(Actions, a_line_of_blanks_is_an_idle_cell) {
   const ReadActions read = read_actions(" \n0F0\n\n");
   EXPECT_TRUE(read.mistakes.empty());
@@ -154,7 +154,7 @@ TEST(Actions, another_separator_than_a_comma_is_named_and_what_it_separates_is_r
   ASSERT_EQ(tabs.mistakes.size(), 1U);
   EXPECT_TRUE(tabs.mistakes[0].message.starts_with("cells are separated by tabs, expected commas"));
   EXPECT_EQ(write_actions(tabs.table), "0F0,0F1\n,1F0\n");
-  // Tabs around cells are blanks, and a pair is one cell.
+  // Tabs around cells count as blanks, and a pair is one cell.
   EXPECT_TRUE(read_actions("\t0F0\t\n1F0\n").mistakes.empty());
   EXPECT_TRUE(read_actions("(0F1;0B0)OVERLAP_F_B\n").mistakes.empty());
 }

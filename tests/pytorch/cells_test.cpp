@@ -1,4 +1,4 @@
-// How a CSV file is split into cells, compared with Python's csv module, which PyTorch uses.
+// Tests how a CSV file is split into cells, against Python's csv module, which PyTorch uses.
 #include "pytorch/csv/cells.h"
 
 #include <gtest/gtest.h>
@@ -60,11 +60,11 @@ TEST(CsvCells, know_the_blanks_that_python_strips) {
   EXPECT_EQ(without_blanks(" \t\n\v\f\r\x1c\x1d\x1e\x1f\xC2\x85\xC2\xA0"s + "a b" +
                            "\xE3\x80\x80\xE2\x80\x89 "),
             "a b");
-  EXPECT_EQ(without_blanks(" \xE2\x80\x8B"), "\xE2\x80\x8B");  // a space of no width is none
-  EXPECT_EQ(without_blanks("\xA0"), "\xA0");                   // no UTF-8
+  EXPECT_EQ(without_blanks(" \xE2\x80\x8B"), "\xE2\x80\x8B");  // a zero-width space is not a blank
+  EXPECT_EQ(without_blanks("\xA0"), "\xA0");                   // not valid UTF-8
 }
 
-// Texts of what schedules, spreadsheets and mistakes are made of.
+// A random text made of parts of schedules, spreadsheets and mistakes.
 std::string random_text(std::mt19937& random) {
   static const std::vector<std::string> kParts = {"0F0",
                                                   "12B345",
@@ -95,12 +95,12 @@ std::string random_text(std::mt19937& random) {
                                                   "()",
                                                   "0",
                                                   "F"};
-  std::string text = "0F0,";  // a comma: cells are separated by commas
+  std::string text = "0F0,";  // begins with a comma, since commas separate cells
   for (auto parts = random() % 14; parts > 0; --parts) text += kParts[random() % kParts.size()];
   return text;
 }
 
-// As tests/pytorch/csv_reader.py prints it.
+// The cells in the form that tests/pytorch/csv_reader.py prints.
 std::string printed(std::string_view bytes) {
   std::string text;
   const ReadActions read = read_actions(bytes);

@@ -1,4 +1,4 @@
-// Cases that the specimens of tests/specimens/check lack: options, repairs, limits, large files.
+// Tests what tests/specimens/check does not: options, repairs, limits, and large files.
 #include "pytorch/check.h"
 #include "pytorch/fix.h"
 
@@ -22,7 +22,7 @@ CheckReport report_of(const std::string& text, const CheckOptions& options = {})
   return report.ok() ? report.value() : CheckReport{};
 }
 
-// 1F1B of `ranks` and `microbatches`, by hand.
+// 1F1B with `ranks` and `microbatches`, written by hand.
 std::string one_f_one_b(int ranks, int microbatches) {
   std::string text;
   for (int r = 0; r < ranks; ++r) {
@@ -44,7 +44,7 @@ std::string one_f_one_b(int ranks, int microbatches) {
 TEST(Check, cells_in_quotes_are_taken) {
   const CheckReport report =
       report_of("\"0F0\",\"0F1\",\"\",\"0B0\",\"0B1\"\r\n1F0,\"1B0\",\"(1F1;1B0)OVERLAP\",1B1\r\n");
-  ASSERT_EQ(report.findings.size(), 2U);  // and 1F1 is missing
+  ASSERT_EQ(report.findings.size(), 2U);  // the other finding is that 1F1 is missing
   EXPECT_EQ(report.findings[0].column, 3);
   EXPECT_EQ(
       report_of("\"0F0\",\"0F1\",\"\",\"0B0\",\"0B1\"\r\n1F0,\"1F1\",\"1B0\",1B1\r\n").verdict,
@@ -113,7 +113,7 @@ TEST(Check, findings_of_nonsense_are_limited_and_all_counted) {
   EXPECT_GT(report.finding_count, 5000U);
 }
 
-// Small edits of a right schedule. Whatever the edit, check() ends, and what repair() gives passes.
+// Edits a right schedule at random. check() always ends, and repair()'s results pass it.
 TEST(Check, a_repair_passes_or_there_is_none) {
   std::mt19937 random(11);
   const auto map = place_stages(Placement::chain, 3, 3);
@@ -175,7 +175,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
 struct RepairCase {
   const char* before;
   const char* after;  // empty: there is no repair
-  const char* says;   // part of a change, or of why there is none
+  const char* says;   // part of a change, or of the reason why no repair exists
 };
 
 TEST(Check, repairs_keep_what_they_can) {
@@ -186,7 +186,7 @@ TEST(Check, repairs_keep_what_they_can) {
       {"0F0,0BW0\n1F0,1BW0\n", "0F0,0B0\n1F0,1B0\n", "older naming"},
       {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n",
        "1F1 moved from position 2 to 3; 1 cell moved, the fewest that do"},
-      // Five cells run early would do as well, with a higher peak.
+      // Moving five cells to earlier positions would also suffice, but with a higher peak.
       {"0F0,0F1,0B3,0F2,0F3,0B0,0B1,0B2\n1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3\n",
        "0F0,0F1,0F2,0F3,0B3,0B0,0B1,0B2\n1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3\n",
        "0B3 moved from position 3 to 5; 1 cell moved"},

@@ -12,7 +12,7 @@ namespace {
 using pytorch::Action;
 using pytorch::ActionKind;
 
-// One rank's row, step by step as PyTorch's comments number them.
+// The row of one rank, by the steps that are numbered in PyTorch's comments.
 class Row {
  public:
   Row(int rank, int ranks, int microbatches)
@@ -41,7 +41,7 @@ class Row {
     }
   }
 
-  // The second half of the last backwards is split, and weights follow.
+  // The second half of the last backwards is split, and weight gradients follow.
   void drain() {
     bool split = false;
     for (int i = 0; i <= rank_; ++i) {
@@ -78,7 +78,7 @@ class Row {
   int down_;
   int up_;
   int rank_;
-  int below_;  // ranks after it
+  int below_;  // the number of ranks after this one
   std::map<int, int> forwards_;
   std::map<int, int> backwards_;
   std::queue<Action> weights_;

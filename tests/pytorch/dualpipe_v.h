@@ -1,12 +1,12 @@
-// The schedule that PyTorch's ScheduleDualPipeV makes, as the text of a CSV. tests/pytorch/loaded/
-// has one that PyTorch wrote.
+// The schedule of PyTorch's ScheduleDualPipeV as the text of a CSV. A table that PyTorch itself
+// wrote is in tests/pytorch/loaded/.
 #pragma once
 
 #include <string>
 
 namespace ripeline::testing_support {
 
-// `microbatches` is at least twice `ranks`.
+// `microbatches` must be at least twice `ranks`.
 [[nodiscard]] std::string dualpipe_v(int ranks, int microbatches);
 
 }  // namespace ripeline::testing_support

@@ -1,4 +1,4 @@
-// Orders with the fewest moves, compared with all moves of small tables.
+// Tests orders with the fewest moves, against all possible moves in small tables.
 #include "pytorch/fewest_moves.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 bool all_fit(const RowPeak&) { return true; }
 
-// PyTorch's rule, by the code that writes what it loads.
+// Whether PyTorch can load the table, as computed by as_loaded().
 bool loads(const ActionTable& table, const StageMap& map) {
   return as_loaded(table, map, 1, {.shards = false, .reduce = false}).stuck.empty();
 }
@@ -46,8 +46,8 @@ std::int64_t most_held(const ActionTable& table) {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-// The least that ranks hold more, over all tables that load after exactly so many moves, or fewer,
-// and hold no more than the limit; -1: none does.
+// The least additional amount that ranks hold, over all tables that can be loaded after at most
+// `moves` moves and hold no more than the limit; -1 if there is no such table.
 std::int64_t least_more(const ActionTable& original, const ActionTable& table, const StageMap& map,
                         int moves, std::int64_t limit = kNoLimit) {
   if (moves == 0) {
@@ -71,7 +71,7 @@ std::int64_t least_more(const ActionTable& original, const ActionTable& table, c
   return least;
 }
 
-// Rows in which cells of one order were exchanged.
+// Draws tables in which some cells of a right order were exchanged.
 class PlantedSwaps {
  public:
   ActionTable draw(StageMap& map) {
@@ -90,7 +90,7 @@ class PlantedSwaps {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
-  // Whatever is ready, at random.
+  // Draws an order by always taking some ready action.
   ActionTable right(const StageMap& map, int microbatches, bool split) {
     std::vector<Action> left;
     for (int s = 0; s < map.stages(); ++s) {
@@ -145,7 +145,7 @@ TEST(FewestMoves, are_as_few_as_any_and_hold_no_more_where_that_can_be) {
     EXPECT_EQ(moves == 1, least >= 0) << write_actions(table);
     std::size_t cells = 0;
     for (const auto& row : table.rows) cells += row.size();
-    if (moves > 1 && cells > 8) continue;  // too many tables to try
+    if (moves > 1 && cells > 8) continue;  // there are too many tables to try
     if (moves > 1) {
       least = least_more(table, table, map, 2);
       EXPECT_EQ(moves == 2, least >= 0) << write_actions(table);
@@ -174,7 +174,7 @@ TEST(FewestMoves, within_a_limit_are_as_few_as_any_that_keep_to_it) {
     const bool keeps = most_held(order.table) <= limit;
     const bool one_does = least_more(table, table, map, 1, limit) >= 0;
     EXPECT_EQ(keeps && order.moves.size() == 1, one_does) << write_actions(table);
-    // Cells can be moved with one move, but not within the limit.
+    // One move would suffice without the limit, but not with it.
     if (one_does || !keeps || least_more(table, table, map, 1) < 0) continue;
     ++one_does_not;
     EXPECT_EQ(order.fewest, order.moves.size() == 2) << write_actions(table);
@@ -182,7 +182,7 @@ TEST(FewestMoves, within_a_limit_are_as_few_as_any_that_keep_to_it) {
   EXPECT_GT(one_does_not, 0);
 }
 
-// Cells that moved are out of place, and the others keep their order.
+// Only the moved cells change their positions relative to other cells.
 TEST(FewestMoves, leave_the_other_cells_in_their_order) {
   PlantedSwaps planted;
   for (int i = 0; i < 300; ++i) {
@@ -203,7 +203,7 @@ TEST(FewestMoves, leave_the_other_cells_in_their_order) {
 }
 
 TEST(FewestMoves, of_several_that_are_as_few_are_those_that_hold_no_more) {
-  // Either B0 of rank 1 moves, or F1 of rank 0, with which rank 0 holds two.
+  // Either B0 of rank 1 moves, or F1 of rank 0; with the latter rank 0 holds two.
   const ActionTable table = read_actions("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").table;
   const StageMap map = *place_stages(Placement::chain, 2, 2);
   const MovedOrder order = with_fewest_moves(table, map, all_fit);
@@ -211,7 +211,7 @@ TEST(FewestMoves, of_several_that_are_as_few_are_those_that_hold_no_more) {
   EXPECT_EQ(write_actions(order.table), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
 }
 
-// A schedule of 8 ranks and 64 microbatches in which one cell is late.
+// The schedule has 8 ranks, 64 microbatches, and one cell that is late.
 TEST(FewestMoves, are_found_in_a_large_table) {
   std::string text;
   for (int r = 0; r < 8; ++r) {
@@ -226,7 +226,7 @@ TEST(FewestMoves, are_found_in_a_large_table) {
   }
   ActionTable table = read_actions(text).table;
   auto& row = table.rows[3];
-  std::rotate(row.begin() + 20, row.begin() + 21, row.begin() + 60);  // 3B8 behind many others
+  std::rotate(row.begin() + 20, row.begin() + 21, row.begin() + 60);  // 3B8 now follows many others
   const MovedOrder order = with_fewest_moves(table, *place_stages(Placement::chain, 8, 8), all_fit);
   ASSERT_EQ(order.moves.size(), 1U);
   EXPECT_TRUE(order.fewest);

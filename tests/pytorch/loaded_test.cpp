@@ -1,6 +1,6 @@
-// Tables as PyTorch loads them, compared with PyTorch itself: with a few tables whose loaded ones
-// are recorded in tests/pytorch/loaded/, and with random ones where PyTorch can be imported
-// (docs/testing.md). With RIPELINE_ACCEPT=1 the latter test records the former's.
+// Tests tables as PyTorch loads them: against a few loaded tables that are recorded in
+// tests/pytorch/loaded/, and, if PyTorch can be imported (docs/testing.md), against PyTorch with
+// random tables. If RIPELINE_ACCEPT=1, the latter test rewrites the recorded tables.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -30,18 +30,18 @@ using wire::WireVerdict;
 
 namespace fs = std::filesystem;
 
-// A table and how it is launched.
+// A table and the parameters of its launch.
 struct Table {
   Placement placement = Placement::chain;
   int ranks = 1;
-  int chunks = 1;  // stages of a rank
+  int chunks = 1;  // stages per rank
   int microbatches = 1;
   ActionForm form = ActionForm::compute_only;
   ActionTable cells{};
 
   [[nodiscard]] int stages() const { return ranks * chunks; }
   [[nodiscard]] StageMap map() const { return *place_stages(placement, ranks, stages()); }
-  // As the file says it.
+  // The table as the text of a file.
   [[nodiscard]] std::string text() const { return write_actions(cells); }
   [[nodiscard]] CheckReport checked() const {
     const auto report = check(read_actions(text()), {.ranks = ranks,
@@ -64,9 +64,9 @@ struct Recorded {
   int microbatches;
 };
 constexpr Recorded kRecorded[] = {
-    {"v", Placement::v, 2, 2, 3},        // receives stand elsewhere without the other additions
+    {"v", Placement::v, 2, 2, 3},        // without the other additions, receives are elsewhere
     {"overlap", Placement::v, 2, 2, 4},  // PyTorch's DualPipeV
-    {"loop", Placement::loop, 2, 4, 2},  // more stages than a rank has weights for
+    {"loop", Placement::loop, 2, 4, 2},  // a rank has weights for fewer stages than it runs
 };
 
 std::string file_text(const fs::path& path) {
@@ -98,7 +98,7 @@ TEST(LoadedTable, is_the_one_that_pytorch_makes) {
   }
 }
 
-// The computations and messages of a table.
+// The table without its additions: only computations and messages.
 ActionTable without_additions(ActionTable table) {
   for (auto& row : table.rows) {
     std::erase_if(
@@ -132,7 +132,7 @@ TEST(LoadedTable, is_made_in_time_that_grows_with_its_cells) {
 
 // --- random tables ---
 
-// RIPELINE_SEED and RIPELINE_CASES choose which tables are drawn, and how many.
+// The value of RIPELINE_SEED, the first seed, or RIPELINE_CASES, the number of drawn tables.
 unsigned number_given(const char* name, unsigned otherwise) {
   const char* given = std::getenv(name);
   return given == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
@@ -140,7 +140,7 @@ unsigned number_given(const char* name, unsigned otherwise) {
 
 class RandomTables {
  public:
-  // Half of them legal; the others with cells exchanged, so that they may deadlock.
+  // A random table. Half are legal; the others have exchanged cells, so they may deadlock.
   Table compute_only() {
     Table table;
     table.placement = std::vector{Placement::chain, Placement::loop, Placement::v}[below(3)];
@@ -156,7 +156,7 @@ class RandomTables {
     return table;
   }
 
-  // A legal table as it is loaded, with cells exchanged.
+  // A legal table in the form after loading, then with cells exchanged.
   Table compute_comms() {
     Table table = compute_only();
     while (table.checked().verdict != Outcome::proved) table = compute_only();
@@ -169,11 +169,11 @@ class RandomTables {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
-  // One after the other, a task that may start; some ranks are preferred.
+  // Adds one task after another that may start; some of the tables prefer some ranks.
   void fill(Table& table) {
     const StageMap map = table.map();
     table.cells.rows.resize(static_cast<std::size_t>(table.ranks));
-    const int split = below(3);  // no backward, all, some
+    const int split = below(3);  // no backwards are split, all are, or some are
     std::vector<Action> left;
     for (int s = 0; s < table.stages(); ++s) {
       for (int m = 0; m < table.microbatches; ++m) {
@@ -208,7 +208,7 @@ class RandomTables {
     }
   }
 
-  // A forward and a backward of another microbatch that stand side by side.
+  // Pairs forwards with adjacent backwards of another microbatch.
   void overlap(Table& table) {
     for (auto& row : table.cells.rows) {
       for (std::size_t i = 0; i + 1 < row.size(); ++i) {
@@ -246,7 +246,7 @@ class RandomTables {
   std::mt19937 random_{number_given("RIPELINE_SEED", 11)};
 };
 
-// The nine verdicts of the wire.
+// The verdicts on the wire for three layouts and three kernel levels.
 std::vector<WireVerdict::Kind> wire_verdicts(const ActionTable& table, const CheckShape& shape) {
   const WireOfCells wire = wired(table, shape);
   std::vector<WireVerdict::Kind> kinds;
@@ -260,8 +260,8 @@ std::vector<WireVerdict::Kind> wire_verdicts(const ActionTable& table, const Che
 }
 const std::vector<WireVerdict::Kind> kSafe(9, WireVerdict::Kind::safe);
 
-// There is one order of all ranks with each send beside its receive, so a table that PyTorch loads
-// does not deadlock, whatever sends wait for. The order is found again in what was loaded.
+// Some order of all ranks has each send next to its receive; so a table that PyTorch can load does
+// not deadlock, whatever sends wait for. After loading, such an order must still exist.
 TEST(LoadedTable, is_safe_on_any_communicators_and_kernels) {
   RandomTables random;
   int loaded = 0;
@@ -299,8 +299,8 @@ TEST(LoadedTable, with_one_order_of_its_own_messages_is_safe_on_any_communicator
   EXPECT_GT(others, 10);
 }
 
-// RESHARDs at one place by stage: PyTorch has them in the order of a set. Only receives can stand
-// between them.
+// Sorts adjacent RESHARDs by stage, because PyTorch takes them from a set, in any order. Only
+// receives can be between them.
 ActionTable in_one_order(ActionTable table) {
   for (auto& row : table.rows) {
     std::vector<std::size_t> places;
@@ -326,7 +326,7 @@ ActionTable in_one_order(ActionTable table) {
   return table;
 }
 
-// The loaded tables, or `refused`. None at all: PyTorch cannot be imported.
+// The loaded tables, or `refused`; empty if PyTorch cannot be imported.
 std::vector<std::string> loaded_by_pytorch(const std::vector<Table>& tables) {
   constexpr int kSkipped = 77;
   std::string pattern = (fs::temp_directory_path() / "ripeline-loaded-XXXXXX").string();
@@ -389,7 +389,7 @@ TEST(LoadedTable, is_pytorchs_own_and_check_refuses_what_pytorch_does) {
   }
 }
 
-// Not the other way round: PyTorch's simulator has buffers for sends, and here a send waits for its
+// The reverse is not true: PyTorch's simulator buffers sends, but here a send waits for its
 // receive.
 TEST(LoadedTable, with_messages_of_its_own_is_refused_where_pytorchs_simulator_deadlocks) {
   std::vector<Table> tables;

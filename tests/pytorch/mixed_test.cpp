@@ -1,6 +1,6 @@
-// Schedules of PyTorch whose backwards are whole for some microbatches and split for others: what
-// they take, against the oracle led on a clock and against the cells themselves; that they are
-// proved, and that exporting them gives them back.
+// Tests schedules of PyTorch whose backwards are whole for some microbatches and split for others:
+// their times, against the oracle with a clock and against the cells themselves; that they are
+// proved; and that their export has the same cells.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using verify::Outcome;
 
 constexpr std::int64_t kUnit = 1'000'000;  // nanoseconds
 
-// By kind: F, B, I, W.
+// The cost of each kind of action: F, B, I, W.
 using Costs = std::map<ActionKind, std::int64_t>;
 const Costs kEqual = {{ActionKind::forward, 1},
                       {ActionKind::backward, 2},
@@ -66,15 +66,15 @@ spec::Program program_of_text(const std::string& csv, const Costs& costs = kEqua
   return std::move(program).value();
 }
 
-// In units.
+// The time of a run, in units.
 double makespan_of(const spec::Program& program) {
   const auto run = TableRun(program).run(program.microbatches.min);
   EXPECT_TRUE(run.status.ok() && !run.stuck) << run.status.message() << run.waiting;
   return static_cast<double>(run.makespan.count()) / kUnit;
 }
 
-// Each rank does its cells one after the other, each as soon as it has what it needs. The gradient
-// of a whole backward is there when that ends.
+// Each rank runs its cells in sequence, each as soon as its needs are met. A whole backward yields
+// its gradient when it ends.
 double makespan_of_cells(const ActionTable& table, int stages, const Costs& costs) {
   std::map<std::array<int, 3>, double> ended;
   const auto key = [](const Action& a) {
@@ -109,8 +109,8 @@ double makespan_of_cells(const ActionTable& table, int stages, const Costs& cost
   return *std::max_element(free.begin(), free.end());
 }
 
-// The oracle's world, in which everything happens as soon as it may and tasks take their costs;
-// nothing: it does not fit.
+// The makespan in the oracle's world if everything happens as early as possible and tasks take
+// their costs; nullopt if the program does not fit.
 std::optional<double> makespan_of_oracle(const spec::Program& program, const Costs& costs) {
   const oracle::World world =
       oracle::world_of(program, program.microbatches.min, oracle::Choices::dispatch);
@@ -129,7 +129,7 @@ std::optional<double> makespan_of_oracle(const spec::Program& program, const Cos
     }
   };
   oracle::State state{};
-  std::multimap<std::int64_t, int> running;  // by end
+  std::multimap<std::int64_t, int> running;  // by the times of their ends
   std::int64_t now = 0;
   while (!world.finished(state)) {
     std::vector<oracle::Move> moves;
@@ -161,8 +161,8 @@ class RandomTable {
     return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
 
-  // As the ranks could do it one cell at a time, so it never sticks.
-  // `odds` of four backwards are whole.
+  // Draws an order that ranks could run one cell at a time, so it never deadlocks. About `odds` in
+  // four backwards are whole.
   ActionTable draw(const StageMap& map, int microbatches, int odds) {
     std::vector<std::vector<Action>> left(static_cast<std::size_t>(map.ranks));
     for (int s = 0; s < map.stages(); ++s) {
@@ -236,10 +236,10 @@ TEST(MixedBackwards, take_what_the_oracle_and_the_cells_say) {
                          {ActionKind::backward_weight, random.between(1, 4)}};
     const std::string text = write_actions(table);
     const spec::Program program = program_of_text(text, costs);
-    const double wall = makespan_of(program);
-    ASSERT_EQ(wall, makespan_of_cells(table, map->stages(), costs)) << text;
+    const double makespan = makespan_of(program);
+    ASSERT_EQ(makespan, makespan_of_cells(table, map->stages(), costs)) << text;
     if (const auto led = makespan_of_oracle(program, costs)) {
-      ASSERT_EQ(wall, *led) << text;
+      ASSERT_EQ(makespan, *led) << text;
       ++against_oracle;
     }
     mixed += program.ops.size() == 4 ? 1 : 0;
@@ -253,7 +253,7 @@ TEST(MixedBackwards, take_what_the_oracle_and_the_cells_say) {
   EXPECT_GE(mixed, 700);
 }
 
-// Any sets of hundreds of microbatches.
+// The backwards of any subset of hundreds of microbatches are whole.
 TEST(MixedBackwards, of_hundreds_of_microbatches_are_as_exact) {
   for (const int microbatches : {63, 64, 65, 130, 300}) {
     SCOPED_TRACE(microbatches);
@@ -268,14 +268,13 @@ TEST(MixedBackwards, of_hundreds_of_microbatches_are_as_exact) {
     const auto exported = export_actions(program, microbatches);
     ASSERT_TRUE(exported.ok()) << exported.errors().front().message;
     EXPECT_EQ(write_actions(exported.value().table), text);
-    // A trace's lanes are read as they were.
+    // The lanes of a trace are read back as they were written.
     const core::OwnedFacts facts = lower::facts_of(program);
-    trace::About read;
     const trace::About about(facts.facts(), {.microbatches = microbatches});
-    const core::Status status = trace::About::from_json(about.to_json(), read);
-    ASSERT_TRUE(status.ok()) << status.message();
+    const auto read = trace::About::from_json(about.to_json());
+    ASSERT_TRUE(read.ok()) << read.message();
     for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
-      EXPECT_EQ(read.facts().lanes[lane].share, program.lanes[lane].share);
+      EXPECT_EQ(read.value().facts().lanes[lane].share, program.lanes[lane].share);
     }
   }
 }
@@ -287,7 +286,7 @@ TEST(MixedBackwards, send_their_gradient_when_they_end) {
   EXPECT_EQ(makespan_of(program_of_text("0F0,0I0,0W0\n1F0,1I0,1W0\n")), 5);
 }
 
-// Span less work is the bubble of the paper: (p - 1)(F&B + B - 3W) for each of two stages' worth.
+// The span minus the work is the paper's bubble, (p - 1)(F&B + B - 3W) for two stages.
 TEST(MixedBackwards, of_dualpipe_v_take_what_the_paper_says) {
   const std::string text = testing_support::dualpipe_v(4, 10);
   EXPECT_EQ(makespan_of(program_of_text(text)), 66);
@@ -300,7 +299,7 @@ TEST(MixedBackwards, of_dualpipe_v_take_what_the_paper_says) {
       EXPECT_EQ(verify::verify(program).outcome, Outcome::proved);
     }
   }
-  // The cost of the two together is a param.
+  // The cost of a pair is a parameter.
   const spec::Program hidden = program_of_text(text, kEqual, 2);
   EXPECT_LT(makespan_of(hidden), 66);
   EXPECT_EQ(makespan_of(program_of_text(text, kEqual, 3)), 66);
@@ -328,7 +327,7 @@ TEST(MixedBackwards, of_one_microbatch_are_no_program) {
   EXPECT_EQ(made.errors().front().id, "csv-mixed");
 }
 
-// A stage whose other backwards are whole lacks a whole one.
+// The stage's other backwards are whole, and one whole backward is missing.
 TEST(MixedBackwards, that_are_missing_are_refuted) {
   const spec::Program program =
       program_of_text("0F0,0F1,0F2,0I0,0W0,0B1\n1F0,1B0,1F1,1B1,1F2,1B2\n");

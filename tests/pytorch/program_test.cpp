@@ -1,4 +1,4 @@
-// A schedule of PyTorch as a program of the language, and where its cells stand in its bytes.
+// Tests a PyTorch schedule as a program, and the positions of its cells in the file.
 #include "pytorch/program.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ spec::Result<spec::Program> compiled(const ScheduleProgram& made, const std::str
   return spec::compile({.name = name, .text = made.text}, options);
 }
 
-// Those that check() proves are proved as programs too: with slots of their own, messages wait for
-// less than sends that are rendezvous.
+// Schedules that check() proves are also proved as programs: since each message has a slot, a
+// message waits for less than a send that is a rendezvous.
 TEST(ScheduleProgram, of_a_right_schedule_is_proved) {
   int judged = 0;
   for (const auto& entry :

@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A guard of this thread that notes that it would end the process.
+// A guard of this thread that, instead of ending the process, records that it would.
 class CallGuardTest : public testing::Test {
  protected:
-  // Returns the output until the process would have ended.
+  // Waits until the guard would have ended the process; returns the output until then.
   std::string said() {
     ended_.get_future().wait();
     return testing::internal::GetCapturedStderr();

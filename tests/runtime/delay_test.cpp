@@ -1,4 +1,4 @@
-#include "runtime/process/delay.h"
+#include "runtime/protocol/delay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/runtime/toy_run.h"
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Status;
@@ -134,7 +134,7 @@ TEST_F(DelayPlanTest, delays_that_share_of_the_messages) {
   EXPECT_NEAR(rare, 200, 60);
 }
 
-// Rank 0 of two, on a clock of the test's; the messages that it has seen, in their order.
+// Rank 0 of two, on a clock that the test sets; records in order the messages that it has seen.
 class DelayedRankTest : public DelayPlanTest, private RankObserver {
  protected:
   void begin(const std::string& spec) {
@@ -154,7 +154,7 @@ class DelayedRankTest : public DelayPlanTest, private RankObserver {
     EXPECT_TRUE(status.ok()) << status.message();
     return actions.until;
   }
-  // The microbatches in the order in which they come out, when one in the middle is late.
+  // The order in which microbatches are delivered if one in the middle is late.
   std::vector<int> order(const std::string& spec) {
     const DelayPlan late = plan(spec, 3);
     int first_late = 0;
@@ -197,7 +197,7 @@ TEST_F(DelayedRankTest, keeps_their_order_with_fifo) {
   EXPECT_EQ(order("rare=10:60,fifo"), (std::vector{0, 1}));
 }
 
-// Nobody looked when the first was due; the second comes when both are.
+// Nobody polls when the first message is due; the second arrives when both are due.
 TEST_F(DelayedRankTest, keeps_their_order_when_nobody_looks_in_time) {
   for (const char* spec : {"message=5,fifo", "message=5"}) {
     seen_.clear();
@@ -218,7 +218,7 @@ TEST_F(DelayedRankTest, says_when_it_wants_to_look_again) {
   EXPECT_TRUE(seen_.empty());
 }
 
-// Before their delay is asked for, which depends on the edge.
+// The edge is checked before the delay is computed, since the delay depends on the edge.
 TEST_F(DelayedRankTest, refuses_messages_of_edges_that_there_are_not) {
   for (const core::EdgeId edge : {-1, 4, 1'000'000, std::numeric_limits<core::EdgeId>::min()}) {
     begin("message=5,rare=10:60,fifo");
@@ -231,7 +231,7 @@ TEST_F(DelayedRankTest, refuses_messages_of_edges_that_there_are_not) {
   EXPECT_FALSE(rank_->delivered(data(0, kEdge, 0), kStart).ok()) << "it is not from itself";
 }
 
-// Its sender's numbers may be any; a delay is not asked of those.
+// A peer may send any microbatch number. For a wrong number no delay is computed.
 TEST_F(DelayedRankTest, refuses_messages_of_microbatches_that_there_are_not) {
   for (const int microbatch : {-1, std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
                                std::numeric_limits<int>::max() / 2}) {
@@ -267,4 +267,4 @@ TEST_F(DelayPlanTest, delays_a_whole_run_that_ends_well) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

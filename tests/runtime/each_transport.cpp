@@ -16,7 +16,7 @@ bool is_ucx(const std::string& name) { return name.starts_with("ucx_"); }
 void prepare(const std::string& name) {
   setenv("UCX_TLS", name == "ucx_tcp" ? "tcp,self" : "posix,cma,self", 1);
   setenv("UCX_NET_DEVICES", name == "ucx_tcp" ? "lo" : "all", 1);
-  // Its hooks and the thread sanitizer do not go together.
+  // UCX's memory hooks do not work with the thread sanitizer.
   setenv("UCX_MEM_EVENTS", "n", 1);
 }
 
@@ -26,13 +26,13 @@ core::Status connect(const std::string& name, int process, int processes, const 
   runtime::network::SocketOptions sockets = socket_options(process, processes);
   sockets.largest_payload = options.largest_payload;
   sockets.heartbeat = options.heartbeat;
-  runtime::network::Place* place = process == 0 ? options.place : nullptr;
-  core::Status status =
-      name == "tcp" ? connect_by_tcp(sockets, folder, transport, place)
-                    : runtime::network::connect_in_folder(sockets, folder, transport, place);
+  runtime::network::BufferPool* pool = process == 0 ? options.pool : nullptr;
+  core::Status status = name == "tcp"
+                            ? connect_by_tcp(sockets, folder, transport, pool)
+                            : runtime::network::connect_in_folder(sockets, folder, transport, pool);
   if (!status.ok() || !is_ucx(name)) return status;
   return runtime::network::connect_ucx({.largest_payload = options.largest_payload}, transport,
-                                       place);
+                                       pool);
 }
 
 void EachTransport::SetUp() {

@@ -1,4 +1,4 @@
-// Tests that run over each of the transports: `TEST_P(Name, …)` of a class that derives from it.
+// The fixture of tests that run over each of the transports, as TEST_P(Name, …) of a derived class.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 #include "tests/runtime/ranks.h"
 
 namespace ripeline::testing_support {
 
 inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
 
-// Settings in which a test departs from the usual.
+// The settings of a test, where they differ from the defaults of connect().
 struct TransportOptions {
-  runtime::network::Place* place = nullptr;  // process 0's
+  runtime::network::BufferPool* pool = nullptr;  // for process 0
   std::uint64_t largest_payload = std::uint64_t{1} << 32;
   std::chrono::nanoseconds heartbeat = std::chrono::milliseconds(500);
 };
 
-// Connects one of them by its name, but for `local`; the others do so at the same time. Before any
-// thread of the group runs, prepare() it.
+// Connects one process over the transport `name` (not `local`) while the other processes of the
+// group do the same. Call prepare(name) before any thread of the group runs.
 void prepare(const std::string& name);
 [[nodiscard]] core::Status connect(const std::string& name, int process, int processes,
                                    const std::string& folder, const TransportOptions& options,
@@ -31,10 +31,10 @@ void prepare(const std::string& name);
 // The parameter is the transport's name.
 class EachTransport : public testing::TestWithParam<std::string> {
  protected:
-  // Skips the test if this Ripeline was built without it.
+  // Skips the test if this build lacks the transport.
   void SetUp() override;
   void make(int processes, const TransportOptions& options = {});
-  // Process 0 of two; the other one is a program, tests/runtime/transport_peer_main.
+  // Makes process 0 of two; process 1 is the program tests/runtime/transport_peer_main.
   void make_first();
   runtime::Transport& of(int process) { return *group_[static_cast<std::size_t>(process)]; }
   [[nodiscard]] int size() const { return static_cast<int>(group_.size()); }
@@ -52,7 +52,7 @@ class EachTransport : public testing::TestWithParam<std::string> {
 inline auto each_transport() {
   return testing::Values("local", "unix", "tcp", "ucx_memory", "ucx_tcp");
 }
-// Whose processes need not be threads of one.
+// The transports over which processes can also be separate programs.
 inline auto each_transport_of_processes() {
   return testing::Values("unix", "tcp", "ucx_memory", "ucx_tcp");
 }

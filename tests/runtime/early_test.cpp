@@ -1,5 +1,5 @@
-// A rank that needs nothing from the next one is as many steps ahead as it likes: what it sends is
-// kept, once, until its step begins.
+// Tests that a rank which needs nothing from the next rank can be any number of steps ahead: its
+// messages are stored, each only once, until their step begins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/worker.h"
+#include "runtime/run.h"
 #include "simulate/interpreter.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
@@ -38,7 +38,7 @@ pipeline forwards {
 
 using Told = std::tuple<std::int64_t, int, std::byte>;  // step, microbatch, payload
 
-// Keeps what it is given.
+// A work that records its inputs.
 class Keeping final : public Work {
  public:
   Status begin_step(std::int64_t, int) override { return {}; }
@@ -50,8 +50,8 @@ class Keeping final : public Work {
   std::vector<Told> given;
 };
 
-// Counts what has come of each step.
-class Counting final : public process::RankObserver {
+// Counts the messages that have arrived for each step.
+class Counting final : public protocol::RankObserver {
  public:
   void arrived(const signals::Data& data, core::Time, core::Time) override {
     ++arrived_of.at(static_cast<std::size_t>(data.step));
@@ -70,27 +70,26 @@ class EarlyMessages : public testing::Test {
             .envelope = {.signal = signals::Data{{step, {edge_, microbatch}}}},
             .payload = payload_of({static_cast<std::byte>(payload)})};
   }
-  // Steps of two microbatches, until one fails.
+  // Counts for each step the messages that have arrived.
   Status run(std::vector<Delivery> sent, int steps) {
     testing_support::ScriptedTransport transport(1, 2, std::move(sent));
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), 1);
     runtime::Run whole(transport, {.limits = {.stall = 20s, .answers = 50ms}});
     InlineEngine engine(work_);
-    Worker worker(arbiter, whole, engine, {.observer = &observer_});
+    protocol::Rank rank(arbiter, whole.layout(), whole.self(), {.observer = &observer_});
     Status status;
     for (int step = 0; step < steps && status.ok(); ++step) {
-      process::StepReport report;
-      status = worker.step(step, 2, report);
+      status = whole.step(rank, engine, step, 2);
       seen_after_.push_back(observer_.arrived_of);
     }
     return status;
   }
 
   ProvedText proved_{kForwards, 2};
-  core::EdgeId edge_ = 0;  // the only one
+  core::EdgeId edge_ = 0;  // the program's only edge
   Keeping work_;
   Counting observer_;
-  std::vector<std::vector<int>> seen_after_;  // each step: what had come of each
+  std::vector<std::vector<int>> seen_after_;  // per step run: the arrivals of each step
 };
 
 TEST_F(EarlyMessages, of_the_next_step_are_kept_once_and_given_once) {
@@ -127,7 +126,7 @@ TEST_F(EarlyMessages, that_do_not_fit_are_refused_when_they_come) {
                  "it sent rank 1 a message of edge 0, which leads from rank 0 to rank 1");
 }
 
-// A microbatch that there is not: known when its step begins.
+// A wrong microbatch is noticed when its step begins, which tells the number of microbatches.
 TEST_F(EarlyMessages, of_no_task_are_refused_when_their_step_begins) {
   std::vector<Delivery> sent = {data(0, 0, 0), data(0, 1, 1), data(1, 5, 15)};
   EXPECT_EQ(run(sent, 1).message(), "");

@@ -1,4 +1,4 @@
-// Both engines: what they have in common, and what a thread of its own adds.
+// Tests both engines: what they have in common, and what the engine with its own thread adds.
 #include "runtime/engine.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using core::StatusCode;
 using testing::ElementsAre;
 using namespace std::chrono_literals;
 
-// Notes what it is asked; what it does is the test's.
+// Records each call; the test decides what a call does.
 class Noting final : public Work {
  public:
   Status begin_step(std::int64_t step, int microbatches) override {
@@ -67,7 +67,7 @@ Call call(int microbatch) {
   return c;
 }
 
-// The parameter: with a thread of its own.
+// The parameter is whether the engine has a thread of its own.
 class EngineTest : public testing::TestWithParam<bool> {
  protected:
   void make(BeforeTask before_task = nullptr) {
@@ -78,7 +78,7 @@ class EngineTest : public testing::TestWithParam<bool> {
       engine_ = std::make_unique<InlineEngine>(work_, std::move(before_task));
     }
   }
-  // Waits to be woken, as a loop does, unless the engine wants to be asked at once.
+  // Waits to be woken, as the loop of a run does, unless the engine asks to be polled at once.
   Ended next() {
     Ended ended;
     const auto limit = std::chrono::steady_clock::now() + 60s;
@@ -97,7 +97,7 @@ class EngineTest : public testing::TestWithParam<bool> {
   std::string failure() { return next().status.message(); }
 
   Noting work_;
-  std::unique_ptr<TaskEngine> engine_;  // ends first: its thread uses the others
+  std::unique_ptr<TaskEngine> engine_;  // destroyed first, since its thread uses the other members
 
  private:
   void wake() {
@@ -246,7 +246,7 @@ TEST_P(EngineTest, says_how_a_pair_failed) {
   EXPECT_EQ(asked.with->task.microbatch, 5);
 }
 
-// Each task goes on once as many run as there are to be.
+// Each task waits until `size` tasks run at the same time.
 class Meeting final : public Work {
  public:
   explicit Meeting(int size) : size_(size) {}

@@ -18,7 +18,7 @@ using core::Status;
 using core::StatusCode;
 using testing::HasSubstr;
 
-// The variables of a rank; put back as they were at the end.
+// Clears a rank's variables, and restores them when destroyed.
 class EnvironmentTest : public testing::Test {
  protected:
   EnvironmentTest() {
@@ -79,7 +79,7 @@ class EnvironmentTest : public testing::Test {
 
 using Variables = std::map<std::string, std::string>;
 
-// Variables that each starter sets for rank 2 of 4, and those that differ in another run.
+// The variables that a starter sets for rank 2 of 4, and those with other values in another run.
 struct Starter {
   const char* name;
   Variables variables;
@@ -147,7 +147,7 @@ TEST_P(StarterTest, gives_the_ranks_of_a_run_one_folder_and_each_run_its_own) {
   EXPECT_EQ(other.folder, "/tmp/run");
 }
 
-// The same variables, from another process that starts ranks.
+// Two runs have the same variables, but different processes start their ranks.
 TEST_P(StarterTest, tells_runs_apart_that_another_process_started) {
   set(GetParam().variables);
   RankEnvironment mine;
@@ -202,7 +202,7 @@ TEST_F(EnvironmentTest, names_what_is_missing_or_wrong) {
   expect_refused("RANK='1x'");
 }
 
-// The same ranks on two hosts, and where they are told to meet.
+// The ranks are on two hosts, and the variables tell where they meet.
 TEST_P(StarterTest, says_where_the_ranks_of_several_hosts_meet) {
   set(GetParam().variables);
   for (const auto& [name, value] : GetParam().variables) {

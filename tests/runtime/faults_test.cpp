@@ -1,15 +1,15 @@
-// Faults that a process notices, and its reports of them to the others.
-#include "runtime/process/faults.h"
+// Tests the faults that a process notices, and its reports of these faults to the others.
+#include "runtime/protocol/faults.h"
 
 #include <gtest/gtest.h>
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Whether a task runs here makes no difference: where every rank runs one that does not end, nobody
-// else could notice it.
+// A running task does not suspend the limit: if it did and every rank ran a task that does not end,
+// nobody could notice.
 TEST(Stall, is_noticed_after_its_limit_and_not_before) {
   Faults faults(0, {.ranks = 1}, {}, {.stall = 5s});
   faults.resume(10s);
@@ -23,7 +23,7 @@ TEST(Stall, is_noticed_after_its_limit_and_not_before) {
   EXPECT_TRUE(faults.owes_report());
 }
 
-// Delivers process 1's reports to process 0.
+// Delivers the reports of process 1 to process 0.
 void deliver(Faults& from, Faults& to, core::Time now) {
   for (const Outgoing& out : from.take_outgoing(now)) {
     if (out.to != 0) continue;
@@ -33,16 +33,16 @@ void deliver(Faults& from, Faults& to, core::Time now) {
   }
 }
 
-// Process 2 is gone. Process 1 fails because of it, and says so before its connection breaks;
-// process 0 has no connection with it.
+// Process 2 has ended. Process 1 fails because of this, and reports it before its own connection
+// breaks. Process 0 has no connection with process 2.
 TEST(Reports, of_a_neighbour_that_is_lost_later_go_to_all) {
   const core::Layout layout{.ranks = 3};
   Faults first(0, layout, {1}, {});
   Faults second(1, layout, {0, 2}, {});
   second.hindered({core::StatusCode::lost, "a collective broke"}, 10s);
-  second.tell({}, 10s);
+  second.publish({}, 10s);
   deliver(second, first, 10s);
-  first.tell({}, 10s);
+  first.publish({}, 10s);
   EXPECT_FALSE(first.is_settled(10s)) << "process 2 may answer yet";
   second.lost(2, "connection closed", 10s);
   deliver(second, first, 10s);
@@ -51,4 +51,4 @@ TEST(Reports, of_a_neighbour_that_is_lost_later_go_to_all) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

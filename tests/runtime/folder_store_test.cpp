@@ -55,7 +55,7 @@ class FolderStoreTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     return store;
   }
-  // But for what the store has in reserve.
+  // The number of files in the folder, without the store's reserve.
   std::size_t files() const {
     const std::filesystem::directory_iterator all(folder_.path());
     return static_cast<std::size_t>(std::distance(begin(all), end(all))) - 1;
@@ -65,7 +65,7 @@ class FolderStoreTest : public testing::Test {
   std::unique_ptr<FolderStore> store_ = open();
 };
 
-// The disk has room for its folder, the reserve and one value.
+// The disk has room only for the folder, the reserve and one value.
 TEST_F(FolderStoreTest, keeps_room_for_one_last_thing) {
   if (!faults::may_have_own_mounts()) GTEST_SKIP() << "nothing can be mounted here";
   const pid_t child = fork();
@@ -79,7 +79,7 @@ TEST_F(FolderStoreTest, keeps_room_for_one_last_thing) {
     if (!FolderStore::open(folder, store).ok() || !store->set("a", blob("one")).ok()) _exit(2);
     if (store->set("b", blob("two")).ok()) _exit(3);
     if (!store->set_if_absent("a", blob("two"), there).ok() || there != blob("one")) _exit(4);
-    store.reset();  // gives back what it had in reserve
+    store.reset();  // frees the store's reserve
     if (!FolderStore::open(folder, store).ok()) _exit(5);
     if (!store->set_if_absent("failure", blob("no room"), there).ok()) _exit(6);
     if (there != blob("no room") || store->set("b", blob("two")).ok()) _exit(7);
@@ -107,7 +107,7 @@ TEST_F(FolderStoreTest, leaves_no_drafts) {
 TEST_F(FolderStoreTest, never_takes_the_value_of_a_dead_process_for_that_of_its_successor) {
   const auto reader = open();
   std::atomic<bool> is_over = false;
-  std::atomic<int> phase = 0;  // odd: from before the claim until it is there
+  std::atomic<int> phase = 0;  // odd from before the claim until the claim exists
   std::thread reading([&] {
     std::optional<Blob> value;
     while (!is_over) {

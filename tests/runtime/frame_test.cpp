@@ -25,11 +25,11 @@ Frame full_frame() {
   return frame;
 }
 
-// One of each kind, in the order of their numbers.
+// One frame content of each kind, in the order of the kinds' numbers.
 std::vector<FrameContent> each_content() {
   const signals::OfMessage of{.step = kStep, .message = kMessage};
   const Beat beat{.sent = kSent, .echo = core::Time(7)};
-  return {Hello{.rank = -3, .ranks = 4, .channel = kOrdinal},
+  return {Hello{.rank = -3, .ranks = 4, .role = kOrdinal},
           Envelope{signals::Data{of, kOrdinal}, kSent},
           Envelope{signals::Gather{kStep}, kSent},
           Goodbye{},
@@ -68,11 +68,11 @@ TEST(Frame, comes_back_as_it_was) {
   EXPECT_EQ(number, static_cast<int>(FrameKind::carrier));
 }
 
-// Its kind is that of a message of an edge that there is not.
+// Such a frame has the kind of a data message, but its edge does not exist.
 TEST(Frame, of_transports_that_connect_comes_back_as_it_was) {
   Frame frame = full_frame();
   for (const StatusCode code : {StatusCode::ok, StatusCode::timeout}) {
-    frame.content = Envelope{signals::Connect{.word = 2, .code = code}, kSent};
+    frame.content = Envelope{signals::Connect{.kind = 2, .code = code}, kSent};
     EXPECT_EQ(kind_of(frame.content), FrameKind::data);
     expect_back(frame);
   }
@@ -82,7 +82,7 @@ TEST(Frame, of_data_and_gathers_goes_over_another_connection_than_the_others) {
   for (const FrameContent& content : each_content()) {
     const FrameKind kind = kind_of(content);
     const bool is_long = kind == FrameKind::data || kind == FrameKind::gather;
-    EXPECT_EQ(channel_of(kind), is_long ? Channel::data : Channel::control);
+    EXPECT_EQ(role_of(kind), is_long ? ConnectionRole::data : ConnectionRole::control);
   }
 }
 
@@ -128,7 +128,7 @@ TEST(Frame, is_little_endian_in_its_fixed_layout) {
   EXPECT_EQ(header.size(), 56U);
 }
 
-// Magic, version and kind are the first eight bytes; every change of one of them is refused.
+// The first eight bytes are magic, version and kind; a change of any of these is refused.
 TEST(Frame, of_another_format_is_refused) {
   const Header good = encode_header(full_frame());
   for (std::size_t at = 0; at < 8; ++at) {
@@ -157,7 +157,7 @@ TEST(Frame, names_what_it_found) {
   EXPECT_EQ(decode_header({}, back, shape).message(), "a frame that is not Ripeline's");
 }
 
-// Before anything is taken for them.
+// The sizes are checked before memory is allocated for them.
 TEST(Frame, of_too_large_a_head_or_too_many_parts_is_refused) {
   Frame back;
   PayloadShape shape;

@@ -1,5 +1,5 @@
-// Gathers without transports: messages of all processes in any order that the links allow.
-#include "runtime/process/gather.h"
+// Tests gathers without transports: messages between processes arrive in any order that is allowed.
+#include "runtime/protocol/gather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Status;
@@ -29,7 +29,7 @@ Status give(Gathers& gathers, const Delivery& delivery) {
   return gathers.take(delivery.from, gather.number, delivery.payload);
 }
 
-// The messages between all processes; those from one to another stay in order.
+// The messages between all processes; those from one process to another arrive in order.
 class Network {
  public:
   explicit Network(int processes) {
@@ -44,7 +44,7 @@ class Network {
           {.from = from, .envelope = out.envelope, .payload = std::move(out.payload)});
     }
   }
-  // Hands over the first message of the way that `draw` picks; false: none is on its way.
+  // Delivers the first message on the link that `draw` selects; returns false if none is under way.
   bool deliver(std::uint64_t draw) {
     std::vector<std::pair<int, int>> busy;
     for (const auto& [way, messages] : ways_) {
@@ -167,7 +167,7 @@ TEST(Gathers, of_other_tags_are_refused_early_and_late) {
   }
 }
 
-// Process 1 of five, in its second gather: its parent is 0, its children are 3 and 4.
+// Process 1 of five in its second gather: its parent is 0, and its children are 3 and 4.
 class GarbageTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -184,7 +184,7 @@ class GarbageTest : public testing::Test {
       network_.collect(p);
     }
   }
-  // Expects that the delivery is refused, and that the gather goes on as if it had not come.
+  // Expects that the delivery is refused and that the gather continues as if it had not arrived.
   void expect_refused(const Delivery& delivery, const std::string& why) {
     SCOPED_TRACE(why);
     const Status status = give(network_.of(1), delivery);
@@ -206,7 +206,7 @@ class GarbageTest : public testing::Test {
       }
     }
   }
-  // A message that another process would send in this gather, or in another.
+  // A message that another process would send, in this gather or in another one.
   static Delivery message(int from, std::int64_t number, const std::string& tag,
                           const std::map<int, Blob>& blobs) {
     Blob bytes;
@@ -262,7 +262,7 @@ TEST_F(GarbageTest, of_parts_that_are_not_the_senders_is_refused) {
   expect_refused(message(3, 1, "second", {{5, {}}}), "of a rank that there is not");
 }
 
-// Nobody can have all while this process has not said what it has.
+// A parent cannot have all contributions before this process has sent its own.
 TEST_F(GarbageTest, of_a_parent_that_cannot_have_all_yet_is_refused) {
   std::map<int, Blob> all;
   for (int p = 0; p < 5; ++p) all[p] = {};
@@ -301,4 +301,4 @@ TEST_F(GarbageTest, at_random_never_crashes) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

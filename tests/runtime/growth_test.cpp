@@ -1,4 +1,4 @@
-// A long run takes no more than a short one: memory, descriptors and threads of its processes.
+// Tests that a long run takes no more memory, descriptors and threads per process than a short one.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "runtime/network/place.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/network/buffer_pool.h"
+#include "runtime/protocol/neighbours.h"
 #include "runtime/run_trace.h"
-#include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
@@ -34,9 +33,9 @@ constexpr int kWarmUp = 1600;
 constexpr int kSpan = 1200;  // steps
 constexpr int kSpans = 2;
 constexpr std::size_t kMessageBytes = 4096;
-// Bytes by which allocators, the trace's buffers and messages that wait go up and down, in the span
-// in which that is least: they may rise once, a leak rises always. A leak of 200 bytes in a step
-// would be more.
+// The bytes by which allocators, the trace's buffers and waiting messages vary, in the span with
+// the least growth. These may rise once, but a leak rises in every span. A leak of 200 bytes per
+// step would exceed this limit.
 constexpr std::int64_t kNoise = 128 << 10;
 
 struct Use {
@@ -59,13 +58,13 @@ Use use_of_this_process() {
   return use;
 }
 
-// Gives each consumer a message of its own.
+// Sends each consumer a message of its own.
 class MessageWork final : public Work {
  public:
   core::Status begin_step(std::int64_t, int) override { return {}; }
   core::Status run(Call& call) override {
     for (Output& output : call.outputs) {
-      Bytes part = place_.take(output.edge, kMessageBytes);
+      Bytes part = pool_.take(output.edge, kMessageBytes);
       part.data[0] = std::byte{1};
       output.payload.head.resize(64);
       output.payload.parts = {std::move(part)};
@@ -74,15 +73,15 @@ class MessageWork final : public Work {
   }
 
  private:
-  network::HostPlace place_;
+  network::HostBufferPool pool_;
 };
 
-// Runs a rank; returns its growth as text, or the error of a call. Empty: neither.
+// Runs a rank. Returns its growth as text, or the error of a call; empty if there is neither.
 std::string run_rank(const testing_support::ProvedText& proved, int rank,
                      const std::string& folder) {
   const core::ProgramFacts& facts = proved.facts();
   network::SocketOptions options = testing_support::socket_options(rank, kRanks);
-  options.neighbours = process::neighbours_of(rank, {.ranks = kRanks}, facts);
+  options.neighbours = protocol::neighbours_of(rank, {.ranks = kRanks}, facts);
   std::unique_ptr<Transport> transport;
   if (core::Status s = network::connect_in_folder(options, folder + "/run", transport); !s.ok())
     return s.message();
@@ -91,14 +90,13 @@ std::string run_rank(const testing_support::ProvedText& proved, int rank,
   runtime::Run run(*transport);
   ThreadEngine engine(work, [&run] { run.wake(); });
   RunTrace trace(folder + "/run.json", 50ms);
-  Worker worker(arbiter, run, engine, {.trace = trace.record()});
+  protocol::Rank of_run(arbiter, run.layout(), run.self(), {.trace = trace.record()});
   if (core::Status s = trace.open(facts, {.microbatches = kMicrobatches}, run); !s.ok())
     return s.message();
   std::vector<Use> uses;
   for (int step = 0; step < kWarmUp + kSpans * kSpan; ++step) {
     if (step >= kWarmUp && (step - kWarmUp) % kSpan == 0) uses.push_back(use_of_this_process());
-    process::StepReport report;
-    core::Status s = worker.step(step, kMicrobatches, report);
+    core::Status s = run.step(of_run, engine, step, kMicrobatches);
     if (s.ok()) s = trace.step_ended();
     std::vector<Blob> all;
     if (s.ok()) s = run.gather("norms/" + std::to_string(step), {}, all);

@@ -20,7 +20,7 @@ long page_faults() {
   return usage.ru_minflt;
 }
 
-// A task's use of memory: it takes buffers, writes to them, and frees them.
+// Uses memory as a task does: allocates buffers, writes to them, and frees them.
 void use_memory() {
   std::vector<void*> buffers;
   for (int i = 0; i < kBuffers; ++i) {
@@ -30,7 +30,7 @@ void use_memory() {
   for (void* buffer : buffers) std::free(buffer);
 }
 
-// Page faults of ten tasks after two others, in a thread of their own, as tasks run.
+// The page faults of ten tasks that follow two others, in a separate thread, as tasks run.
 long faults_of_tasks() {
   long faults = 0;
   std::thread([&faults] {
@@ -43,7 +43,7 @@ long faults_of_tasks() {
   return faults;
 }
 
-// In a process of its own: the setting stays.
+// A separate process runs this, because the setting is permanent.
 TEST(HeapDeathTest, keeps_what_is_freed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
 #ifdef __SANITIZE_ADDRESS__

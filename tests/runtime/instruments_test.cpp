@@ -1,4 +1,4 @@
-// Instruments that the environment asks for: a trace of the run, injected delays, and refusals.
+// Tests instruments that the environment requests: traces, injected delays, and refusals.
 #include "runtime/instruments.h"
 
 #include <gmock/gmock.h>
@@ -28,10 +28,10 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 3;
 constexpr int kSteps = 4;
 
-// As a program with Workers of its own does it.
+// Runs ranks as a program does that creates its own ranks.
 class Ranks {
  public:
-  // `spoil`, of the last rank, after its steps.
+  // With `spoil`, the last rank fails after its last step.
   std::vector<Status> run(const Instruments& instruments, bool spoil = false) {
     std::vector<Status> statuses(kRanks);
     auto group = network::make_local_group(kRanks);
@@ -49,16 +49,15 @@ class Ranks {
     simulate::InterpretedArbiter arbiter(proved_.program(), proved_.facts(), r);
     ToyWork work(model_);
     Run run(transport);
-    process::RankOptions options;
+    protocol::RankOptions options;
     BeforeTask before_task;
     if (Status s = install(instruments, arbiter.facts(), run, options, before_task); !s.ok()) {
       return run.fail(std::move(s));
     }
     InlineEngine engine(work, before_task);
-    Worker worker(arbiter, run, engine, options);
+    protocol::Rank rank(arbiter, run.layout(), r, options);
     for (int step = 0; step < kSteps; ++step) {
-      process::StepReport report;
-      if (Status s = worker.step(step, 4, report); !s.ok()) return s;
+      if (Status s = run.step(rank, engine, step, 4); !s.ok()) return s;
     }
     if (spoil && r == kRanks - 1) return run.fail({StatusCode::failed, "spoilt"});
     return run.finish(10s);
@@ -86,8 +85,9 @@ TEST(Instruments, make_one_trace_of_all_ranks_with_the_delays) {
       ranks.run({.trace = path, .delay = "compute=F:2,message=3", .delay_seed = 9});
   for (const Status& status : statuses) ASSERT_EQ(status.message(), "");
   EXPECT_FALSE(fs::exists(path + ".parts"));
-  trace::File file;
-  ASSERT_EQ(trace::read(path, file).message(), "");
+  auto reading = trace::read(path);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   EXPECT_EQ(file.record.tasks.size(), std::size_t{kSteps * kRanks * 2 * 4});
   EXPECT_EQ(file.record.messages.size(), std::size_t{kSteps * 2 * (kRanks - 1) * 4});
   for (const auto& message : file.record.messages) EXPECT_GE(message.arrived - message.sent, 3ms);
@@ -107,8 +107,9 @@ TEST(Instruments, leave_the_parts_of_a_run_that_fails) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("what ran until then: ripeline show " + path + ".parts"));
   EXPECT_FALSE(fs::exists(path));
-  trace::File file;
-  ASSERT_EQ(trace::read(path + ".parts", file).message(), "");
+  auto reading = trace::read(path + ".parts");
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   EXPECT_GT(file.record.tasks.size(), std::size_t{(kSteps - 1) * kRanks * 2 * 4})
       << "what the last rank does at once, others may not have ended";
 }
@@ -141,7 +142,7 @@ TEST(Instruments, go_beside_no_others) {
   auto group = network::make_local_group(1);
   runtime::Run run(*group[0]);
   trace::Record own;
-  process::RankOptions options;
+  protocol::RankOptions options;
   BeforeTask before_task;
   options.trace = &own;
   const Instruments trace{.trace = folder.path() + "/t.json", .delay = {}};

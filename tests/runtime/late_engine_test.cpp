@@ -1,6 +1,6 @@
-// Tasks that end some time after they have run, told by another thread, in a random order: as a
-// device's do. The toy model's gradients are those of one process, and what ran is a run of the
-// program, by the interpreter of the language and by its meaning (spec/machine.h).
+// Tests tasks that end some time after they have run, in random order, as another thread reports;
+// tasks of a device do so. The toy model's gradients are those of one process, and the recorded
+// tasks are a run of the program, both for its interpreter and for its meaning (spec/machine.h).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ using testing_support::ProvedText;
 using testing_support::ToyRun;
 using Clock = std::chrono::steady_clock;
 
-// A task runs at once, in the loop's thread, and is said to have ended by a thread with a timer.
+// Runs a task at once, in the loop's thread; a second thread reports later that the task has ended.
 class LateEngine final : public TaskEngine {
  public:
   LateEngine(Work& work, std::uint64_t seed, std::function<void()> wake)
@@ -52,7 +52,7 @@ class LateEngine final : public TaskEngine {
     ended.status = work_.run(ended.call);
     give(std::move(ended));
   }
-  // Which of the two ends first is open.
+  // Either of the two tasks may end first.
   void start_pair(Call first, Call second) override {
     start(std::move(first));
     start(std::move(second));
@@ -67,7 +67,7 @@ class LateEngine final : public TaskEngine {
 
  private:
   void give(Ended ended) {
-    // Most are over soon; some keep what needs them waiting for long.
+    // Most tasks end soon; some of them delay the tasks that need them for a long time.
     const auto most = std::chrono::microseconds(draw_() % 8 == 0 ? 2000 : 200);
     const auto late = most * static_cast<int>(draw_() % 100) / 100;
     {
@@ -103,14 +103,14 @@ class LateEngine final : public TaskEngine {
   std::function<void()> wake_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by the mutex.
-  std::multimap<Clock::time_point, Ended> waiting_;  // by when they end
+  // The mutex guards these two members.
+  std::multimap<Clock::time_point, Ended> waiting_;  // by the time at which they are reported
   std::vector<Ended> over_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last, because it uses all other members
 };
 
-// Tasks of three engines at once, in two stages of a rank.
+// A program in which tasks of three engines run at once, and a rank has two stages.
 const char* const kCopying = R"(
 pipeline copying {
   param ranks = 2;

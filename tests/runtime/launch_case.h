@@ -42,7 +42,7 @@ class LaunchTest : public testing::Test {
   testing_support::Launched launched_;
 };
 
-// Each rank runs a script of the shell.
+// The arguments of a launch whose ranks all run this script of the shell.
 inline std::vector<std::string> shell(int ranks, const std::string& script,
                                       std::vector<std::string> options = {}) {
   options.insert(options.end(), {"-n", std::to_string(ranks), "--", "sh", "-c", script});

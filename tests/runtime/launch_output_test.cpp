@@ -1,4 +1,4 @@
-// `ripeline launch` and its output: whose lines come out how, and what happens when nobody reads.
+// Tests the output of `ripeline launch`: the form of each rank's lines, and output without reader.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -57,10 +57,10 @@ TEST_F(LaunchTest, goes_on_when_the_reader_of_its_output_has_gone) {
   expect_nothing_left();
 }
 
-// An output that nobody reads: standard output as three kinds of file that can be full.
+// An output that nobody reads: standard output is one of three kinds of file that can be full.
 struct Unread {
   const char* name;
-  // Gives the end that is read, if at all, and the launcher's.
+  // Opens the reader's end, if there is one, and the launcher's end.
   std::array<int, 2> (*open)();
 };
 
@@ -99,7 +99,7 @@ class UnreadTest : public LaunchTest, public testing::WithParamInterface<Unread>
     for (const int end : ends_) close(end);
   }
 
-  // Reads until the other end is closed everywhere.
+  // Reads until all copies of the other end are closed.
   std::string read_all() const {
     std::string text;
     std::array<char, 4096> buffer{};
@@ -129,7 +129,7 @@ TEST_P(UnreadTest, a_failing_rank_ends_the_others_and_what_nobody_reads_is_left_
 TEST_P(UnreadTest, signals_end_all) {
   start(shell(2, "echo here >&2; yes"));
   wait_for("here", 2);
-  std::this_thread::sleep_for(200ms);  // until it is full, or nearly so
+  std::this_thread::sleep_for(200ms);  // until the output is full or nearly full
   launched_.signal(SIGTERM);
   EXPECT_EQ(wait(), 128 + SIGTERM);
   expect_nothing_left();

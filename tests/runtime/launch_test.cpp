@@ -1,5 +1,5 @@
-// `ripeline launch` with shell commands and with toy_rank: what ends when, with which exit code,
-// and that nothing is left behind.
+// Tests `ripeline launch` with shell commands and with toy_rank: which processes end when, with
+// which exit code, and that nothing is left behind.
 #include "runtime/launcher/launch.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::Not;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// For what comes at once where nothing else runs.
+// The limit for what an idle machine does at once.
 constexpr auto kLimit = 60s;
 
 TEST_F(LaunchTest, tells_each_rank_who_it_is) {
@@ -130,7 +130,7 @@ TEST_F(LaunchTest, ends_all_when_one_rank_is_told_to_end_and_each_says_so) {
   expect_nothing_left();
 }
 
-// However long the others take to end.
+// The exit code is that of the rank that failed first, although that rank ends last.
 TEST_F(LaunchTest, returns_the_code_of_the_rank_that_did_not_lose_another) {
   EXPECT_EQ(launch(shell(3, "[ $RANK = 1 ] && sleep 1 && exit 5; exit 12")), 5);
   EXPECT_EQ(count("rank 1 failed first, with exit code 5"), 1) << output();
@@ -173,7 +173,7 @@ TEST_F(LaunchTest, of_ranks_with_different_schedules_ends_with_both_hashes) {
   expect_nothing_left();
 }
 
-// `nohup ripeline launch …`: neither launcher nor ranks end.
+// With `nohup ripeline launch …` neither the launcher nor the ranks end.
 TEST_F(LaunchTest, keeps_ignoring_a_signal_that_was_ignored) {
   launched_.before = [] { std::signal(SIGHUP, SIG_IGN); };
   start(shell(2, "kill -HUP $$; echo here; sleep 1; echo end"));
@@ -196,7 +196,7 @@ TEST_F(LaunchTest, sees_its_ranks_end_where_children_are_ignored) {
   expect_nothing_left();
 }
 
-// Two generations of sessions, the second without a living parent.
+// Two generations of sessions; the parent of the second one has ended.
 const char* const kSessions =
     "setsid sh -c 'setsid sleep 1000 & exec sleep 1000' & setsid sh -c 'sleep 1000 & exit' & "
     "echo here; ";
@@ -226,7 +226,7 @@ TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
   expect_nothing_left();
 }
 
-// Neither can clean up; the next run does.
+// Neither launcher nor guard can clean up, so the next run does.
 TEST_F(LaunchTest, removes_the_folder_of_a_run_whose_launcher_and_guard_were_killed_at_once) {
   start_toy(2);
   std::vector<pid_t> both = {launched_.pid()};
@@ -289,7 +289,7 @@ TEST_F(LaunchTest, raises_its_own_limit_of_descriptors_and_not_the_ranks) {
   EXPECT_EQ(count("] 32"), 20) << output();
 }
 
-// Processes are counted for the real user, and limited where the capabilities do not say otherwise.
+// The limit counts the processes of the real user, and applies only without certain capabilities.
 TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a user who has no other processes";
   launched_.before = [] {
@@ -300,7 +300,7 @@ TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
     if (setresuid(54321, 0, 0) != 0) _exit(98);
   };
   EXPECT_EQ(launch(shell(12, "exec sleep 1000")), 2);
-  // Some of the six processes are the launcher's, and a sanitizer's threads count, too.
+  // The launcher's own processes count among the six, and with a sanitizer its threads do too.
   EXPECT_THAT(output(), ContainsRegex("cannot start rank [1-5]: Resource temporarily unavailable"));
   expect_nothing_left();
 }

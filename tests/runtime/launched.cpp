@@ -23,7 +23,7 @@ constexpr auto kLimit = 60s;
 
 }  // namespace
 
-// Not with iterators, which throw when the process has gone.
+// Uses no istreambuf iterators, because these throw if the process has ended.
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -52,8 +52,8 @@ void Launched::start(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& word : all) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // The launcher would inherit signals that the test ignores, as in the background of a shell.
-  // They are blocked until the child resets them: a blocked signal waits, even if it is ignored.
+  // The launcher would inherit that the test ignores signals, as in the background of a shell. So
+  // they are blocked until the child resets them: a blocked signal waits, even if it is ignored.
   constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
   sigset_t ends;
   sigset_t mask;

@@ -1,7 +1,7 @@
-// A launcher under observation: `ripeline launch` as a child, and all that it leaves behind.
+// A launcher under observation: runs `ripeline launch` as a child and finds what the run leaves.
 //
-// The run has a folder for temporary files of its own: what it leaves behind lies there, and
-// whoever belongs to it has that folder in the environment. Every wait has a limit. Belongs to one
+// The run has its own folder for temporary files, which contains what the run leaves behind. Each
+// process of the run has that folder in its environment. Every wait has a limit. Belongs to one
 // thread.
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace ripeline::testing_support {
 
-// Tries until it holds or, after a minute, gives up: for what comes at once where nothing else
-// runs.
+// Tries until the condition holds, or gives up after a minute. For conditions that become true at
+// once on an idle machine.
 bool becomes_true(const std::function<bool()>& condition);
 
-// The text of a file, as far as it can be read: those of a process in /proc may go meanwhile.
+// The text of a file, as far as it can be read: a file of a process in /proc may disappear.
 std::string text_of(const std::string& path);
 
 class Launched {
@@ -27,35 +27,35 @@ class Launched {
   Launched() = default;
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
-  ~Launched();  // ends all that is left
+  ~Launched();  // ends all processes of the run
 
-  // Called in the child before it becomes the launcher; output and environment are set.
+  // Called in the child when output and environment are set, before the child becomes the launcher.
   std::function<void()> before;
-  // The run's folder for temporary files, and others of the test, which go with this.
+  // Two folders, which the destructor removes: the run's temporary files, and files of the test.
   [[nodiscard]] const std::string& temporary() const { return temporary_.path(); }
   [[nodiscard]] const std::string& files() const { return files_.path(); }
 
-  // Starts the launcher; `words` come after `ripeline launch`.
+  // Starts the launcher with these arguments after `ripeline launch`.
   void start(const std::vector<std::string>& words);
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const { kill_safely(pid_, number); }
   static void kill_safely(pid_t pid, int number);
 
-  // Waits for its end: its exit code, or minus the signal that ended it; kHangs if it does not.
+  // Waits for the launcher's end: returns its exit code or minus its signal, kHangs if it hangs.
   int wait();
   static constexpr int kHangs = -1000;
 
   // The output of launcher and ranks so far.
   [[nodiscard]] std::string output() const;
   [[nodiscard]] long count(const std::string& part) const;  // lines with `part`
-  // The lines of one rank, with prefix.
+  // The output lines of one rank, with their prefix.
   [[nodiscard]] std::string output_of(int rank) const;
-  // The pid of a rank of toy_rank, which prints it first; -1: not yet.
+  // The process id of a rank of toy_rank, which is the rank's first output; -1 before that.
   [[nodiscard]] pid_t pid_of(int rank) const;
 
-  // Processes of the run that are there now, the launcher too.
+  // The processes of the run that exist now, including the launcher.
   [[nodiscard]] std::vector<pid_t> processes() const;
-  // Waits until no process and no file of the run is there; what is, as text; empty is good.
+  // Waits until no process and no file of the run exists; returns what remains, as text.
   [[nodiscard]] std::string left_behind() const;
 
  private:

@@ -1,5 +1,5 @@
-// Whole runs over bounded links with messages that overtake: every task gets what it needs, once,
-// and every step ends.
+// Tests whole runs over bounded links on which messages overtake: every task gets its inputs, each
+// once, and every step ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/network/local.h"
-#include "runtime/process/delay.h"
+#include "runtime/protocol/delay.h"
 #include "spec/elaborate.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
@@ -99,7 +99,7 @@ std::string name_of(std::int64_t step, std::string_view op, int stage, int micro
          std::to_string(microbatch);
 }
 
-// Each task returns its name and expects the names of those that it needs at other stages.
+// A work whose tasks output their names, and expect as inputs the names of the tasks they need.
 class Names final : public Work {
  public:
   explicit Names(const spec::Program& program) : program_(program) {}
@@ -154,12 +154,12 @@ TEST_P(LinksRun, ends_with_messages_that_overtake) {
   if (sockets) {
     run.connect = [&](int ranks) { return testing_support::connect_group(ranks, folder.path()); };
   }
-  process::DelayPlan plan;
-  ASSERT_TRUE(process::DelayPlan::parse("message=0.05,rare=40:1.5", 11, plan).ok());
+  protocol::DelayPlan plan;
+  ASSERT_TRUE(protocol::DelayPlan::parse("message=0.05,rare=40:1.5", 11, plan).ok());
   Names names(proved.program());
   for (int r = 0; r < linked.ranks; ++r) {
     run.rank(r).work = &names;
-    run.rank(r).options.due = process::due_of(plan, proved.facts());
+    run.rank(r).options.due = protocol::due_of(plan, proved.facts());
   }
   constexpr int kSteps = 3;
   run.run(kSteps, linked.microbatches);
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Runtime, LinksRun,
                                   (std::get<1>(test.param) ? "_by_socket" : "_in_one_process");
                          });
 
-// Copy engines take turns with compute; the gradients are those of the unpipelined model.
+// Copy engines and the compute engine take turns; the gradients are those of the unpipelined model.
 TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
   const std::string offload = chain(
       "  op F forward sequential { needs F at prev via rendezvous; acquires a; }\n"
@@ -198,15 +198,15 @@ TEST(LinksRun, of_the_toy_model_makes_the_references_gradients) {
   for (const std::string& text : {offload, slots}) {
     const ProvedText proved(text, 4);
     ToyRun run(proved, {.stages = 4, .width = 5, .seed = 3});
-    process::DelayPlan plan;
-    ASSERT_TRUE(process::DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
-    for (int r = 0; r < 4; ++r) run.rank(r).options.due = process::due_of(plan, proved.facts());
+    protocol::DelayPlan plan;
+    ASSERT_TRUE(protocol::DelayPlan::parse("message=0.05,rare=30:1", 5, plan).ok());
+    for (int r = 0; r < 4; ++r) run.rank(r).options.due = protocol::due_of(plan, proved.facts());
     run.run(3, 8);
     run.expect_reference(3, 8);
   }
 }
 
-// A program that verify refutes sticks here too, and the ranks say where.
+// A program that `verify` refutes deadlocks here too, and the ranks' messages name the slot.
 TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
   const std::string text = chain(
       "  op F forward { needs F at prev via inbox; acquires a; }\n"
@@ -216,7 +216,7 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
   const core::OwnedFacts storage = lower::facts_of(program);
   auto group = network::make_local_group(program.ranks);
   std::vector<Status> status(static_cast<std::size_t>(program.ranks));
-  // The last rank is slow: forwards fill the inbox of the rank before it.
+  // The last rank is slow, so forwards fill the inbox of the rank before the last.
   testing_support::in_threads(program.ranks, [&](int r) {
     simulate::InterpretedArbiter arbiter(program, storage.facts(), r);
     Names names(program);
@@ -225,9 +225,8 @@ TEST(LinksRun, of_a_refuted_program_sticks_and_names_the_slot) {
     InlineEngine engine(names, [&](const TaskInfo&) {
       if (r == program.ranks - 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     });
-    Worker worker(arbiter, run, engine);
-    process::StepReport report;
-    status[static_cast<std::size_t>(r)] = worker.step(0, 8, report);
+    protocol::Rank rank(arbiter, run.layout(), r);
+    status[static_cast<std::size_t>(r)] = run.step(rank, engine, 0, 8);
   });
   std::string all;
   for (const Status& s : status) {

@@ -1,14 +1,14 @@
-// Members of tensor-parallel groups as processes: what they start, and who is blamed.
+// Tests members of tensor-parallel groups as processes: which tasks they start, and who is blamed.
 #include <gtest/gtest.h>
 
 #include <random>
 #include <thread>
 
-#include "runtime/process/ballot_codec.h"
+#include "runtime/protocol/ballot_codec.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/toy_run.h"
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Status;
@@ -17,7 +17,7 @@ using std::chrono::microseconds;
 using testing_support::ProvedText;
 using testing_support::ToyRun;
 
-// Two ranks of two stages each, so that members have a choice.
+// Two ranks of two stages each, so that members can choose between tasks.
 std::string program(const std::string& agree, int members = 2) {
   return R"(pipeline group {
   param ranks = 2;
@@ -34,7 +34,7 @@ std::string program(const std::string& agree, int members = 2) {
 })";
 }
 
-// Sleeps a random time before each task.
+// Waits for a random time before each task.
 BeforeTask stagger(int process, std::uint32_t seed) {
   auto random = std::make_shared<std::mt19937>(seed * 64 + static_cast<std::uint32_t>(process));
   return [random](const TaskInfo&) {
@@ -44,7 +44,7 @@ BeforeTask stagger(int process, std::uint32_t seed) {
 
 class Members : public testing::TestWithParam<const char*> {
  protected:
-  // Connected over Unix sockets.
+  // Connects the processes over Unix sockets.
   std::vector<std::unique_ptr<Transport>> connect(int processes) {
     std::vector<std::unique_ptr<Transport>> group(static_cast<std::size_t>(processes));
     testing_support::in_threads(processes, [&](int process) {
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(By, Members, testing::Values("intersection", "vote", "l
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

@@ -1,5 +1,5 @@
-// Ranks that are connected with their neighbours only, and still hear of all.
-#include "runtime/process/neighbours.h"
+// Tests ranks that are connected only with neighbours, and still learn about all ranks.
+#include "runtime/protocol/neighbours.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Status;
@@ -65,7 +65,7 @@ TEST(Neighbours, are_so_of_each_other) {
   }
 }
 
-// Each rank is connected with the one before and after it, and in the tree.
+// Connects each rank with the ranks before and after it, and with its neighbours in the tree.
 network::SocketOptions in_chain(int rank, int ranks) {
   network::SocketOptions options = testing_support::socket_options(rank, ranks);
   if (rank > 0) options.neighbours.push_back(rank - 1);
@@ -130,7 +130,7 @@ TEST(Chain, tells_all_who_is_lost) {
     const Status status =
         network::connect_in_folder(in_chain(rank, kRanks), folder.path(), transport);
     ASSERT_TRUE(status.ok()) << status.message();
-    if (rank == 5) return;  // without a word
+    if (rank == 5) return;  // ends without a report
     runtime::Run run(*transport, {.limits = {.answers = 60s}});
     std::vector<Blob> all;
     said[static_cast<std::size_t>(rank)] = run.gather("norms", {}, all);
@@ -154,7 +154,7 @@ TEST(Chain, tells_all_who_did_not_come) {
   });
 }
 
-// Rank 1, next to rank 0 alone, ends while rank 0 still waits for rank 2.
+// Rank 1, whose only neighbour is rank 0, ends while rank 0 still waits for rank 2.
 TEST(Chain, does_not_miss_a_rank_that_has_finished) {
   const TemporaryFolder folder;
   std::atomic<bool> last_may_finish = false;
@@ -185,7 +185,7 @@ TEST(Tcp, says_what_the_network_said) {
     network::SocketOptions options = testing_support::socket_options(rank, 2);
     options.connect_limit = rank == 0 ? 60s : 1s;
     std::unique_ptr<Transport> transport;
-    if (rank == 1) {  // rank 0 says that it listens where nobody does
+    if (rank == 1) {  // replaces the address of rank 0 by one where nobody listens
       std::unique_ptr<network::FolderStore> store;
       ASSERT_TRUE(network::FolderStore::open(folder.path(), store).ok());
       std::optional<Blob> there;
@@ -205,4 +205,4 @@ TEST(Tcp, says_what_the_network_said) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

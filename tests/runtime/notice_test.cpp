@@ -1,5 +1,5 @@
-// Notices between workers: as bytes, as they come to an arbiter, and what a worker tells it of
-// costs.
+// Tests notices between ranks: as bytes, as an arbiter receives them, and what a rank reports to
+// its arbiter about costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,12 +10,13 @@
 #include <thread>
 
 #include "runtime/network/local.h"
-#include "runtime/process/notice_codec.h"
+#include "runtime/protocol/notice_codec.h"
+#include "runtime/run.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Notice;
@@ -60,7 +61,7 @@ TEST(NoticeCodec, refuses_what_is_none) {
   EXPECT_FALSE(decode_notice({}, payload, heard).ok()) << "it is all head";
 }
 
-// An arbiter that keeps what it is told.
+// An arbiter that records what the rank reports to it.
 class Listening final : public core::Arbiter {
  public:
   struct Heard {
@@ -99,7 +100,7 @@ class Listening final : public core::Arbiter {
   core::Arbiter& inner_;
 };
 
-// Two ranks of bf with the toy model, one step.
+// Two ranks of the schedule bf, which run one step of the toy model.
 struct TwoRanks {
   TwoRanks() {
     for (int r = 0; r < 2; ++r) {
@@ -107,7 +108,7 @@ struct TwoRanks {
           std::make_unique<simulate::InterpretedArbiter>(proved.program(), proved.facts(), r));
       arbiters.push_back(std::make_unique<Listening>(*tables.back()));
     }
-    // Edges of bf: the forward that rank 1 gets, and the backward that rank 0 gets.
+    // The two edges of bf that cross ranks are a forward to rank 1 and a backward to rank 0.
     for (core::EdgeId edge = 0; edge < static_cast<core::EdgeId>(proved.facts().edges.size());
          ++edge) {
       if (!proved.facts().crosses_ranks(edge)) continue;
@@ -128,10 +129,9 @@ struct TwoRanks {
       InlineEngine engine(work, before_task);
       RankOptions of_rank = options;
       of_rank.trace = &records[at];
-      Worker worker(*arbiters[at], whole, engine, of_rank);
+      Rank rank(*arbiters[at], whole.layout(), whole.self(), of_rank);
       for (int step = 0; step < steps && status[at].ok(); ++step) {
-        StepReport report;
-        status[at] = worker.step(step, 3, report);
+        status[at] = whole.step(rank, engine, step, 3);
       }
       if (status[at].ok()) status[at] = whole.finish(20s);
       group[at].reset();
@@ -146,11 +146,11 @@ struct TwoRanks {
   std::array<core::Status, 2> status;
   std::array<trace::Record, 2> records;
   RankOptions options;
-  BeforeTask before_task;                     // for both ranks, in their threads
-  std::function<void(const Envelope&)> sent;  // the same
+  BeforeTask before_task;                     // runs for both ranks, in their threads
+  std::function<void(const Envelope&)> sent;  // called for both ranks, in their threads
 };
 
-TEST(WorkerNotices, go_to_whom_they_concern) {
+TEST(StepNotices, go_to_whom_they_concern) {
   const testing_support::TemporaryFolder folder;
   for (const bool sockets : {false, true}) {
     SCOPED_TRACE(sockets ? "sockets" : "local");
@@ -172,7 +172,7 @@ TEST(WorkerNotices, go_to_whom_they_concern) {
   }
 }
 
-// Knows when rank 0 has sent a notice and the message of a microbatch. Told in both ranks' threads.
+// Waits until rank 0 has sent a notice and the data message; both ranks' threads call told().
 class Sent {
  public:
   explicit Sent(core::Message message) : message_(message) {}
@@ -182,7 +182,7 @@ class Sent {
     if (data != nullptr && data->message == message_) data_ = true;
     if (notice_ && data_ && !told_.exchange(true)) both_.set_value();
   }
-  // Waits until both have left.
+  // Waits until both messages have been sent.
   [[nodiscard]] bool wait() { return both_left_.wait_for(60s) == std::future_status::ready; }
 
  private:
@@ -194,8 +194,8 @@ class Sent {
   std::future<void> both_left_ = both_.get_future();
 };
 
-// Rank 1 is busy when the notice and a message come, and looks at them only afterwards.
-TEST(WorkerNotices, count_from_when_they_came) {
+// Rank 1 is busy when the notice and a message arrive, and reads them only afterwards.
+TEST(StepNotices, count_from_when_they_came) {
   const testing_support::TemporaryFolder folder;
   for (const bool sockets : {false, true}) {
     SCOPED_TRACE(sockets ? "sockets" : "local");
@@ -204,7 +204,7 @@ TEST(WorkerNotices, count_from_when_they_came) {
     two.sent = [&](const Envelope& envelope) { sent.told(envelope); };
     std::promise<void> busy;
     std::future<void> rank_1_is_busy = busy.get_future();
-    Time came{0};  // all have, at the latest; of rank 1's thread
+    Time came{0};  // when all have arrived; for rank 1's thread
     two.before_task = [&](const TaskInfo& info) {
       if (info.op != "F") return;
       if (info.stage == 0 && info.microbatch == 1) {
@@ -222,7 +222,7 @@ TEST(WorkerNotices, count_from_when_they_came) {
                     : network::make_local_group(2));
     ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
     EXPECT_LE(two.arbiters[1]->heard[0].now, came);
-    // The message of 0F1, too: a hint that learns is told how late it was.
+    // This is also true of the message of 0F1: a learning hint is told how late each message was.
     int found = 0;
     for (const auto& [message, now] : two.arbiters[1]->arrivals) {
       if (message.edge != two.edge_to[1] || message.microbatch != 1) continue;
@@ -233,7 +233,7 @@ TEST(WorkerNotices, count_from_when_they_came) {
   }
 }
 
-// The mean duration of a lane's tasks in the first step, of three microbatches.
+// The mean duration of a lane's tasks in the first step, which has three microbatches.
 Time mean_of_first_step(const trace::Record& record, core::LaneId lane) {
   Time took{0};
   for (const trace::TaskEvent& task : record.tasks) {
@@ -242,7 +242,7 @@ Time mean_of_first_step(const trace::Record& record, core::LaneId lane) {
   return took / 3;
 }
 
-TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
+TEST(StepCosts, are_those_of_the_step_before_unless_they_are_given) {
   constexpr auto kTask = 3ms;
   TwoRanks measured;
   measured.before_task = [&](const TaskInfo& info) {
@@ -279,4 +279,4 @@ TEST(WorkerCosts, are_those_of_the_step_before_unless_they_are_given) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

@@ -1,5 +1,5 @@
-// A rank without I/O: what it believes of its peers, and what its tasks are given.
-#include "runtime/process/rank.h"
+// Tests a rank without I/O: which messages of its peers it accepts, and what its tasks get.
+#include "runtime/protocol/rank.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "tests/runtime/toy_run.h"
 #include "tests/runtime/transports.h"
 
-namespace ripeline::runtime::process {
+namespace ripeline::runtime::protocol {
 namespace {
 
 using core::Status;
@@ -20,7 +20,7 @@ using testing_support::ProvedText;
 
 constexpr Time kStart = std::chrono::seconds(1000);
 
-// Rank 1 of three of a chain: F comes from rank 0, B from rank 2.
+// Rank 1 of a chain of three ranks, which gets F from rank 0 and B from rank 2.
 class RankTest : public testing::Test {
  protected:
   RankTest() {
@@ -34,7 +34,7 @@ class RankTest : public testing::Test {
     }
     EXPECT_TRUE(rank_.begin_step(0, 4, kStart).ok());
   }
-  // The signal with a message of step 0 that goes that way.
+  // A delivery of `signal` for a message of step 0, on the edge between the ranks `way`.
   Delivery message(int from, std::pair<int, int> way, Signal signal) {
     message_of(signal)->message = {edges_.at(way), 0};
     return {
@@ -44,7 +44,7 @@ class RankTest : public testing::Test {
   ProvedText proved_{"bf", 3};
   simulate::InterpretedArbiter arbiter_{proved_.program(), proved_.facts(), 1};
   Rank rank_{arbiter_, {.ranks = 3}, 1, {}};
-  std::map<std::pair<int, int>, core::EdgeId> edges_;  // by ranks
+  std::map<std::pair<int, int>, core::EdgeId> edges_;  // by the two ranks of the edge
 };
 
 TEST_F(RankTest, of_a_group_needs_a_process_for_each_member) {
@@ -91,7 +91,7 @@ TEST_F(RankTest, believes_a_grant_of_the_consumer_and_a_notice_of_either) {
       << "it may be of a program whose turn is over: it is dropped";
   for (const auto& [from, way] : {std::pair{0, std::pair{0, 1}}, {0, std::pair{1, 0}}}) {
     Delivery notice = message(from, way, signals::Notice{});
-    message_of(notice.envelope.signal)->step = 7;  // useless, but harmless
+    message_of(notice.envelope.signal)->step = 7;  // useless to the receiver, but harmless
     EXPECT_TRUE(rank_.delivered(std::move(notice), kStart).ok());
   }
 }
@@ -113,7 +113,7 @@ TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
   EXPECT_EQ(present.message(),
             "the ranks have different numbers of microbatches in step 0: rank 2 has 5, rank 1 has "
             "4");
-  // The number for a later step is compared when that step begins here.
+  // The count for a later step is checked when that step begins on this rank.
   EXPECT_TRUE(rank_.delivered(delivery(0, 1, 3), kStart).ok());
   EXPECT_TRUE(rank_.begin_step(1, 4, kStart).ok());
   EXPECT_EQ(rank_.poll(kStart, actions).message(),
@@ -137,7 +137,7 @@ TEST_F(RankTest, refuses_edges_that_there_are_not) {
   }
 }
 
-// Each edge has an output of its own; what came is given once.
+// Each edge has an output of its own; each input is passed to one task only.
 TEST_F(RankTest, gives_a_task_its_inputs_and_sends_what_it_gives) {
   Delivery input = message(0, {0, 1}, signals::Data{});
   input.payload = payload_of(bytes("from 0F0"));
@@ -191,4 +191,4 @@ TEST_F(RankTest, names_a_task_that_failed) {
 }
 
 }  // namespace
-}  // namespace ripeline::runtime::process
+}  // namespace ripeline::runtime::protocol

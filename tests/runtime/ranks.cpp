@@ -51,11 +51,11 @@ std::uint64_t token_in(const std::string& folder) {
 
 core::Status connect_by_tcp(runtime::network::SocketOptions options, const std::string& folder,
                             std::unique_ptr<runtime::Transport>& transport,
-                            runtime::network::Place* place) {
+                            runtime::network::BufferPool* pool) {
   std::unique_ptr<runtime::network::FolderStore> store;
   if (core::Status s = runtime::network::FolderStore::open(folder, store); !s.ok()) return s;
   options.address = "tcp:127.0.0.1:0";
-  return runtime::network::connect_sockets(std::move(options), std::move(store), transport, place);
+  return runtime::network::connect_sockets(std::move(options), std::move(store), transport, pool);
 }
 
 std::vector<std::unique_ptr<runtime::Transport>> connect_group(int ranks, const std::string& folder,

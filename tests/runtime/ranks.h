@@ -1,4 +1,4 @@
-// The ranks of one run as threads of the test: a group of transports, and one thread for each.
+// The ranks of one run as threads of the test: a group of transports, with one thread for each.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace ripeline::testing_support {
 
-// A new folder of mode 0700 below the system's, removed with all that is in it.
+// A new folder of mode 0700 in the system's temporary folder; removed with all of its content.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -26,7 +26,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Calls run(0) to run(ranks - 1), each in a thread, and waits for all.
+// Calls run(0) to run(ranks - 1), each in its own thread, and waits for all of them.
 void in_threads(int ranks, const std::function<void(int rank)>& run);
 
 // The kind of a group's sockets.
@@ -36,12 +36,12 @@ enum class Sockets : std::uint8_t { of_host, tcp };
 [[nodiscard]] std::vector<std::unique_ptr<runtime::Transport>> connect_group(
     int ranks, const std::string& folder, Sockets sockets = Sockets::of_host);
 
-// Over TCP of the own host, met in `folder`.
+// Connects over TCP on this host; the processes meet in `folder`.
 core::Status connect_by_tcp(runtime::network::SocketOptions options, const std::string& folder,
                             std::unique_ptr<runtime::Transport>& transport,
-                            runtime::network::Place* place = nullptr);
+                            runtime::network::BufferPool* pool = nullptr);
 
-// The token of the run whose rank 0 has joined there.
+// The token of the run whose rank 0 has joined in `folder`.
 [[nodiscard]] std::uint64_t token_in(const std::string& folder);
 
 [[nodiscard]] runtime::network::SocketOptions socket_options(int rank, int ranks);

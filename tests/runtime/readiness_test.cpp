@@ -18,26 +18,26 @@ TEST(Readiness, of_one_rank_is_its_own) {
   EXPECT_FALSE(readiness.all());
   readiness.connected();
   EXPECT_TRUE(readiness.all());
-  EXPECT_THAT(readiness.take_tell(), IsEmpty());
+  EXPECT_THAT(readiness.take_to_notify(), IsEmpty());
 }
 
 TEST(Readiness, goes_up_and_comes_down) {
   Readiness middle(1, 5);
   middle.connected();
   EXPECT_THAT(middle.late(), ElementsAre(3, 4));
-  middle.told_by(3);
-  EXPECT_THAT(middle.take_tell(), IsEmpty());
-  middle.told_by(2);  // is not next to it
-  middle.told_by(4);
+  middle.received_from(3);
+  EXPECT_THAT(middle.take_to_notify(), IsEmpty());
+  middle.received_from(2);  // is not a neighbour
+  middle.received_from(4);
   EXPECT_FALSE(middle.may_be_all());
-  EXPECT_THAT(middle.take_tell(), ElementsAre(0));
+  EXPECT_THAT(middle.take_to_notify(), ElementsAre(0));
   EXPECT_TRUE(middle.may_be_all());
   EXPECT_THAT(middle.late(), ElementsAre(0));
   EXPECT_FALSE(middle.all());
-  middle.told_by(0);
+  middle.received_from(0);
   EXPECT_TRUE(middle.all());
-  EXPECT_THAT(middle.take_tell(), ElementsAre(3, 4));
-  EXPECT_THAT(middle.take_tell(), IsEmpty());
+  EXPECT_THAT(middle.take_to_notify(), ElementsAre(3, 4));
+  EXPECT_THAT(middle.take_to_notify(), IsEmpty());
 }
 
 TEST(Readiness, is_nobodys_before_all_are_connected) {
@@ -62,10 +62,10 @@ TEST(Readiness, is_nobodys_before_all_are_connected) {
         const auto [from, to] = messages.back();
         messages.pop_back();
         rank = to;
-        all[static_cast<std::size_t>(to)].told_by(from);
+        all[static_cast<std::size_t>(to)].received_from(from);
       }
       Readiness& changed = all[static_cast<std::size_t>(rank)];
-      for (const int to : changed.take_tell()) messages.emplace_back(rank, to);
+      for (const int to : changed.take_to_notify()) messages.emplace_back(rank, to);
       ASSERT_TRUE(!changed.all() || unconnected.empty());
     }
     for (const Readiness& rank : all) EXPECT_TRUE(rank.all()) << ranks;

@@ -1,4 +1,4 @@
-// A rank's answer to a store that says something unusual.
+// Tests a rank's reaction to a store that returns unexpected values.
 #include "runtime/network/roster.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 using core::Status;
 using core::StatusCode;
 
-// From which another process removes whatever is put there, at once.
+// A store in which another process removes every value at once.
 class ForgetfulStore final : public Store {
  public:
   [[nodiscard]] std::string name() const override { return "nowhere"; }

@@ -15,7 +15,7 @@ namespace {
 using core::Time;
 using namespace std::chrono_literals;
 
-// Processes whose clocks show `ahead` more than that of process 0, and what they send each other.
+// Processes whose clocks are `ahead` of the clock of process 0, and the beats that they exchange.
 class Clocks {
  public:
   explicit Clocks(std::vector<Time> ahead) : ahead_(std::move(ahead)) {
@@ -28,7 +28,7 @@ class Clocks {
     return now_ + ahead_[static_cast<std::size_t>(process)];
   }
   void pass(Time time) { now_ += time; }
-  // Sends a beat that arrives `takes` later.
+  // Sends a beat that arrives after the time `takes`.
   void send(int from, int to, Time takes) {
     const Beat beat = of(from).beat(to, shown(from));
     pass(takes);
@@ -49,7 +49,7 @@ TEST(RunClock, is_known_to_half_a_round_trip_after_the_first) {
   Clocks clocks({0ns, 77h});
   EXPECT_EQ(clocks.of(1).error(clocks.shown(1)), Time::max()) << "nothing is known yet";
   clocks.send(1, 0, 30us);
-  clocks.pass(3s);  // the time until it is answered does not count
+  clocks.pass(3s);  // the wait before the answer does not count
   clocks.send(0, 1, 10us);
   EXPECT_LE(clocks.error(1), 20us);
   EXPECT_EQ(clocks.of(1).error(clocks.shown(1)), 20us);
@@ -57,7 +57,7 @@ TEST(RunClock, is_known_to_half_a_round_trip_after_the_first) {
 }
 
 TEST(RunClock, goes_down_the_tree) {
-  Clocks clocks({0ns, -5h, 9min, 400h});  // 3 is below 1
+  Clocks clocks({0ns, -5h, 9min, 400h});  // 3 is a child of 1
   for (const auto& [child, parent] : {std::pair(1, 0), {3, 1}, {2, 0}}) {
     clocks.send(child, parent, 50us);
     clocks.send(parent, child, 50us);
@@ -69,7 +69,7 @@ TEST(RunClock, keeps_the_best_that_it_was_told) {
   Clocks clocks({0ns, 3h});
   clocks.send(1, 0, 20us);
   clocks.send(0, 1, 20us);
-  for (int i = 0; i < 10; ++i) {  // busy processes read late
+  for (int i = 0; i < 10; ++i) {  // the processes are busy and read answers late
     clocks.pass(500ms);
     clocks.send(1, 0, 300ms);
     clocks.pass(500ms);

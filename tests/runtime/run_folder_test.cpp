@@ -1,4 +1,4 @@
-// The folders of runs: whose are removed by the next run, and whose are not.
+// Tests which folders of earlier runs the next run removes, and which folders it keeps.
 #include "runtime/launcher/run_folder.h"
 
 #include <gtest/gtest.h>

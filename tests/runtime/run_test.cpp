@@ -1,4 +1,4 @@
-// Operations of all processes of a run together, over each of the transports.
+// Tests operations that all processes of a run perform together, over each of the transports.
 #include "runtime/run.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 class RunTest : public testing_support::EachTransport {
  protected:
-  // All processes, each in a thread; a transport ends with its process.
+  // Runs `body` for all processes, each in a thread; a process's transport ends with the thread.
   void run(int processes, const std::function<void(runtime::Run&)>& body,
            std::chrono::nanoseconds silence = 60s) {
     make(processes);
@@ -74,10 +74,10 @@ TEST_P(RunTest, gathers_what_is_long_and_what_is_nothing) {
 }
 
 TEST_P(RunTest, goes_on_while_a_process_waits_in_its_own_way) {
-  // The thread is left behind, and ends when it likes.
+  // The thread that waits continues after the run, and ends later.
   const auto is_over = std::make_shared<std::atomic<bool>>(false);
   run(2, [&](runtime::Run& run) {
-    // The other one is heard meanwhile: it fails long before this wait ends.
+    // Process 1 still gets messages: it fails long before the end of this wait.
     if (run.self() == 1) {
       expect_ok(run.run_beside([] { return Status(); }));
       EXPECT_THAT(run.fail({StatusCode::failed, "its disk is full"}).message(),
@@ -104,7 +104,7 @@ TEST_P(RunTest, fails_with_a_wait_of_its_own) {
   });
 }
 
-// Told apart at once, not when a wait is over.
+// A difference is noticed at once, before any limit is reached.
 TEST_P(RunTest, names_gathers_that_differ_everywhere) {
   run(3, [](runtime::Run& run) {
     std::vector<Blob> all;
@@ -116,7 +116,7 @@ TEST_P(RunTest, names_gathers_that_differ_everywhere) {
   });
 }
 
-// All processes of a run have a transport between devices, or none.
+// A run has a transport between devices either in all processes or in none.
 TEST_P(RunTest, refuses_words_for_a_device_that_is_not_there) {
   make(2);
   in_threads(2, [this](int self) {
@@ -161,7 +161,7 @@ TEST_P(RunTest, names_a_process_that_was_lost_and_fails_ever_after) {
   });
 }
 
-// Process 2 hears of the loss by process 1 first, which then ends, too.
+// Process 2 learns of the loss first from process 1, which then ends as well.
 TEST_P(RunTest, names_the_cause_and_not_the_messenger) {
   make(3);
   drop(0);
@@ -188,7 +188,7 @@ TEST_P(RunTest, limits_the_wait_for_a_gather) {
   EXPECT_THAT(other.message(), HasSubstr("rank 0: the gather waits for rank 1"));
 }
 
-// All come to it; who is early waits.
+// finish() ends only when all processes have called it.
 TEST_P(RunTest, ends_for_all_at_once) {
   std::atomic<int> arrived = 0;
   run(3, [&](runtime::Run& run) {
@@ -199,8 +199,8 @@ TEST_P(RunTest, ends_for_all_at_once) {
   });
 }
 
-// A message of the program that comes before there is a rank for it is kept; one from another
-// process than its edge's is refused then (tests/runtime/rank_test.cpp).
+// If a message of the program arrives before its rank exists, it is stored. If its sender is not
+// the producer of its edge, the rank later refuses it (tests/runtime/rank_test.cpp).
 TEST_P(RunTest, gathers_while_messages_of_the_program_come) {
   run(2, [&](runtime::Run& run) {
     if (run.self() == 1) {

@@ -1,5 +1,5 @@
-// A run's trace is on disk while it goes on: of a run that ends well one file, of one that is
-// killed all steps but the last few.
+// Tests that a run's trace is written during the run: a run that ends well leaves one file, a
+// killed run leaves all steps except the last few.
 #include "runtime/run_trace.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ bool becomes_true(const Condition& condition) {
 
 class RunTraceTest : public testing::Test {
  protected:
-  // toy_rank's ranks under the launcher, which leads a group of its own; its exit code.
+  // Starts toy_rank's ranks under a launcher with its own group; returns the launcher's process id.
   pid_t start(const std::string& steps) {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -88,8 +88,9 @@ class RunTraceTest : public testing::Test {
 TEST_F(RunTraceTest, of_a_run_that_ends_well_is_one_file) {
   std::ofstream(trace_) << "an older one";
   EXPECT_EQ(wait(start("20")), 0);
-  trace::File file;
-  ASSERT_EQ(trace::read(trace_, file).message(), "");
+  auto reading = trace::read(trace_);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   const ProvedText proved("bf", kRanks);
   EXPECT_EQ(why_no_run(proved.program(), proved.facts(), 8, file.record), "");
   const auto steps = steps_of(file);
@@ -105,12 +106,13 @@ TEST_F(RunTraceTest, of_a_run_that_is_killed_has_its_finished_steps) {
   std::ofstream(trace_) << "an older one";
   const pid_t launcher = start("1000000");
   const bool grown = becomes_true([this] { return has_grown(); });
-  kill(launcher, SIGKILL);  // and its ranks with it
+  kill(launcher, SIGKILL);  // the guard then kills the ranks
   EXPECT_EQ(wait(launcher), -SIGKILL);
   ASSERT_TRUE(grown);
-  trace::File file;
-  // A part that ends within an event may be there; a rank may still be about to die.
-  ASSERT_EQ(trace::read(folder_, file).message(), "");
+  // The last event of a part may be incomplete, and some rank may not have ended yet.
+  auto reading = trace::read(folder_);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   const auto steps = steps_of(file);
   ASSERT_EQ(steps.size(), std::size_t{kRanks});
   for (const auto& [rank, of_rank] : steps) {
@@ -142,12 +144,13 @@ TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
     EXPECT_TRUE(trace.step_ended().ok());
     EXPECT_EQ(trace.record()->tasks.size(), 1U) << "the time has not come";
   }
-  trace::File file;
-  ASSERT_EQ(trace::read(folder_, file).message(), "");
+  auto reading = trace::read(folder_);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   EXPECT_EQ(file.record.tasks.size(), 1U);
 }
 
-// How far the own clock is ahead becomes known better and better.
+// The estimate by how much the rank's clock is ahead improves over time.
 TEST_F(RunTraceTest, of_a_rank_stays_in_order_whatever_its_clock_turns_out_to_show) {
   const ProvedText proved("bf", 1);
   testing_support::ScriptedTransport transport(0, 1, {});
@@ -160,12 +163,13 @@ TEST_F(RunTraceTest, of_a_rank_stays_in_order_whatever_its_clock_turns_out_to_sh
     EXPECT_TRUE(trace.step_ended().ok());
   };
   append(1000, 0);
-  append(1110, 50);   // 10 after the end of the one before, and no more is taken
-  append(2000, 50);   // there is time
-  append(2100, -20);  // later is always right
+  append(1110, 50);   // shifted by 10 only, to the end of the task before
+  append(2000, 50);   // shifted fully, since the gap is large enough
+  append(2100, -20);  // a task can always be shifted to a later time
   ASSERT_TRUE(trace.close().ok());
-  trace::File file;
-  ASSERT_EQ(trace::read(folder_, file).message(), "");
+  auto reading = trace::read(folder_);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   std::vector<std::int64_t> starts;
   for (const trace::TaskEvent& e : file.record.tasks) starts.push_back(e.start.count());
   EXPECT_THAT(starts, testing::ElementsAre(1000, 1100, 1950, 2120));
@@ -175,7 +179,7 @@ TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
   const ProvedText proved("bf", 1);
   const auto transports = network::make_local_group(1);
   runtime::Run run(*transports[0]);
-  RunTrace trace(trace_, kLimit);  // by their number alone
+  RunTrace trace(trace_, kLimit);  // writes only when it has too many events
   ASSERT_TRUE(trace.open(proved.facts(), {.microbatches = 2}, run).ok());
   std::size_t most = 0;
   constexpr std::int64_t kSteps = 30'000;
@@ -188,8 +192,9 @@ TEST_F(RunTraceTest, holds_few_events_in_memory_however_long_the_run) {
   EXPECT_LT(most, 20'000U);
   ASSERT_TRUE(trace.close().ok());
   ASSERT_EQ(trace::finish_parts(trace_).message(), "");
-  trace::File file;
-  ASSERT_EQ(trace::read(trace_, file).message(), "");
+  auto reading = trace::read(trace_);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   EXPECT_EQ(file.record.tasks.size(), std::size_t{2 * kSteps});
 }
 
@@ -234,7 +239,7 @@ TEST_F(RunTraceTest, begins_anew_what_an_earlier_run_left) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
-// All ranks remove the parts of an earlier run, and make the folder, at the same time.
+// All ranks at once remove the parts of an earlier run and make the folder.
 TEST_F(RunTraceTest, is_opened_by_all_ranks_at_once) {
   constexpr int kMany = 4;
   const ProvedText proved("bf", kMany);

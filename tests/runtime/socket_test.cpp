@@ -1,4 +1,4 @@
-// A run over sockets: who may join, who is turned away, and what breaks a connection.
+// Tests a run over sockets: who may join, who is refused, and what breaks a connection.
 #include "runtime/network/socket.h"
 
 #include <gmock/gmock.h>
@@ -33,10 +33,10 @@ using testing_support::token_in;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A process that is no rank, as far as the ranks can see: a plain socket.
+// A plain socket, which the ranks cannot recognise as a rank.
 class Stranger {
  public:
-  // Connects to `path` as soon as somebody listens there.
+  // Connects to `path` as soon as some process listens there.
   explicit Stranger(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -61,7 +61,7 @@ class Stranger {
     const Header header = encode_header(frame);
     write(header.data(), header.size());
   }
-  // The other side has closed; skips what it said before.
+  // Waits until the other side closes the connection; ignores bytes that it sent before.
   [[nodiscard]] bool is_dropped() const {
     const timeval limit{.tv_sec = 60, .tv_usec = 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -76,11 +76,10 @@ class Stranger {
   int socket_;
 };
 
-Frame hello(std::uint64_t token, int rank, int ranks, Channel channel = Channel::data) {
+Frame hello(std::uint64_t token, int rank, int ranks, ConnectionRole role = ConnectionRole::data) {
   return {.token = token,
           .program_hash = 0xabcd,
-          .content =
-              Hello{.rank = rank, .ranks = ranks, .channel = static_cast<std::int32_t>(channel)}};
+          .content = Hello{.rank = rank, .ranks = ranks, .role = static_cast<std::int32_t>(role)}};
 }
 
 Status connect_alone(const SocketOptions& options, const std::string& folder) {
@@ -174,7 +173,7 @@ TEST(Socket, makes_its_folder_and_removes_it) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-// On a busy machine the other may be missing, too, when the time is over: then they get more of it.
+// On a busy machine another rank may also be too late; then all ranks get more time.
 TEST(Socket, names_a_rank_that_does_not_come) {
   std::string said;
   for (const auto limit : {200ms, 2000ms, 20000ms}) {
@@ -206,7 +205,7 @@ TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
   EXPECT_NE(group[0], nullptr);
 }
 
-// A stranger's words to rank 0 before the ranks connect; it stays connected until it is dropped.
+// The bytes that a stranger sends to rank 0 before the ranks connect; it stays until it is dropped.
 struct Disturbance {
   const char* name;
   void (*say)(const Stranger&, std::uint64_t token);
@@ -268,12 +267,12 @@ INSTANTIATE_TEST_SUITE_P(
                     }},
         Disturbance{"a_channel_that_there_is_not",
                     [](const Stranger& s, std::uint64_t token) {
-                      s.write(hello(token, 1, 2, Channel{2}));
+                      s.write(hello(token, 1, 2, ConnectionRole{2}));
                     }},
         Disturbance{"a_negative_channel",
                     [](const Stranger& s, std::uint64_t token) {
                       Frame frame = hello(token, 1, 2);
-                      frame.content = Hello{.rank = 1, .ranks = 2, .channel = -1};
+                      frame.content = Hello{.rank = 1, .ranks = 2, .role = -1};
                       s.write(frame);
                     }}),
     [](const auto& test) { return std::string(test.param.name); });
@@ -312,17 +311,17 @@ TEST(Socket, is_not_forgotten_by_a_network) {
   close(descriptor);
 }
 
-// Rank 0 of 2 connected with a stranger that plays rank 1 until it breaks the format.
+// Rank 0 of 2, connected with a stranger that behaves as rank 1 until it violates the format.
 class SocketPeerTest : public testing::Test {
  protected:
   void SetUp() override {
     std::thread peer([this] {
-      for (const Channel channel : {Channel::data, Channel::control}) {
-        peer_[static_cast<int>(channel)] = std::make_unique<Stranger>(folder_.path() + "/socket-0");
+      for (const ConnectionRole role : {ConnectionRole::data, ConnectionRole::control}) {
+        peer_[static_cast<int>(role)] = std::make_unique<Stranger>(folder_.path() + "/socket-0");
         token_ = token_in(folder_.path());
-        on(channel).write(hello(token_, 1, 2, channel));
+        on(role).write(hello(token_, 1, 2, role));
       }
-      on(Channel::control).write(frame(Ready{}));
+      on(ConnectionRole::control).write(frame(Ready{}));
     });
     SocketOptions options = socket_options(0, 2);
     options.largest_payload = 1000;
@@ -330,11 +329,11 @@ class SocketPeerTest : public testing::Test {
     peer.join();
     ASSERT_TRUE(status.ok()) << status.message();
   }
-  const Stranger& on(Channel channel) const { return *peer_[static_cast<int>(channel)]; }
+  const Stranger& on(ConnectionRole role) const { return *peer_[static_cast<int>(role)]; }
   Frame frame(FrameContent content) const {
     return {.token = token_, .program_hash = 0xabcd, .content = content};
   }
-  // Expects rank 1 to be lost because of `why`; returns the deliveries before that.
+  // Expects that rank 1 is lost for the reason `why`; returns the earlier deliveries.
   std::vector<Delivery> expect_loss(const std::string& why) {
     std::vector<Delivery> got;
     const auto is_lost = [&] { return !got.empty() && got.back().envelope.is<signals::Lost>(); };
@@ -352,89 +351,90 @@ class SocketPeerTest : public testing::Test {
 
   TemporaryFolder folder_;
   std::uint64_t token_ = 0;
-  std::unique_ptr<Stranger> peer_[kChannels];
+  std::unique_ptr<Stranger> peer_[kConnectionsPerPeer];
   std::unique_ptr<Transport> rank_0_;
 };
 
 TEST_F(SocketPeerTest, is_lost_when_it_announces_too_much) {
   Frame long_one = frame(Envelope{signals::Data{}});
   long_one.payload.parts.resize(2);
-  on(Channel::data).write(long_one);
+  on(ConnectionRole::data).write(long_one);
   const std::uint64_t sizes[] = {1000, 1};
-  on(Channel::data).write(sizes, sizeof sizes);
+  on(ConnectionRole::data).write(sizes, sizeof sizes);
   expect_loss("a frame whose parts take more than the limit of 1000 bytes");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
-  on(Channel::control)
+  on(ConnectionRole::control)
       .write("GET / HTTP/1.1\r\nHost: an.example\r\nAccept: everything\r\n\r\n", 56);
   expect_loss("a frame that is not Ripeline's");
 }
 
-// Its headers may be shorter: what they begin with is enough.
+// A header of another version may be shorter, so its first bytes must suffice.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
-  on(Channel::data).write("RIPL\3\0", 6);
+  on(ConnectionRole::data).write("RIPL\3\0", 6);
   expect_loss("frame version 3, expected " + std::to_string(kFrameVersion));
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_for_another_run) {
   Frame other = frame(Envelope{signals::Data{}});
   other.token = 1;
-  on(Channel::data).write(other);
+  on(ConnectionRole::data).write(other);
   expect_loss("a frame of another run");
 }
 
 TEST_F(SocketPeerTest, is_lost_when_it_says_hello_twice) {
-  on(Channel::control).write(hello(token_, 1, 2));
+  on(ConnectionRole::control).write(hello(token_, 1, 2));
   expect_loss("it said hello twice");
 }
 
 TEST_F(SocketPeerTest, is_lost_in_the_middle_of_a_frame) {
   Frame half = frame(Envelope{signals::Data{}});
   half.payload.parts.resize(1);
-  on(Channel::data).write(half);
+  on(ConnectionRole::data).write(half);
   const std::uint64_t size = 100;
-  on(Channel::data).write(&size, sizeof size);
-  on(Channel::data).write("half", 4);
+  on(ConnectionRole::data).write(&size, sizeof size);
+  on(ConnectionRole::data).write("half", 4);
   for (auto& peer : peer_) peer.reset();
   EXPECT_TRUE(expect_loss("connection closed").empty());
 }
 
-// Whichever of its connections ends first.
+// Both messages arrive, whichever of the two connections ends first.
 TEST_F(SocketPeerTest, is_lost_after_what_it_said_on_either_connection) {
-  for (const Channel first : {Channel::data, Channel::control}) {
-    if (first == Channel::control) {
+  for (const ConnectionRole first : {ConnectionRole::data, ConnectionRole::control}) {
+    if (first == ConnectionRole::control) {
       rank_0_.reset();
       SetUp();
     }
-    on(Channel::data).write(frame(Envelope{signals::Data{}}));
-    on(Channel::control).write(frame(Envelope{signals::Grant{}}));
+    on(ConnectionRole::data).write(frame(Envelope{signals::Data{}}));
+    on(ConnectionRole::control).write(frame(Envelope{signals::Grant{}}));
     peer_[static_cast<int>(first)].reset();
     for (auto& peer : peer_) peer.reset();
     EXPECT_EQ(expect_loss("connection closed").size(), 2U);
   }
 }
 
-// As a network may do: who lives says so on the other one, and nothing else would ever be noticed.
+// A network may break one connection; the living peer says so on the other, the only sign of it.
 TEST_F(SocketPeerTest, is_lost_with_one_of_its_connections) {
-  for (const Channel ended : kEachChannel) {
-    if (ended == Channel::control) {
+  for (const ConnectionRole ended : kEachRole) {
+    if (ended == ConnectionRole::control) {
       rank_0_.reset();
       SetUp();
     }
     peer_[static_cast<int>(ended)].reset();
-    const Channel other = ended == Channel::data ? Channel::control : Channel::data;
-    const Signal last = other == Channel::data ? Signal(signals::Data{}) : signals::Grant{};
+    const ConnectionRole other =
+        ended == ConnectionRole::data ? ConnectionRole::control : ConnectionRole::data;
+    const Signal last = other == ConnectionRole::data ? Signal(signals::Data{}) : signals::Grant{};
     on(other).write(frame(Envelope{last}));
     EXPECT_EQ(expect_loss("connection closed").size(), 1U);
   }
 }
 
-// A long message that moves on is a sign of life before it is whole.
+// Each further part of a long message is a sign of life, even if the message is incomplete.
 TEST_F(SocketPeerTest, is_heard_by_half_a_frame) {
   const core::Time before = rank_0_->heard(1);
   std::this_thread::sleep_for(1ms);
-  on(Channel::data).write(encode_header(frame(Envelope{signals::Data{}})).data(), 20);
+  on(ConnectionRole::data).write(encode_header(frame(Envelope{signals::Data{}})).data(), 20);
   std::vector<Delivery> got;
   const Clock::time_point limit = Clock::now() + 60s;
   while (rank_0_->heard(1) == before && Clock::now() < limit) {

@@ -1,6 +1,6 @@
-// Ranks as processes while they connect: what happens to one of them is said by all of them at
-// once, and names it. Nothing here waits for the limit of a start, but where that is what is
-// tested.
+// Tests ranks as processes while they connect: if one of them fails, all report this at
+// once and name that rank. Tests wait for the connect limit only if they test that
+// limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -40,7 +40,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kNever = 1h;      // a limit that no test reaches
-constexpr auto kPatience = 60s;  // for what comes at once where nothing else runs
+constexpr auto kPatience = 60s;  // for what an idle machine does at once
 
 template <class Condition>
 bool becomes_true(const Condition& condition) {
@@ -67,7 +67,7 @@ SocketOptions options_of(int rank, int ranks) {
   return options;
 }
 
-// Processes by name; those that connect end when they have, and the others have, too.
+// Processes by name. A process that connects ends when all others have connected too.
 class StartUpTest : public testing::Test {
  protected:
   void TearDown() override {
@@ -77,7 +77,7 @@ class StartUpTest : public testing::Test {
     }
   }
 
-  // Runs `run` in a process of its own; said() returns the text that it returned.
+  // Runs `run` in a separate process; said() returns the text that `run` returns.
   void start(const std::string& name, const std::function<std::string()>& run) {
     const pid_t pid = fork();
     ASSERT_GE(pid, 0);
@@ -105,7 +105,7 @@ class StartUpTest : public testing::Test {
     if (status.ok()) status = transport->finish(kPatience);
     return status.ok() ? "connected" : status.message();
   }
-  // A process that takes a rank's place and does nothing else.
+  // Starts a process that claims a rank and does nothing else.
   void start_idle(int rank) {
     start(std::to_string(rank), [&]() -> std::string {
       std::unique_ptr<FolderStore> store;
@@ -116,7 +116,7 @@ class StartUpTest : public testing::Test {
       return "";
     });
   }
-  // As version and process; the rest is asked of rank 0 alone.
+  // An entry that has only version and process; ranks ask rank 0 for the rest.
   static Blob entry() {
     Blob bytes(10);
     const std::uint16_t version = 0xffff;
@@ -133,7 +133,7 @@ class StartUpTest : public testing::Test {
     }
   }
   void signal(const std::string& name, int number) { kill(running_[name], number); }
-  // Waits until it has ended; what it said last, or its exit code.
+  // Waits for the end of the process; returns its text, or its exit code if it has none.
   std::string said(const std::string& name) {
     const pid_t pid = running_[name];
     if (pid == 0) return "never started";
@@ -172,7 +172,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_killed_before_it_listens) {
   start_idle(1);
   start_ranks({0, 2}, 3);
   expect_joined({0, 1, 2});
-  std::this_thread::sleep_for(20ms);  // the others may have seen it alive, or not
+  std::this_thread::sleep_for(20ms);  // some ranks may have seen it alive, some not
   signal("1", SIGKILL);
   for (const int rank : {0, 2}) {
     EXPECT_THAT(said(rank),
@@ -207,7 +207,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_before_it_listens) {
   }
 }
 
-// Those that it is connected with wait for the one that it is not connected with.
+// Ranks 0 and 2 are connected with rank 1; they wait for rank 3, which is not.
 TEST_F(StartUpTest, names_a_rank_that_is_stopped_between_its_connections) {
   start_ranks({1}, 4);
   for (const int rank : {0, 2}) {
@@ -216,7 +216,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_between_its_connections) {
     start_rank(options);
   }
   expect_joined({0, 1, 2});
-  std::this_thread::sleep_for(200ms);  // to connect
+  std::this_thread::sleep_for(200ms);  // time to connect
   signal("1", SIGSTOP);
   SocketOptions last = options_of(3, 4);
   last.connect_limit = 3s;
@@ -312,7 +312,7 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
 #endif
   bool connected = false;
   int failed = 0;
-  // The first is the store's, in reserve.
+  // The first of these descriptors is the store's reserve.
   for (int more = 1; more < 40 && !connected; ++more) {
     const std::string of_this_run = folder() + "-" + std::to_string(more);
     start("0", [&] { return connect_and_say(options_of(0, 2), of_this_run); });
@@ -339,7 +339,7 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
   EXPECT_GE(failed, 5);
 }
 
-// Runs in a process that may do as root within its own namespaces; false: the system has none.
+// Makes this process root in namespaces of its own; returns false if the system forbids this.
 bool own_namespaces() {
   const uid_t user = getuid();
   const gid_t group = getgid();
@@ -393,14 +393,14 @@ TEST_F(StartUpTest, takes_the_folder_of_a_run_that_was_killed) {
   for (const char* name : {"0", "1", "2"}) signal(name, SIGKILL);
   for (const int rank : {0, 1, 2}) said(rank);
   ASSERT_TRUE(std::filesystem::exists(folder() + "/rank-0"));
-  // A draft of a process that was killed while it wrote, under an id that no process can have.
+  // A draft by a process that was killed while it wrote; no process can have this pid.
   std::ofstream(folder() + "/.draft-2147483647-1") << "half";
   start_ranks({0, 1, 2, 3}, 4);
   for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(said(rank), "connected");
   expect_nothing_left();
 }
 
-// Those who wrote it have ended, and every rank has been in that run.
+// The processes that wrote the failure have ended; every rank took part in that run.
 TEST_F(StartUpTest, does_not_believe_the_failure_of_a_run_before) {
   start_idle(2);
   expect_joined({2});
@@ -417,7 +417,7 @@ TEST_F(StartUpTest, does_not_believe_the_failure_of_a_run_before) {
   expect_nothing_left();
 }
 
-// Nobody waits any more of those who waited when it was written.
+// The processes that waited when the failure was written have stopped waiting.
 TEST_F(StartUpTest, does_not_believe_a_failure_that_is_older_than_the_limit) {
   for (const auto age : {0h, 2h}) {
     std::filesystem::create_directory(folder());
@@ -439,7 +439,7 @@ TEST_F(StartUpTest, does_not_believe_a_failure_that_is_older_than_the_limit) {
   }
 }
 
-// Whoever starts the ranks says so; nobody else could.
+// Only the process that starts the ranks can report this.
 TEST_F(StartUpTest, names_a_rank_that_ended_before_it_joined) {
   start_ranks({0, 2}, 3);
   expect_joined({0, 2});
@@ -454,7 +454,7 @@ TEST_F(StartUpTest, names_a_rank_that_ended_before_it_joined) {
   }
 }
 
-// A rank that is told to end while it waits for another.
+// A rank gets SIGTERM while it waits for another rank.
 TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
   start_ranks({0}, 3);
   start("2", [&] {
@@ -470,7 +470,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
   }
 }
 
-// Each wakes up a few times in a second at most, where every 2 ms would be 1,500 times.
+// Each rank wakes at most a few times per second; if it woke every 2 ms, it would be 1,500 times.
 TEST_F(StartUpTest, does_nothing_while_it_waits) {
   constexpr int kRanks = 8;
   testing_support::in_threads(kRanks, [&](int rank) {
@@ -486,7 +486,7 @@ TEST_F(StartUpTest, does_nothing_while_it_waits) {
   });
 }
 
-// Ranks whose variables name no folder meet in one that follows from who started them.
+// Ranks without a folder in their variables meet in a folder named after their parent process.
 TEST_F(StartUpTest, finds_the_ranks_that_the_same_process_has_started) {
   for (int run = 0; run < 2; ++run) {
     for (const int rank : {0, 1}) {
@@ -497,7 +497,7 @@ TEST_F(StartUpTest, finds_the_ranks_that_the_same_process_has_started) {
         setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
         setenv("WORLD_SIZE", "2", 1);
         setenv("LOCAL_WORLD_SIZE", "2", 1);
-        // One of them by way of a shell that stays.
+        // One rank is started by a shell that continues to run.
         const std::string command = std::string(RIPELINE_TOY_RANK) + " bf 2 0 >/dev/null 2>&1";
         const std::string in_shell = rank == 0 ? "exec " + command : command + "; exit $?";
         execl("/bin/sh", "sh", "-c", in_shell.c_str(), nullptr);

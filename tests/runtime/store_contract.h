@@ -1,4 +1,4 @@
-// The contract of every store. The tests are store_contract.cpp; tests of a store instantiate them:
+// The contract of every store. The tests, in store_contract.cpp, are instantiated for each store:
 //   INSTANTIATE_TEST_SUITE_P(folder, StoreContract, testing::Values(make_folder_world));
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace ripeline::testing_support {
 
-// A store that several processes have.
+// A store that several processes share.
 class StoreWorld {
  public:
   virtual ~StoreWorld() = default;
-  // As one of them; the first of a process after a fork may come before any other.
+  // Opens the store as one of the processes; a forked child may be the first to open it.
   virtual std::unique_ptr<runtime::network::Store> open() = 0;
 };
 
@@ -23,9 +23,9 @@ using MakeStoreWorld = std::unique_ptr<StoreWorld> (*)();
 class StoreContract : public testing::TestWithParam<MakeStoreWorld> {};
 
 [[nodiscard]] runtime::Blob blob(const std::string& text);
-// Nothing where the key is not set.
+// The text of the key; empty if the key is not set.
 [[nodiscard]] std::string text_in(runtime::network::Store& store, const std::string& key);
-// Asks until it is one of the two.
+// Asks until the claim is `one` or `other`.
 [[nodiscard]] bool becomes(runtime::network::Store& store, const std::string& key,
                            runtime::network::Claim one, runtime::network::Claim other);
 

@@ -1,4 +1,4 @@
-// SIGTERM where the program has asked for it: the run fails with it, and what failed before stays.
+// Tests that SIGTERM fails a run whose program requests this; an earlier failure is still reported.
 #include "runtime/termination.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using core::StatusCode;
 using testing_support::becomes_true;
 using namespace std::chrono_literals;
 
-// In a process of its own, since all of it is the process's: its exit code, or minus the signal.
+// Runs in a separate process, since signals affect a whole process; exit code, or minus the signal.
 int in_process(const std::function<int()>& run) {
   const pid_t pid = fork();
   if (pid == 0) _exit(run());
@@ -46,7 +46,7 @@ TEST(Termination, is_requested_by_the_signal_and_calls_once) {
               termination.call_when_requested([&] { ++calls; });
               if (termination.requested() || calls != 0) return 1;
               tell_to_end();
-              tell_to_end();  // the same request
+              tell_to_end();  // counts as the same request
               if (!becomes_true([&] { return calls == 1; })) return 2;
               termination.call_when_requested(nullptr);
               bool is_called_late = false;
@@ -76,7 +76,7 @@ TEST(Termination, leaves_the_signal_as_it_was) {
                 tell_to_end();
                 if (ignored.requested()) return 1;
               }
-              tell_to_end();  // still
+              tell_to_end();  // the signal is still ignored
               std::signal(SIGTERM, SIG_DFL);
               { const Termination over; }
               tell_to_end();
@@ -114,7 +114,7 @@ TEST(Termination, has_an_exit_code_of_its_own) {
             0);
 }
 
-// Ranks 0 and 1 as threads of one process, which is rank 1's.
+// Runs ranks 0 and 1 as threads of one process; signals to this process are for rank 1.
 int gather_until_told(const std::function<void(Run&, const Termination&)>& other, Status& first,
                       Status& second) {
   Termination termination;
@@ -146,7 +146,7 @@ TEST(Termination, fails_the_run_and_is_told_to_the_others) {
             0);
 }
 
-// A failure before the signal stays the one that is reported.
+// If a failure precedes the signal, that failure is reported.
 TEST(Termination, does_not_hide_what_failed_before) {
   EXPECT_EQ(in_process([] {
               Status first;
@@ -175,7 +175,7 @@ class TerminationTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(each, TerminationTest, testing_support::each_transport(),
                          testing_support::transport_name);
 
-// All but the others' goodbyes is there already.
+// All messages have arrived except the goodbyes of the other ranks.
 TEST_P(TerminationTest, ends_the_wait_for_the_others_at_the_end) {
   if (GetParam().starts_with("ucx") && !network::has_ucx()) GTEST_SKIP() << "built without UCX";
   EXPECT_EQ(in_process([] {
@@ -195,7 +195,7 @@ TEST_P(TerminationTest, ends_the_wait_for_the_others_at_the_end) {
                 }
                 std::vector<Blob> all;
                 (void)run.gather("the end of the run", {}, all);
-                std::this_thread::sleep_for(100ms);  // until the other has it, too
+                std::this_thread::sleep_for(100ms);  // until the other rank also has all blobs
                 tell_to_end();
                 becomes_true([&] { return is_over.load(); });
               });

@@ -40,7 +40,7 @@ void ToyRun::run(int steps, int microbatches) {
   expect_run(microbatches);
 }
 
-// Checks the records of member 0 of replica 0, as a trace has them.
+// Checks the records of member 0 of replica 0; a trace has only these.
 void ToyRun::expect_run(int microbatches) const {
   const core::Layout layout = core::layout_of(proved_.facts());
   trace::Record all;
@@ -69,15 +69,14 @@ void ToyRun::run_rank(int r, runtime::Transport& transport, int steps, int micro
   } else {
     engine = std::make_unique<runtime::InlineEngine>(*self.work, self.before_task);
   }
-  runtime::process::RankOptions options = self.options;
+  runtime::protocol::RankOptions options = self.options;
   if (options.trace == nullptr) options.trace = &self.record;
-  runtime::Worker worker(arbiter, run, *engine, options);
+  runtime::protocol::Rank of_run(arbiter, run.layout(), r, options);
   for (int step = 0; step < steps; ++step) {
-    runtime::process::StepReport report;
-    self.status = worker.step(step, microbatches, report);
-    self.started = worker.rank().started();
+    self.status = run.step(of_run, *engine, step, microbatches);
+    self.started = of_run.started();
     if (!self.status.ok()) return;
-    self.reports.push_back(report);
+    self.reports.push_back(of_run.report());
     self.gradients.push_back(self.toy.gradients());
     self.losses.push_back(self.toy.loss());
   }

@@ -1,4 +1,4 @@
-// A proved program, and its processes with the toy model as threads.
+// A proved program, and a run of it on the toy model with processes as threads.
 #pragma once
 
 #include <chrono>
@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "lower/facts.h"
+#include "runtime/run.h"
 #include "runtime/toy_work.h"
-#include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "verify/verify.h"
 
 namespace ripeline::testing_support {
 
-// Compiles and proves `text`, a program or the name of a library schedule; fails the test if that
-// fails.
+// Compiles and proves `text`, which is a program or the name of a library schedule. Fails the test
+// if that is impossible.
 class ProvedText {
  public:
   ProvedText(const std::string& text, int ranks);
@@ -32,44 +32,44 @@ class ProvedText {
 struct ToyRank {
   explicit ToyRank(const runtime::ToyModel& model) : toy(model), work(&toy) {}
   runtime::ToyWork toy;
-  runtime::Work* work;                    // the toy, or what the test puts before it
-  runtime::process::RankOptions options;  // without a trace: `record`
+  runtime::Work* work;                     // the toy model, or the work in which the test wraps it
+  runtime::protocol::RankOptions options;  // the trace is set by `record` instead
   trace::Record record;
   runtime::BeforeTask before_task;
   std::chrono::nanoseconds silence = std::chrono::seconds(20);
   core::Status status;
-  std::vector<runtime::process::StepReport> reports;
+  std::vector<runtime::protocol::StepReport> reports;
   std::vector<std::map<int, std::vector<double>>> gradients;  // per step, by stage
   std::vector<double> losses;
-  std::vector<core::Task> started;  // in the last step
+  std::vector<core::Task> started;  // the tasks started in the last step
 };
 
-// Processes as threads. Members of a rank do the same, without collectives.
+// Runs processes as threads. All members of a rank do the same work, without collectives.
 class ToyRun {
  public:
   ToyRun(const ProvedText& proved, runtime::ToyModel model);
 
-  // By process.
+  // `r` is the number of a process, not of a rank.
   ToyRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
-  // Until a rank fails or all steps are done; each transport ends with its rank.
-  // If all are done, what they recorded must be a run of the program; fails the test if not.
+  // Runs until a rank fails or all steps have ended; each transport ends with its rank. If all
+  // steps have ended, the test fails unless the recorded tasks are a run of the program.
   void run(int steps, int microbatches);
-  // The part of one process of such a run, whose others are elsewhere.
+  // Runs one process of such a run; its other processes are run elsewhere.
   void run_one(int r, runtime::Transport& transport, int steps, int microbatches) {
     if (wrap) return run_rank(r, *wrap(transport), steps, microbatches);
     run_rank(r, transport, steps, microbatches);
   }
-  // Makes the transports, by rank; network/local if it is not set.
+  // Makes the transports, by rank. If null, network/local makes them.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
-  // Puts a transport between those and the run. Null: none.
+  // Wraps a transport around each of these. May be null.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
-  // Tasks run in a thread of their own, not in that of their rank.
+  // Tasks run in a separate thread instead of their rank's thread.
   bool in_engine_thread = false;
-  // Another engine, by rank. Null: as above.
+  // Makes a rank's engine. If null, `in_engine_thread` decides which engine the rank has.
   std::function<std::unique_ptr<runtime::TaskEngine>(int rank, runtime::Run& run)> make_engine;
 
-  // The gradients of all processes are bitwise those of the unpipelined model; fails the test if
-  // not.
+  // Fails the test unless the gradients of all processes are bitwise those of the unpipelined
+  // model.
   void expect_reference(int steps, int microbatches) const;
 
  private:

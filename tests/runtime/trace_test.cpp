@@ -1,4 +1,4 @@
-// The worker's record of a run, and its file.
+// Tests a rank's record of a run, and the file that contains it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,8 +55,9 @@ TEST(Trace, has_every_task_and_every_message_once) {
   EXPECT_EQ(phases["i"], kSteps * 4 * kMicrobatches) << "two links, both ways";
   EXPECT_EQ(phases["M"], 3 * 3) << "ranks, their engine and their messages";
 
-  trace::File file;
-  ASSERT_EQ(trace::read(path, file).message(), "");
+  auto reading = trace::read(path);
+  ASSERT_EQ(reading.message(), "");
+  trace::File& file = reading.value();
   for (const trace::MessageEvent& message : file.record.messages) {
     EXPECT_LE(message.sent, message.arrived) << "one clock";
   }

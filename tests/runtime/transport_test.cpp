@@ -1,4 +1,4 @@
-// The contract of runtime/transport.h, over each of the transports.
+// Tests the contract of runtime/transport.h over each of the transports.
 #include "runtime/transport.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 #include "tests/runtime/each_transport.h"
 #include "tests/runtime/transports.h"
 
@@ -44,7 +44,7 @@ signals::Data data_of(const Delivery& delivery) {
   return std::get<signals::Data>(delivery.envelope.signal);
 }
 
-// Bytes that differ at every place that matters.
+// Bytes that differ between positions that might be confused with each other.
 Blob pattern(std::size_t size, std::size_t seed) {
   Blob blob(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -56,7 +56,7 @@ Payload parts_of(const std::vector<std::size_t>& sizes, std::size_t seed) {
   Payload payload;
   for (const std::size_t size : sizes) {
     const auto kept = std::make_shared<Blob>(pattern(size, seed + payload.parts.size()));
-    payload.parts.push_back({.data = kept->data(), .size = size, .keeper = kept});
+    payload.parts.push_back({.data = kept->data(), .size = size, .owner = kept});
   }
   return payload;
 }
@@ -78,8 +78,8 @@ std::string text_of(const Delivery& delivery) {
 
 class TransportTest : public testing_support::EachTransport {
  protected:
-  // Looks at all processes in turn until `done`, or for a minute: as if each had its thread.
-  // What comes is kept by process.
+  // Polls all processes in turn, as if each had its own thread, until `done` or for a minute.
+  // Stores the deliveries by process.
   void look_until(const std::function<bool()>& done) {
     const Clock::time_point limit = Clock::now() + kLimit;
     while (!done() && Clock::now() < limit) {
@@ -89,7 +89,7 @@ class TransportTest : public testing_support::EachTransport {
     }
     EXPECT_TRUE(done());
   }
-  // The next `count` deliveries of a process, in an order of its transport's.
+  // The next `count` deliveries of a process, in the order in which its transport delivers them.
   std::vector<Delivery> receive(int process, std::size_t count) {
     look_until([&] { return got(process).size() >= count; });
     std::vector<Delivery>& all = got(process);
@@ -124,7 +124,7 @@ class TransportTest : public testing_support::EachTransport {
 INSTANTIATE_TEST_SUITE_P(each, TransportTest, testing_support::each_transport(),
                          testing_support::transport_name);
 
-// Behaviour that threads of one process need not have.
+// Tests of behaviour that threads of one process are not required to have.
 class TransportBetweenProcessesTest : public TransportTest {};
 
 INSTANTIATE_TEST_SUITE_P(each, TransportBetweenProcessesTest,
@@ -192,8 +192,8 @@ TEST_P(TransportTest, carries_every_signal_with_what_it_says) {
   }
 }
 
-// Parts around the sizes at which transports go another way, alone and in every order of two; the
-// longest head, and the most parts.
+// Parts of the sizes around which transports change their method, alone and in every order of two;
+// the longest head, and the largest number of parts.
 TEST_P(TransportTest, carries_payloads_of_all_sizes_and_several_parts) {
   make(2);
   constexpr std::size_t kSizes[] = {0,    1,        4096,     8191,         8192,
@@ -237,7 +237,7 @@ TEST_P(TransportTest, carries_big_payloads_both_ways_at_once) {
   finish_all();
 }
 
-// As long as a copy of it is there, the sender's or the receiver's.
+// A part's owner lives as long as any copy of the part, at the sender or at the receiver.
 TEST_P(TransportTest, ends_what_keeps_a_part_with_the_last_copy) {
   make(2);
   for (const std::size_t size : {std::size_t{100}, std::size_t{100'000}}) {
@@ -247,7 +247,7 @@ TEST_P(TransportTest, ends_what_keeps_a_part_with_the_last_copy) {
     Payload payload;
     payload.parts.push_back({.data = const_cast<std::byte*>(blob.data()),
                              .size = blob.size(),
-                             .keeper = {this, [&](void*) { ++ended; }}});
+                             .owner = {this, [&](void*) { ++ended; }}});
     expect_ok(of(0).send(1, envelope(0, 0), payload));
     EXPECT_EQ(ended, 0);
     payload = {};
@@ -310,7 +310,7 @@ TEST_P(TransportTest, returns_when_another_thread_wakes_it) {
   std::vector<Delivery> nothing;
   const Clock::time_point start = Clock::now();
   of(0).wake();
-  expect_ok(of(0).poll(100s, nothing));  // said before it waits
+  expect_ok(of(0).poll(100s, nothing));  // woken before it waits
   std::thread other([&] {
     std::this_thread::sleep_for(50ms);
     of(0).wake();
@@ -329,7 +329,7 @@ TEST_P(TransportTest, returns_when_another_thread_wakes_it) {
 
 TEST_P(TransportTest, uses_no_processor_while_it_waits) {
   make(2);
-  for (const int self : {0, 1}) {  // over all of its connections
+  for (const int self : {0, 1}) {  // to the other, over all connections
     expect_ok(of(self).send(1 - self, envelope(0, 0), payload_of(pattern(200'000, 0))));
   }
   for (const int self : {0, 1}) std::ignore = receive_one(self);
@@ -374,7 +374,7 @@ TEST_P(TransportTest, is_no_loss_after_finish) {
   expect_nothing(0);
 }
 
-// Messages that were sent before the end come before it, whoever polls when.
+// Messages that are sent before the end arrive before the end, however the processes poll.
 TEST_P(TransportTest, finishes_when_all_that_was_sent_has_left) {
   make(2);
   const std::vector<std::size_t> sizes = {3 << 20};
@@ -449,7 +449,7 @@ TEST_P(TransportTest, forgets_messages_to_a_lost_process) {
     Payload payload;
     payload.parts.push_back({.data = kept->data(),
                              .size = kept->size(),
-                             .keeper = {kept.get(), [&ended, kept](void*) { ++ended; }}});
+                             .owner = {kept.get(), [&ended, kept](void*) { ++ended; }}});
     expect_ok(of(0).send(1, envelope(0, 0), std::move(payload)));
   };
   send();
@@ -464,7 +464,7 @@ TEST_P(TransportTest, forgets_messages_to_a_lost_process) {
   look_until([&] { return ended == 2; });
 }
 
-// However long it is, and whatever comes on another connection.
+// All messages arrive, however long they are, and whatever arrives on another connection.
 TEST_P(TransportTest, delivers_all_that_a_lost_process_sent_before) {
   for (const std::size_t size : {std::size_t{4}, std::size_t{3} << 20}) {
     SCOPED_TRACE(size);
@@ -490,10 +490,10 @@ TEST_P(TransportTest, delivers_all_that_a_lost_process_sent_before) {
   }
 }
 
-// The same, when nobody looked until it was gone.
+// All messages arrive, even if nobody polls before the process is lost.
 TEST_P(TransportTest, delivers_what_a_lost_process_sent_long_ago) {
   make(2);
-  constexpr std::size_t kBytes = 4 << 10;  // which every one of them keeps
+  constexpr std::size_t kBytes = 4 << 10;  // every transport can buffer this much
   expect_ok(of(1).send(0, envelope(0, 4), parts_of({kBytes}, 3)));
   ASSERT_EQ(of(1).queued(0), 0U);
   drop(1);
@@ -503,7 +503,7 @@ TEST_P(TransportTest, delivers_what_a_lost_process_sent_long_ago) {
   EXPECT_TRUE(is_loss(both[1]));
 }
 
-// Process 1 of two, as transport_peer.
+// Process 1 of two, run by the program transport_peer.
 class Peer {
  public:
   Peer(const std::string& name, const std::string& folder, std::size_t size, int count) {
@@ -529,7 +529,7 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // All has left it.
+  // Whether all of the peer's messages have left.
   [[nodiscard]] bool has_sent() const {
     pollfd said{.fd = said_, .events = POLLIN, .revents = 0};
     return ::poll(&said, 1, 0) == 1;
@@ -563,7 +563,7 @@ TEST_P(TransportBetweenProcessesTest, delivers_all_that_a_killed_process_sent) {
   }
 }
 
-// Whatever of a message is here, only whole ones are delivered.
+// However much of a message has arrived, only complete messages are delivered.
 TEST_P(TransportBetweenProcessesTest, outlives_a_process_that_is_killed_while_it_sends) {
   constexpr std::size_t kBytes = 8 << 20;
   constexpr int kCount = 4;
@@ -598,15 +598,15 @@ TEST_P(TransportBetweenProcessesTest, hears_from_a_process_that_does_not_look) {
   EXPECT_TRUE(got(0).empty()) << "that it lives is no message";
 }
 
-// A long message waits here while nobody reads it; a short one passes it by.
+// A long message waits at the sender while nobody reads; a short message overtakes it.
 TEST_P(TransportBetweenProcessesTest, says_what_waits_and_lets_what_is_short_pass) {
   make(2);
-  constexpr std::size_t kBytes = 32 << 20;  // the kernel takes a part
+  constexpr std::size_t kBytes = 32 << 20;  // the kernel accepts a part
   EXPECT_EQ(of(0).queued(1), 0U);
   expect_ok(of(0).send(1, envelope(0, 0), parts_of({kBytes}, 0)));
   EXPECT_GT(of(0).queued(1), kBytes / 4);
   expect_ok(of(0).send(1, {signals::Grant{}, now()}, {}));
-  of(0).flush(kLimit);  // waits for short messages only
+  of(0).flush(kLimit);  // waits only for short messages
   EXPECT_GT(of(0).queued(1), kBytes / 4);
   std::vector<Delivery> first;
   const Clock::time_point limit = Clock::now() + kLimit;
@@ -618,7 +618,7 @@ TEST_P(TransportBetweenProcessesTest, says_what_waits_and_lets_what_is_short_pas
   finish_all();
 }
 
-// Nobody reads: then it waits as long as it is told, not longer.
+// If nobody reads, flush() waits for the given time, and not longer.
 TEST_P(TransportBetweenProcessesTest, limits_the_wait_for_what_is_short) {
   make(2);
   Payload words;
@@ -638,16 +638,16 @@ TEST_P(TransportBetweenProcessesTest, limits_the_wait_for_what_is_short) {
   EXPECT_LT(Clock::now() - gone, 50s) << "nobody reads it any longer";
 }
 
-TEST_P(TransportBetweenProcessesTest, puts_parts_where_the_place_says) {
-  network::HostPlace place;
-  make(2, {.place = &place});
+TEST_P(TransportBetweenProcessesTest, puts_parts_into_buffers_of_the_pool) {
+  network::HostBufferPool pool;
+  make(2, {.pool = &pool});
   for (const std::size_t size : {std::size_t{100}, std::size_t{200'000}}) {
     const std::byte* where = nullptr;
     for (int i = 0; i < 3; ++i) {
       expect_ok(of(1).send(0, envelope(0, 0), parts_of({size, size}, 0)));
       const Delivery delivery = receive_one(0);
       expect_parts(delivery.payload, {size, size}, 0);
-      EXPECT_GE(place.taken(), 2 * size);
+      EXPECT_GE(pool.taken(), 2 * size);
       for (const Bytes& part : delivery.payload.parts) {
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(part.data) % 64, 0U);
       }
@@ -656,19 +656,19 @@ TEST_P(TransportBetweenProcessesTest, puts_parts_where_the_place_says) {
       EXPECT_TRUE(where == nullptr || first == where) << "again and again";
       where = first;
     }
-    look_until([&] { return place.taken() == 0; });
+    look_until([&] { return pool.taken() == 0; });
   }
 }
 
-// Has room for nothing.
-class NoPlace final : public network::Place {
+// A pool that has no room for any buffer.
+class EmptyBufferPool final : public network::BufferPool {
  public:
   Bytes take(core::EdgeId, std::size_t) override { return {}; }
 };
 
 TEST_P(TransportBetweenProcessesTest, loses_a_peer_whose_message_has_no_room) {
-  NoPlace place;
-  make(2, {.place = &place});
+  EmptyBufferPool pool;
+  make(2, {.pool = &pool});
   expect_ok(of(1).send(0, envelope(0, 0), parts_of({200'000}, 0)));
   const Delivery loss = receive_one(0);
   EXPECT_TRUE(is_loss(loss));

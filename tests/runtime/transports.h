@@ -1,4 +1,4 @@
-// Transports for tests: around another one, and one whose peers the test plays.
+// Transports for tests: some wrap another transport, and one has peers that the test plays.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace ripeline::testing_support {
   return {begin, begin + text.size()};
 }
 
-// A transport around another one, which it may own.
+// A transport that wraps another one, which it may own.
 class Around : public runtime::Transport {
  public:
   explicit Around(runtime::Transport& inner) : inner_(inner) {}
@@ -51,7 +51,7 @@ class Around : public runtime::Transport {
   runtime::Transport& inner_;
 };
 
-// Another's transport that says what has been sent.
+// A wrapped transport that reports what has been sent.
 class TellingTransport final : public Around {
  public:
   using Sent = std::function<void(int to, const runtime::Envelope&)>;
@@ -68,7 +68,7 @@ class TellingTransport final : public Around {
   Sent sent_;
 };
 
-// Gives what comes in another order, and late.
+// Delivers messages late and in another order.
 class Shuffled final : public Around {
  public:
   Shuffled(runtime::Transport& inner, std::uint64_t seed) : Around(inner), draw_(seed) {}
@@ -92,8 +92,8 @@ class Shuffled final : public Around {
   std::vector<runtime::Delivery> held_;
 };
 
-// The transport of a process whose peers the test plays: their messages are all there at the first
-// look, and the envelopes of messages to them are kept.
+// The transport of a process whose peers the test plays: all of their messages have arrived at the
+// first poll, and the envelopes of messages to them are recorded.
 class ScriptedTransport final : public runtime::Transport {
  public:
   ScriptedTransport(int self, int processes, std::vector<runtime::Delivery> inbox)

@@ -1,4 +1,4 @@
-// UCX's own rules: who is not connected, and what breaks a connection.
+// Tests rules that only UCX has: who is not connected, and what breaks a connection.
 #include "runtime/network/ucx.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::vector<std::unique_ptr<Transport>> two_sockets(const std::string& folder) {
   return two;
 }
 
-// Each with those before and after it, and in the tree.
+// Connects each process with those before and after it, and with its neighbours in the tree.
 std::vector<std::unique_ptr<Transport>> chain_of_sockets(int processes, const std::string& folder) {
   std::vector<std::unique_ptr<Transport>> chain(static_cast<std::size_t>(processes));
   in_threads(processes, [&](int process) {
@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<Transport>> chain_of_sockets(int processes, const st
   return chain;
 }
 
-// UCX reads its environment when it connects.
+// Sets a variable of UCX, which reads its environment when it connects.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -95,7 +95,7 @@ TEST(Ucx, is_not_connected_with_who_is_lost) {
   EXPECT_THAT(status.message(), HasSubstr("rank 1 was lost"));
 }
 
-// Also by those who are connected with all their neighbours; and it is named as it failed.
+// All ranks refuse, even those that reached all their neighbours, and name the first failure.
 TEST(Ucx, is_refused_by_all_if_one_fails) {
   constexpr int kProcesses = 6;
   for (const int failing : {0, kProcesses - 1}) {
@@ -155,36 +155,36 @@ TEST(Ucx, is_chosen_by_the_environment) {
   EXPECT_EQ(status.message(), "RIPELINE_TRANSPORT is 'pigeons'; it may be sockets or ucx");
 }
 
-// Says when somebody has asked for room.
-class TellingPlace final : public Place {
+// A pool that records whether it is asked for room.
+class WatchedBufferPool final : public BufferPool {
  public:
   Bytes take(core::EdgeId edge, std::size_t size) override {
     is_taken = true;
-    return place_.take(edge, size);
+    return pool_.take(edge, size);
   }
   std::atomic<bool> is_taken = false;
 
  private:
-  HostPlace place_;
+  HostBufferPool pool_;
 };
 
-// A fetch may complete at the process's end, while it waits for others to fetch its messages.
+// A fetch may complete while the process ends and waits until others have fetched its messages.
 TEST(Ucx, may_end_in_the_middle_of_a_fetch) {
   testing_support::prepare("ucx_tcp");
   for (int round = 0; round < 8; ++round) {
     const TemporaryFolder folder;
     auto two = two_sockets(folder.path());
-    TellingPlace place;
+    WatchedBufferPool pool;
     std::atomic<bool> is_over = false;
     in_threads(2, [&](int process) {
       auto& self = two[static_cast<std::size_t>(process)];
-      expect_ok(connect_ucx({}, self, process == 1 ? &place : nullptr));
+      expect_ok(connect_ucx({}, self, process == 1 ? &pool : nullptr));
       for (int i = 0; i < 1 + process; ++i) {
         expect_ok(self->send(1 - process, {signals::Data{{0, {0, 0}}}}, payload_of(Blob(4 << 20))));
       }
       std::vector<Delivery> some;
       const Clock::time_point limit = Clock::now() + kLimit;
-      while (!(process == 1 ? place.is_taken : is_over) && Clock::now() < limit) {
+      while (!(process == 1 ? pool.is_taken : is_over) && Clock::now() < limit) {
         expect_ok(self->poll(1ms, some));
       }
       if (process == 1) self = nullptr;
@@ -193,7 +193,7 @@ TEST(Ucx, may_end_in_the_middle_of_a_fetch) {
   }
 }
 
-// Process 0 of two; the test plays process 1, whose messages it writes itself.
+// Process 0 of two; the test plays process 1 and writes its messages itself.
 class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorker::Receiver {
  protected:
   void SetUp() override {
@@ -222,8 +222,8 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     inner_.reset();
   }
 
-  void say(int word, const Blob& text) {
-    const Envelope envelope{.signal = signals::Connect{.word = word}};
+  void say(int kind, const Blob& text) {
+    const Envelope envelope{.signal = signals::Connect{.kind = kind}};
     expect_ok(inner_->send(0, envelope, payload_of(text)));
   }
   Blob hear() {
@@ -235,7 +235,7 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     }
     return one.empty() ? Blob{} : blob_of(one[0].payload);
   }
-  // Token, frame header, sizes.
+  // A header with token, frame header and sizes.
   std::vector<std::byte> header(FrameContent content,
                                 const std::vector<std::uint64_t>& sizes = {}) {
     Frame frame{.content = content};
@@ -250,7 +250,7 @@ class UcxPeerTest : public testing::TestWithParam<std::string>, private UcxWorke
     Payload payload;
     if (bytes > 0) {
       const auto kept = std::make_shared<Blob>(bytes, std::byte{9});
-      payload.parts = {{.data = kept->data(), .size = bytes, .keeper = kept}};
+      payload.parts = {{.data = kept->data(), .size = bytes, .owner = kept}};
     }
     worker_->send(0, std::move(header), std::move(payload));
   }
@@ -348,7 +348,7 @@ TEST_P(UcxPeerTest, is_lost_when_it_sends_too_much) {
   expect_loss("a frame whose parts take more than the limit of 1000 bytes");
 }
 
-// UCX alone has failed: the sockets are still there. Over shared memory nothing would tell.
+// Only UCX fails, while the sockets are intact; over shared memory nothing would show this.
 class UcxTcpTest : public UcxPeerTest {};
 INSTANTIATE_TEST_SUITE_P(each, UcxTcpTest, testing::Values("ucx_tcp"),
                          testing_support::transport_name);

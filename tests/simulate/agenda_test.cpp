@@ -25,7 +25,7 @@ TEST(Agenda, comes_out_by_time_and_of_one_time_as_put_in) {
   EXPECT_EQ(agenda.next_time(), Time::max());
   agenda.put(Time{0}, Time{5}, Kind::finished, 0);
   agenda.put(Time{0}, Time{3}, Kind::finished, 1);
-  agenda.put(Time{1}, Time{4}, Kind::finished, 2);  // at 5, as the first
+  agenda.put(Time{1}, Time{4}, Kind::finished, 2);  // due at time 5, as event number 1
   agenda.put(Time{1}, Time{2}, Kind::arrived, 3, 7, 2);
   EXPECT_EQ(agenda.next_time(), Time{3});
   EXPECT_EQ(agenda.take().what, 1);
@@ -52,12 +52,12 @@ TEST(Agenda, forgets_all_when_cleared) {
   EXPECT_EQ(take_all(agenda), (std::vector{2, 1}));
 }
 
-// Few delays go through queues, many through the heap, and both together.
+// With few different delays queues are used, with many the heap, and in between both.
 TEST(Agenda, agrees_with_a_stable_sort) {
   for (const std::uint64_t delays : {1U, 2U, 5U, 7U, 12U, 1000U}) {
     SCOPED_TRACE(delays);
     Agenda agenda;
-    std::vector<std::pair<Time, int>> expected;  // in the order of putting in
+    std::vector<std::pair<Time, int>> expected;  // in the order of put() calls
     std::vector<std::pair<Time, int>> taken;
     Time now{0};
     for (int i = 0; i < 5000; ++i) {
@@ -67,7 +67,7 @@ TEST(Agenda, agrees_with_a_stable_sort) {
       const Time delay{static_cast<std::int64_t>(bits(0) % delays * 3)};
       agenda.put(now, delay, Kind::finished, i);
       expected.emplace_back(now + delay, i);
-      // On average as many as are put in, in bursts, so that rings fill, turn around and run dry.
+      // On average as many are taken as put, in bursts; so rings fill, wrap around and get empty.
       for (std::uint64_t n = bits(1) % 8 == 0 ? bits(2) % 17 : 0; n > 0 && !agenda.empty(); --n) {
         now = agenda.next_time();
         taken.emplace_back(now, agenda.take().what);

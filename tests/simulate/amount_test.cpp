@@ -1,4 +1,4 @@
-// Amounts as they are written, and costs that get one unit.
+// Tests amounts as users write them, and the conversion of costs to one unit.
 #include "simulate/amount.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Hints that wait: never slower than the fixed order of the same memory, whatever they are told.
+// Tests hints with patience: with any notices, never slower than the fixed order of their memory.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -34,14 +34,14 @@ const Racer kRacers[] = {
 };
 
 TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
-  Field field(Size{}, kLatency, {}, 101);  // seeds that tuned nothing
+  Field field(Size{}, kLatency, {}, 101);  // these seeds were not used for tuning
   for (const Racer& racer : kRacers) {
     for (const bench::Condition& condition : bench::conditions()) {
-      // Throws if a rank holds more than its class allows.
+      // Throws if a rank holds more than the racer's class of memory allows.
       const bench::Result result = field.race(racer, condition.jitter, 20);
       EXPECT_GE(result.gain.ratio, 0.999) << racer.name << ", " << condition.name;
       if (racer.memory == Memory::max) continue;
-      // With split backwards some ranks hold less; nobody holds more.
+      // If backwards are split, some ranks hold less than with the fixed order; none holds more.
       for (std::size_t rank = 0; rank < result.peaks.size(); ++rank) {
         EXPECT_LE(result.peaks[rank], result.fixed_peaks[rank]) << racer.name;
       }
@@ -71,7 +71,7 @@ TEST(Hints, are_not_slower_with_several_stages_on_a_rank) {
   }
 }
 
-// Late messages: what the table of docs/results.md claims of longer runs, in short.
+// Messages are late here; docs/results.md has longer runs of this kind.
 TEST(Hints, gain_where_messages_are_late) {
   Field field({.microbatches = 192}, kLatency);
   const Racer h1{Memory::h1, "H1", "ready by rn"};
@@ -86,9 +86,9 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
     const bench::Result result = field.race({Memory::h2, "H2", dispatch}, jitter, seeds);
     return result.fixed / result.gain.ratio;
   };
-  // Nothing late: RN takes no longer than the bound.
+  // If nothing is late, RN takes no longer than the bound.
   EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), time("ready by rn", "", 2), 1e-6);
-  // It is of the mean over all draws; these hints take 1 % more on these.
+  // The bound is a mean over all draws; on the draws used here the hints take 1 % more.
   const double bound = bench::OvertakingBound({}, 1).time(2000);
   for (const char* dispatch : {"ready by rn", "ready by bfw", "ready by zb_h2"}) {
     EXPECT_GE(time(dispatch, "tails=2:20", 20), 1.005 * bound) << dispatch;
@@ -96,7 +96,7 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
   }
 }
 
-// The program and the random draws are the same: arbiters made at run time and interpreted ones.
+// For the same program and draws, arbiters made at run time agree with interpreted ones.
 TEST(Hints, wait_alike_in_both_arbiters) {
   for (const Racer& racer : kRacers) {
     SCOPED_TRACE(racer.name);
@@ -122,7 +122,7 @@ TEST(Hints, wait_alike_in_both_arbiters) {
   }
 }
 
-// Does as the honest one.
+// An arbiter that passes every call to an honest one; derived ones change some calls.
 class Wrapper : public core::Arbiter {
  public:
   explicit Wrapper(std::unique_ptr<core::Arbiter> honest) : honest_(std::move(honest)) {}
@@ -153,7 +153,7 @@ class Wrapper : public core::Arbiter {
   std::unique_ptr<core::Arbiter> honest_;
 };
 
-// Loses, doubles and distorts what its rank says.
+// An arbiter that loses, doubles and distorts the notices of its rank.
 class Liar final : public Wrapper {
  public:
   Liar(std::unique_ptr<core::Arbiter> honest, std::uint64_t seed)
@@ -206,7 +206,7 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
       });
       TimingOptions options;
       options.latency = kLatency;
-      options.notice = seed % 3 == 0 ? 30.0 : 0.01;  // some come long after they are of use
+      options.notice = seed % 3 == 0 ? 30.0 : 0.01;  // some arrive long after they are useful
       options.seed = seed;
       ASSERT_TRUE(Jitter::parse("lognormal=1,tails=5:10", options.jitter).ok());
       Timing timing;
@@ -219,8 +219,8 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
   }
 }
 
-// Each of two ranks has a forward that lacks only room, and the other's comes from it: each
-// forecast makes the other rank forecast again, later.
+// Each of two ranks has a forward that lacks only room, and whose input is from the other rank's.
+// So each forecast makes the other rank forecast again, for a later time.
 constexpr const char* kTalks =
     "pipeline p { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;\n"
     "op F forward { needs F at prev; acquires a; }\n"
@@ -229,7 +229,7 @@ constexpr const char* kTalks =
     "order fixed on r { (F@0 F@1 B@1 B@0) * microbatches; }\n"
     "hint waits { follow fixed; forecasts; }\ndispatch ready by waits; }";
 
-// Answers each notice with another.
+// An arbiter that answers each notice by a notice.
 class Talker final : public Wrapper {
  public:
   using Wrapper::Wrapper;
@@ -255,7 +255,7 @@ TEST(Hints, a_run_sticks_though_its_ranks_go_on_talking) {
   const spec::Program program = spec::compile({"talks", kTalks}).value();
   const core::OwnedFacts storage = lower::facts_of(program);
   TimingOptions options;
-  options.latency = 2;  // forecasts meet
+  options.latency = 2;  // so long that forecasts cross each other on the way
   Timing timing;
   ASSERT_TRUE(Timing::make(program, 2, options, timing).ok());
   for (const bool answers : {false, true}) {
@@ -280,7 +280,7 @@ TEST(Hints, the_same_run_twice_is_the_same) {
     options.latency = kLatency;
     ASSERT_TRUE(Jitter::parse("lognormal=1", options.jitter).ok());
     const optimise::Outcome a = contestant.run(options, 7);
-    // Another contestant, since what one has learned stays.
+    // The second run has a contestant of its own, since a contestant remembers what it learned.
     optimise::Contestant again(bench::racing_program(racer, Size{}), 32);
     const optimise::Outcome b = again.run(options, 7);
     EXPECT_EQ(a.failure, "");
@@ -289,8 +289,8 @@ TEST(Hints, the_same_run_twice_is_the_same) {
   }
 }
 
-// A pipeline that is proved, and one that sticks: two stages on each rank share a pool with room
-// for one activation, and early stages take it all. `%` is the hint's clauses.
+// A program that is proved; and one that deadlocks because the two stages of a rank share a pool
+// with room for one activation, which early stages take. `%` is replaced by the hint's clauses.
 constexpr const char* kSafe =
     "pipeline p { microbatches any; stages 3; place s on s;\n"
     "op F forward { needs F at prev; acquires a; }\n"
@@ -308,7 +308,7 @@ constexpr const char* kSticks =
     "order fixed on r { F@0; F@1; B@1; B@0; }\n"
     "hint waits { follow fixed; % }\ndispatch ready by waits; }";
 
-// No verdict depends on whether a hint waits: proved, refuted and unknown alike.
+// Waiting changes no verdict: neither a proof, nor a refutation, nor an unknown.
 TEST(Hints, waiting_changes_no_verdict) {
   const auto verdict = [](std::string text, const std::string& clauses) {
     text.replace(text.find('%', text.find("hint waits")), 1, clauses);

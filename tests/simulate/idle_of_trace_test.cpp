@@ -1,4 +1,4 @@
-// The idle causes that a trace of tasks and messages alone implies are those of the simulator.
+// Tests that the simulator's causes of idle time can be derived from a trace of tasks and messages.
 #include "simulate/idle_of_trace.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TimingOptions late_messages() {
   return options;
 }
 
-// The programs run what is ready, since a trace does not have the order of those that have one.
+// These programs run whatever is ready, because a trace does not contain an order.
 TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
   for (const char* name : {"bf", "b_first", "bfw"}) {
     SCOPED_TRACE(name);
@@ -49,7 +49,7 @@ TEST(NoteIdle, of_a_run_whose_host_takes_no_time_is_what_the_simulator_says) {
   }
 }
 
-// The program has an order: a task that waits while another might run is put first.
+// With an order, an engine may wait for the next task of the order while it could run another one.
 TEST(NoteIdle, of_an_order_tells_what_is_put_first_from_what_is_not_there) {
   const spec::Program program =
       compiled_schedule("1f1b", {.defines = {{"ranks", 2}}, .dispatch = {}});
@@ -70,7 +70,7 @@ TEST(NoteIdle, of_an_order_tells_what_is_put_first_from_what_is_not_there) {
   EXPECT_EQ(sum(trace::Cause::order), order);
 }
 
-// From when a task might have started, it was kept by the host.
+// From the moment when a task could have started, waiting is due to the host.
 TEST(NoteIdle, counts_a_late_start_as_the_hosts) {
   const spec::Program program =
       compiled_schedule("bf", {.defines = {{"ranks", 1}}, .dispatch = {}});

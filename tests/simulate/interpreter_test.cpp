@@ -98,7 +98,7 @@ TEST(InterpretedArbiter, offers_and_chooses_by_the_program) {
   arbiter.started({0, 0}, {});
   EXPECT_EQ(arbiter.choose(core::Engine::compute, nullptr, {}), core::Choice{}) << "busy";
   arbiter.on_finished({0, 0}, {});
-  arbiter.on_arrived({1, 0}, {});  // 1B0 at 0B0
+  arbiter.on_arrived({1, 0}, {});  // the message of 1B0 for 0B0
   allowed.add({1, 0});
   EXPECT_EQ(arbiter.choose(core::Engine::compute, &allowed, {}), start(1, 0)) << "B after F";
   arbiter.started({0, 1}, {});

@@ -1,4 +1,4 @@
-// Measured costs: a run on the virtual clock gives back the costs that it had, exactly.
+// Tests measured costs: a run on the virtual clock gives exactly the costs with which it was made.
 #include "simulate/measured.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
-// F takes 2, 3, 4 at stages 0, 1, 2, and B 5; messages only go up and down.
+// F takes 2, 3 and 4 at stages 0, 1 and 2, and B takes 5; messages only go down and up.
 constexpr const char* kUneven = R"(
 pipeline uneven {
   microbatches 1 .. 9;
@@ -33,7 +33,7 @@ pipeline uneven {
 }
 )";
 
-// A file of a run of it.
+// The trace file of a run of the program.
 trace::File run_of(const char* text, int microbatches, const TimingOptions& options) {
   const spec::Program program = compiled_schedule(text);
   TableRun run(program);
@@ -65,7 +65,7 @@ std::vector<Row> rows(const std::vector<Profile::Link>& links) {
   return found;
 }
 
-// Events of step 0, as a run has them whose first step takes memory.
+// Adds events of step 0, as if the first step allocated memory and so was slow.
 void add_slow_first_step(trace::File& file) {
   for (trace::TaskEvent& e : file.record.tasks) e.step = 1;
   for (trace::MessageEvent& e : file.record.messages) e.step = 1;
@@ -181,7 +181,7 @@ TEST(Measured, of_traces_that_do_not_go_together_are_refused) {
   EXPECT_EQ(measurement.result().profile.to_json(), before);
 }
 
-// F of stage 2 takes 1, 2, 3, … microseconds, one step after the other.
+// A trace in which F of stage 2 takes 1, 2, 3, … microseconds in successive steps.
 trace::TorchTrace of_pytorch(int rank, std::int64_t first_step, int steps) {
   trace::TorchTrace trace{.rank = rank, .ranks = 2, .marks_steps = true};
   for (int i = 0; i < steps; ++i) {
@@ -220,7 +220,7 @@ TEST(Measured, of_a_trace_of_pytorch_are_in_microseconds_and_say_what_they_lack)
 
 TEST(Measured, of_traces_of_pytorch_that_do_not_go_together_are_refused) {
   Measurement measurement;
-  ASSERT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(), "");  // steps 6 and 7
+  ASSERT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(), "");  // in the file: steps 6 and 7
   const std::string before = measurement.result().profile.to_json();
   EXPECT_EQ(measurement.add(of_pytorch(0, 5, 3), 1).message(),
             "it is of rank 0, as a trace before it: one file of each rank was expected");
@@ -240,7 +240,7 @@ TEST(Measured, of_traces_of_pytorch_that_do_not_go_together_are_refused) {
   ASSERT_EQ(of_ripeline.add(run_of(kUneven, 2, in_microseconds(0.5)), 0).message(), "");
   EXPECT_EQ(of_ripeline.add(on_gpu, 0).message(),
             "it is of PyTorch, and the trace before it of Ripeline");
-  // Steps without marks have no numbers to compare.
+  // Without marks the steps of two files have no numbers that could be compared.
   trace::TorchTrace unmarked = of_pytorch(1, 0, 2);
   unmarked.marks_steps = false;
   EXPECT_EQ(measurement.add(unmarked, 0).message(), "");

@@ -1,4 +1,4 @@
-// Costs that name the microbatch: each task takes what its microbatch's cost says, in every run.
+// Tests costs that name the microbatch: in every run each task takes its own microbatch's cost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ using testing_support::TableRun;
 
 constexpr double kUnit = 1e6;  // nanoseconds
 
-double wall_of(const spec::Program& program, int microbatches, const TimingOptions& options = {}) {
+double simulated_makespan(const spec::Program& program, int microbatches,
+                          const TimingOptions& options = {}) {
   const RunReport run = TableRun(program).run(microbatches, options);
   EXPECT_EQ(run.status.message(), "");
   EXPECT_FALSE(run.stuck);
@@ -34,7 +35,7 @@ std::string one_rank(const std::string& forward, const std::string& more = "") {
          more + " }";
 }
 
-// A cost as text, and what it is.
+// A cost as text, and the parameters of its value.
 struct DrawnCost {
   std::string text = {};
   std::int64_t a = 0, b = 0, period = 1, special = 0, at = 0;
@@ -55,11 +56,12 @@ DrawnCost drawn_cost(std::mt19937_64& random) {
 }
 
 TEST(MicrobatchCosts, are_those_of_the_text) {
-  EXPECT_EQ(wall_of(compiled_schedule(one_rank("(m == 0 ? 4 : 1)")), 4), 15);
-  EXPECT_EQ(wall_of(compiled_schedule(one_rank("1 + m / 2")), 4), 4 + 3 + 8);
+  EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank("(m == 0 ? 4 : 1)")), 4), 15);
+  EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank("1 + m / 2")), 4), 4 + 3 + 8);
   spec::ElaborateOptions four;
   four.microbatches = {.first = 4, .last = 4};
-  EXPECT_EQ(wall_of(compiled_schedule(one_rank("microbatches - m"), four), 4), 4 + 3 + 2 + 1 + 8);
+  EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank("microbatches - m"), four), 4),
+            4 + 3 + 2 + 1 + 8);
 }
 
 TEST(MicrobatchCosts, of_one_rank_add_up) {
@@ -69,14 +71,14 @@ TEST(MicrobatchCosts, of_one_rank_add_up) {
     const int microbatches = 1 + static_cast<int>(random() % 12);
     std::int64_t sum = 2 * microbatches;
     for (int m = 0; m < microbatches; ++m) sum += cost.of(m, 0);
-    EXPECT_EQ(wall_of(compiled_schedule(one_rank(cost.text)), microbatches),
+    EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank(cost.text)), microbatches),
               static_cast<double>(sum))
         << cost.text << ", " << microbatches;
   }
 }
 
-// All forwards, then all backwards: a task starts when the one before it on its rank has ended, and
-// what it needs.
+// All forwards run, then all backwards: a task starts when the previous task on its rank and all
+// tasks that it needs have ended.
 TEST(MicrobatchCosts, of_a_fixed_order_are_those_of_the_longest_path) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {
@@ -106,7 +108,7 @@ TEST(MicrobatchCosts, of_a_fixed_order_are_those_of_the_longest_path) {
                              b.of(static_cast<std::int64_t>(m), static_cast<std::int64_t>(s));
       }
     }
-    EXPECT_EQ(wall_of(program, static_cast<int>(microbatches)),
+    EXPECT_EQ(simulated_makespan(program, static_cast<int>(microbatches)),
               static_cast<double>(*std::max_element(now.begin(), now.end())))
         << f.text << "; " << b.text << ", " << ranks << " ranks, " << microbatches;
   }
@@ -116,7 +118,7 @@ TEST(MicrobatchCosts, are_of_the_microbatches_that_an_op_has) {
   const spec::Program program = compiled_schedule(
       "\npipeline p { microbatches any;  stages 1;  place s on 0; op F forward on m where m % 2 == "
       "1 { cost 6 / m; } dispatch ready; }");
-  EXPECT_EQ(wall_of(program, 4), 6 + 2);  // microbatches 1 and 3; 0 has no value
+  EXPECT_EQ(simulated_makespan(program, 4), 6 + 2);  // for microbatches 1 and 3; 0 has no cost
 }
 
 TEST(MicrobatchCosts, go_with_their_inputs) {
@@ -138,9 +140,9 @@ TEST(MicrobatchCosts, give_way_to_what_was_measured) {
   options.profile->tasks.emplace_back();
   options.profile->tasks[0].op = "F";
   options.profile->tasks[0].mean = 3;
-  EXPECT_EQ(wall_of(program, 4, options), 4 * 3 + 8);
+  EXPECT_EQ(simulated_makespan(program, 4, options), 4 * 3 + 8);
   options.profile->tasks[0].microbatch = 1;
-  EXPECT_EQ(wall_of(program, 4, options), 4 + 3 + 1 + 1 + 8);
+  EXPECT_EQ(simulated_makespan(program, 4, options), 4 + 3 + 1 + 1 + 8);
 }
 
 TEST(MicrobatchCosts, without_a_value_are_refused) {
@@ -151,18 +153,19 @@ TEST(MicrobatchCosts, without_a_value_are_refused) {
   EXPECT_EQ(fine.status.message(), "");
 }
 
-// A factor of all tasks of a microbatch, which is no microbatch's where an op runs once.
+// An input's factor applies to all tasks of its microbatch, but not to an op that runs only once.
 TEST(MicrobatchCosts, of_inputs_scale_what_a_microbatch_has) {
   TimingOptions options;
   options.profile.emplace();
   options.profile->unit = plain_unit();
   options.profile->inputs = {3, 1};
-  EXPECT_EQ(wall_of(compiled_schedule(one_rank("2 * input")), 2, options), 3 * (2 + 2) + 2 + 2);
-  EXPECT_EQ(wall_of(compiled_schedule(one_rank("2 * input")), 2), 8);
-  EXPECT_EQ(
-      wall_of(compiled_schedule(one_rank("1", "op G once { cost 5;  needs B at here of all; }")), 2,
-              options),
-      3 * (1 + 2) + 1 + 2 + 5);
+  EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank("2 * input")), 2, options),
+            3 * (2 + 2) + 2 + 2);
+  EXPECT_EQ(simulated_makespan(compiled_schedule(one_rank("2 * input")), 2), 8);
+  EXPECT_EQ(simulated_makespan(
+                compiled_schedule(one_rank("1", "op G once { cost 5;  needs B at here of all; }")),
+                2, options),
+            3 * (1 + 2) + 1 + 2 + 5);
 }
 
 }  // namespace

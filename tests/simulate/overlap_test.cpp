@@ -1,4 +1,4 @@
-// Tasks beside each other on the virtual clock: when they end, what is busy, what is recorded.
+// Tests tasks that overlap on the virtual clock: their ends, busy times, and records.
 #include "simulate/overlap.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Time units(double n) { return Time{std::llround(n * 1'000'000)}; }
 
 struct Ran {
   RunReport report;
-  std::map<std::string, std::pair<Time, Time>> tasks;  // 0F0: from, to
+  std::map<std::string, std::pair<Time, Time>> tasks;  // start and end by name, such as 0F0
 };
 
 Ran run(const std::string& ops, int microbatches, const TimingOptions& options = {}) {
@@ -55,7 +55,7 @@ TEST(Overlap, without_a_cost_takes_what_both_take_one_after_the_other) {
   EXPECT_EQ(ran.tasks["0B0"], during(0, 5));
 }
 
-// C comes on another engine at 1: by then half of F is done, and what is left takes twice as long.
+// C ends at 1 on another engine. Half of F is done by then; the other half takes twice as long.
 TEST(Overlap, moves_the_end_of_what_runs_when_another_starts) {
   Ran ran =
       run("op F { cost 2; } op C on copy_in { } op B { cost 3; needs C at here; } "
@@ -67,7 +67,7 @@ TEST(Overlap, moves_the_end_of_what_runs_when_another_starts) {
   EXPECT_EQ(ran.report.ranks[0][0].tasks, 2);
 }
 
-// The end moves again with the second pair: W starts beside F when I has ended.
+// The second pair changes the end of F again: W starts beside F when I has ended.
 TEST(Overlap, of_two_pairs_one_after_the_other) {
   Ran ran =
       run("op F { cost 6; } op I { cost 1; } op W { cost 1; needs I at here; } "
@@ -80,7 +80,7 @@ TEST(Overlap, of_two_pairs_one_after_the_other) {
       run("op F { cost 6; } op I { cost 1; } op W { cost 1; needs I at here; } "
           "pair F, I; pair F, W;",
           1);
-  // F and I share until 7, both to their ends.
+  // F and I share the engine until 7, when both of them end.
   EXPECT_EQ(ran.tasks["0F0"], during(0, 7));
   EXPECT_EQ(ran.tasks["0W0"], during(7, 8));
 }

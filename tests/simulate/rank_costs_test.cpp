@@ -1,5 +1,5 @@
-// Costs of a whole rank: how they are given, how its ops divide them, and that schedules of one
-// model then do the same work.
+// Tests costs of a complete rank: how they are given, how the rank's ops divide them, and that all
+// schedules of one model then do the same work.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -94,7 +94,7 @@ TEST(RankCosts, that_do_not_say_all_are_refused) {
   }
 }
 
-// The cost of the lane's tasks.
+// The cost of each task in the lane `name`.
 Rational cost_of(const spec::Program& program, const std::string& name, const RankCosts& costs,
                  int microbatches) {
   std::vector<spec::Cost> lanes;
@@ -122,7 +122,7 @@ TEST(RankCosts, of_k_stages_each_has_a_kth) {
       Case{"interleaved_1f1b", {}, "7B", {1, 1}},
       Case{"interleaved_1f1b", defines({{"chunks", 3}}), "7F", {1, 3}},
       Case{"interleaved_1f1b", defines({{"chunks", 3}}), "7B", {2, 3}},
-      // Each of the two stages has half of the microbatches: a whole rank's layers.
+      // Each of the two stages has the rank's layers, but only half of the microbatches.
       Case{"chimera", {}, "0F", {1, 1}},
       Case{"chimera", {}, "7B", {2, 1}},
   };
@@ -133,7 +133,7 @@ TEST(RankCosts, of_k_stages_each_has_a_kth) {
   }
 }
 
-// Rank 0 has a fused backward at one stage and a split one at the other; both do as much.
+// Rank 0 has a fused backward at one stage and a split one at the other, with the same work.
 TEST(RankCosts, stages_may_split_their_backward_or_not) {
   const spec::Program program = compiled_schedule(
       "\npipeline mixed { microbatches any; stages 2; place s on 0;\n"
@@ -161,7 +161,7 @@ TEST(RankCosts, every_schedule_of_the_library_does_the_same_work) {
   }
 }
 
-// (p - 1)(F + B) of the stages, which are `chunks` times smaller.
+// The bubble is (p - 1)(F + B) with the costs of a stage, which are smaller by the factor `chunks`.
 TEST(RankCosts, more_stages_have_a_smaller_bubble) {
   constexpr int kRanks = 4;
   const auto bubble = [](const std::string& schedule, const spec::ElaborateOptions& options) {
@@ -179,14 +179,14 @@ TEST(RankCosts, more_stages_have_a_smaller_bubble) {
   }
 }
 
-// The closed forms of docs/library.md, in forwards of all of a rank's layers.
+// The closed forms are those of docs/library.md; the unit is one forward of all layers of a rank.
 TEST(RankCosts, v_placements_have_the_bubbles_of_the_library_page) {
   for (const int p : {3, 4, 5, 6, 8}) {
     const double v_half = p % 2 == 1 ? 7 * (p - 1) / 4.0 : (7 * p - 4) / 4.0;
     const double v_min = (p % 3 == 0 ? 4 * p - 3 : 4 * p - 5) / 2.0;
     struct Case {
       const char* schedule;
-      double wall;
+      double makespan;
       double span;
     };
     const std::array cases = {
@@ -202,7 +202,7 @@ TEST(RankCosts, v_placements_have_the_bubbles_of_the_library_page) {
       TableRun run(program);
       const RunReport report = run.run(3 * p, with("F=1,B=2"));
       EXPECT_EQ(report.work, units(9.0 * p));
-      EXPECT_EQ(report.makespan - report.work, units(c.wall));
+      EXPECT_EQ(report.makespan - report.work, units(c.makespan));
       EXPECT_EQ(report.bubble(), units(c.span));
     }
   }
@@ -217,12 +217,12 @@ TEST(RankCosts, a_split_backward_takes_as_much_as_a_fused_one) {
     SCOPED_TRACE(text);
     EXPECT_EQ(of_fused.run(8, with(text)).work, of_split.run(8, with(text)).work);
   }
-  // Unless splitting is known to cost something.
+  // The work is larger only if the given costs make a split backward longer.
   EXPECT_EQ(of_fused.run(8, with("F=1,B=2,I=1.25,W=1")).work, units(8 * 3));
   EXPECT_EQ(of_split.run(8, with("F=1,B=2,I=1.25,W=1")).work, units(8 * 3.25));
 }
 
-// Tasks that run beside each other save the same part of their time.
+// With other costs, tasks that overlap save the same proportion of their time.
 TEST(RankCosts, a_pair_is_as_much_faster_as_its_own_costs_say) {
   const spec::Program program =
       compiled_schedule("dualpipe_v", defines({{"f", 2}, {"i", 2}, {"w", 2}, {"together", 3}}));

@@ -1,5 +1,5 @@
-// A refutation ends the same for the machine, for executors with the interpreter and for executors
-// with the generated arbiter, all from the JSON that `ripeline verify` writes.
+// Tests that a refutation ends in the same way for the machine, for executors with the interpreter
+// and for executors with the generated arbiter, all from the JSON that `ripeline verify` writes.
 #include "simulate/replay.h"
 
 #include <fstream>
@@ -27,7 +27,7 @@ namespace {
 struct Refuted {
   const char* name;
   std::unique_ptr<core::Arbiter> (*make)(int rank);
-  std::string waits;  // a part of the state at the end
+  std::string waits;  // a part of the text of the state at the end
 };
 void PrintTo(const Refuted& refuted, std::ostream* out) { *out << refuted.name; }
 
@@ -108,7 +108,7 @@ TEST_P(Replays, and_says_so_when_the_run_is_another) {
 INSTANTIATE_TEST_SUITE_P(Replay, Replays, testing::ValuesIn(kRefuted),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Among them runs in which a later message takes the slot that an earlier one waits for.
+// In some of these runs a later message takes the slot for which an earlier message waits.
 TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
   const std::vector<testing_support::Sticking> programs = testing_support::sticking_programs();
   const std::vector<testing_support::MakeArbiter> generated = testing_support::stuck_arbiters();
@@ -122,7 +122,7 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
     const bool other = programs[i].by_other_choices;
     ASSERT_EQ(deadlock.outcome, other ? verify::Outcome::unknown : verify::Outcome::refuted);
     const auto json = verify::report_json(program, {"test.ripe", programs[i].text}, verdict);
-    // Without any event, the run is not recorded: nothing can start.
+    // A run without events is not written to the JSON; then nothing can start in the first state.
     const verify::Counterexample& example =
         other ? deadlock.other_choices.value() : deadlock.counterexample.value();
     verify::RecordedRun run{.microbatches = example.microbatches, .events = {}};
@@ -155,7 +155,7 @@ TEST(Replay, of_every_program_of_the_tests_that_sticks_ends_alike_everywhere) {
   }
 }
 
-// Tasks that may start and that the hint would not choose: with Chooser::any they are run.
+// The task may start, but the hint would not choose it; only Chooser::any lets the run start it.
 TEST(Replay, of_other_choices_needs_to_be_told) {
   const spec::Program program = spec::compile({"two.ripe", R"(
 pipeline two {

@@ -12,14 +12,14 @@
 
 namespace ripeline::testing_support {
 
-// A library schedule, or text that begins with a line's end.
+// Compiles a library schedule, or a text that begins with a line break.
 inline spec::Program compiled_schedule(const std::string& what,
                                        const spec::ElaborateOptions& options = {}) {
   const std::string text = what.front() == '\n' ? what : std::string(*spec::library_text(what));
   return spec::compile({what, text}, options).value();
 }
 
-// Under arbiters made at run time.
+// A run under arbiters made at run time.
 struct TableRun {
   explicit TableRun(const spec::Program& of) : program(of), storage(lower::facts_of(of)) {}
 

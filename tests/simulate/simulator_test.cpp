@@ -1,4 +1,4 @@
-// Runs on the virtual clock against closed forms, exactly; what they draw, and why they wait.
+// Tests runs on the virtual clock: exact closed forms, random draws, and causes of waits.
 #include "simulate/simulator.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(Timing, that_the_clock_cannot_count_is_refused) {
   EXPECT_TRUE(Timing::make(program, 4, with_latency(1e9), timing).ok());
 }
 
-// F = 1, B = 2: the bubble is (p - 1)(F + B), at every number of microbatches.
+// If F = 1 and B = 2, the bubble is (p - 1)(F + B) for every number of microbatches.
 TEST(ClosedForm, of_1f1b_and_gpipe) {
   for (const int p : {1, 2, 3, 4, 7, 8, 16, 32}) {
     for (const int m : {1, 2, p - 1, p, p + 1, 2 * p, 3 * p + 1, 8 * p}) {
@@ -78,7 +78,7 @@ TEST(ClosedForm, of_1f1b_and_gpipe) {
   }
 }
 
-// Latency c delays the consumer and occupies nobody.
+// A latency c delays the consumer, but occupies no engine.
 TEST(ClosedForm, of_1f1b_and_gpipe_with_latency) {
   for (const int p : {2, 3, 4, 8, 16, 32}) {
     for (const int k : {1, 2, 3, 8}) {
@@ -94,7 +94,7 @@ TEST(ClosedForm, of_1f1b_and_gpipe_with_latency) {
   }
 }
 
-// f and b are of a chunk, F = v f: the bubble is (p - 1)(F + B) / v.
+// f and b are costs of a chunk, F = v f: the bubble is (p - 1)(F + B) / v.
 TEST(ClosedForm, of_interleaved_1f1b) {
   for (const int p : {2, 3, 4, 8}) {
     for (const int v : {1, 2, 3, 4}) {
@@ -116,7 +116,8 @@ TEST(ClosedForm, of_interleaved_1f1b) {
   }
 }
 
-// Measured costs, in microseconds, with their latency: the published rate of 1F1B, by wall.
+// Costs and latency are measured ones, in microseconds; 1F1B's rate, by makespan, is
+// published.
 TEST(ClosedForm, is_the_published_rate) {
   const struct {
     int m;
@@ -133,14 +134,14 @@ TEST(ClosedForm, is_the_published_rate) {
                               .inputs = {},
                               .control = {}};
     const RunReport run = run_of("1f1b", {{"ranks", 8}}, row.m, options);
-    const auto wall = static_cast<double>(run.makespan.count());
+    const auto makespan = static_cast<double>(run.makespan.count());
     const auto work = static_cast<double>(run.work.count());
     EXPECT_EQ(run.work.count(), std::llround(row.m * (row.f + row.b) * 1000));
-    EXPECT_NEAR((wall - work) / wall, row.rate, 0.00005);
+    EXPECT_NEAR((makespan - work) / makespan, row.rate, 0.00005);
   }
 }
 
-// ---------------------------------------------------------------- what is drawn
+// ---------------------------------------------------------------- random draws
 
 TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
   const auto text = [](std::uint64_t seed) {
@@ -156,7 +157,7 @@ TEST(Jitter, gives_the_same_bytes_for_the_same_seed_and_others_for_another) {
   EXPECT_NE(text(7), text(8));
 }
 
-// Task and message durations by name, so that lanes of other programs compare.
+// The durations of tasks and messages by name, so that lanes of other programs can be compared.
 std::map<std::string, Time> durations(const std::string& what, const TimingOptions& options) {
   spec::ElaborateOptions elaborate;
   const spec::Program program = compiled_schedule(what, elaborate);
@@ -183,7 +184,7 @@ TEST(Jitter, is_common_to_programs_that_are_compared) {
   const auto chain = durations("1f1b", options);
   EXPECT_EQ(chain, durations("bf", options));
   EXPECT_EQ(chain, durations("gpipe", options));
-  // A placement that numbers its lanes otherwise: the tasks of the same name.
+  // Another placement numbers its lanes in another way, but tasks of the same name must agree.
   const auto other = durations(R"(
 pipeline other {
   microbatches any;  stages 4;  place s on 3 - s;
@@ -203,7 +204,7 @@ pipeline other {
   EXPECT_GT(common, 60);
 }
 
-// Each has the mean that it should: within four deviations of the mean of many.
+// Each jitter has its stated mean: the mean of many draws differs by less than four deviations.
 TEST(Jitter, has_the_mean_that_it_says) {
   constexpr int kMany = 4000;
   const spec::Program program = compiled_schedule("1f1b");
@@ -270,7 +271,7 @@ struct CauseCase {
   int rank;
   core::Engine engine;
   trace::Cause cause;
-  std::int64_t idle;  // units of it
+  std::int64_t idle;  // units of idle time that have this cause
 };
 
 const CauseCase kCauses[] = {
@@ -339,16 +340,16 @@ pipeline a { microbatches 3; stages 3; place s on s;
   options.control = 0.5;
   const RunReport run = TableRun(program).run(3, options, nullptr, true);
   ASSERT_TRUE(run.status.ok());
-  // 0F1 ends at 2 and 1F0 starts at 1: the slot is free at 1, the sender knows at 1.5, and 0F1
-  // leaves at its end. 0F2 ends at 3; 1F1 starts at 5, and the grant arrives at 5.5.
+  // 0F1 ends at 2. 1F0 starts at 1 and frees the slot; the sender knows this at 1.5, so 0F1 leaves
+  // when it ends. 0F2 ends at 3; 1F1 starts at 5, and the grant for 0F2 arrives at 5.5.
   EXPECT_EQ(run.controls, 6);
   const EngineReport& middle = run.ranks[1][0];
   EXPECT_EQ(middle.busy, units(12));
   EXPECT_EQ(middle.last, units(13));
 }
 
-// With a grant that takes 4: 1F0 starts at 1, so that 0F1, ended at 2, leaves at 5; 1F1 starts
-// then, and 0F2 leaves at 9. Meanwhile rank 1 has nothing to do.
+// A grant takes 4. 1F0 starts at 1, so 0F1, which ended at 2, leaves at 5. Then 1F1 starts, and 0F2
+// leaves at 9. In between, rank 1 has no work.
 TEST(Causes, of_a_message_that_waits_for_a_slot_is_the_slot) {
   const spec::Program program = compiled_schedule(R"(
 pipeline a { microbatches 3; stages 2; place s on s;
@@ -392,12 +393,12 @@ TEST(Bandwidth, keeps_a_way_busy_and_adds_to_latency) {
   const spec::Program program = compiled_schedule(R"(
 pipeline a { microbatches 3; stages 2; place s on s; op F { needs F at prev; } dispatch ready; })");
   TimingOptions options = with_latency(0.25);
-  options.bytes_per_second = 1000;  // a unit is a millisecond: 1 byte in 1 unit
+  options.bytes_per_second = 1000;  // a unit is a millisecond, so a byte takes a unit
   options.message_bytes = 2;
   trace::Record record;
   ASSERT_TRUE(TableRun(program).run(3, options, &record).status.ok());
   ASSERT_EQ(record.messages.size(), 3U);
-  // Sent at 1, 2, 3; each keeps the way for 2.
+  // The messages are sent at 1, 2 and 3, and each occupies the link for 2.
   EXPECT_EQ(record.messages[0].arrived, Time{3'250'000});
   EXPECT_EQ(record.messages[1].arrived, Time{5'250'000});
   EXPECT_EQ(record.messages[2].arrived, Time{7'250'000});
@@ -421,9 +422,9 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
   ASSERT_EQ(Timing::make(program, 3, options, timing).message(), "");
   EXPECT_EQ(timing.task({0, 0}), Time{5'000});   // 0F0
   EXPECT_EQ(timing.task({2, 0}), Time{7'000});   // 1F0
-  EXPECT_EQ(timing.task({2, 1}), Time{14'000});  // its input is 2
+  EXPECT_EQ(timing.task({2, 1}), Time{14'000});  // the input of this microbatch has the factor 2
   EXPECT_EQ(timing.task({2, 2}), Time{9'000});
-  EXPECT_EQ(timing.task({1, 0}), Time{2'000});  // 0B0, of the program
+  EXPECT_EQ(timing.task({1, 0}), Time{2'000});  // 0B0, from the program
   for (int edge = 0; edge < static_cast<int>(program.edges.size()); ++edge) {
     const spec::Edge& e = at(program.edges, edge);
     if (!program.crosses_ranks(e)) continue;
@@ -435,7 +436,7 @@ TEST(Profile, is_read_and_its_most_exact_entry_counts) {
               HasSubstr("inputs of 3 microbatches, not 4"));
 }
 
-// The clock counts nanoseconds in 64 bits.
+// The clock counts nanoseconds in 64 bits, so very long times are refused.
 TEST(Profile, of_what_takes_too_long_is_refused) {
   const spec::Program program = compiled_schedule("1f1b");
   const auto refusal = [&](const Profile& profile) {

@@ -1,4 +1,4 @@
-// The arbiter that is made at run time offers and chooses what the machine itself does.
+// Tests that the arbiter made at run time offers and chooses the same tasks as the machine.
 #include "simulate/table_arbiter.h"
 #include "lower/facts.h"
 
@@ -24,7 +24,7 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Both through the same random events, at several counts of microbatches.
+// Leads both arbiters through the same random events, for several numbers of microbatches.
 std::int64_t walk_both(const spec::Program& program, std::uint64_t seed) {
   const core::OwnedFacts storage = lower::facts_of(program);
   std::int64_t states = 0;
@@ -76,7 +76,7 @@ WalkedStates walk_every_state(const spec::Program& program) {
   });
 }
 
-// Every rule of a dispatch, and one microbatch at least of each.
+// The programs use every rule of dispatches, each with at least one number of microbatches.
 TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     const spec::Program program = testing_support::compiled_schedule(std::string(entry.name));
@@ -106,7 +106,7 @@ TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
   }
 }
 
-// The walk notices an arbiter that takes forwards first, whatever the round.
+// The walk notices an arbiter that always prefers forwards, whatever the hint's round.
 TEST(StateWalk, notices_another_choice_and_says_what_it_leaves_out) {
   const spec::Program program = testing_support::compiled_schedule("bf");
   const spec::Program other = testing_support::compiled_schedule("1f1b_hint");

@@ -26,7 +26,7 @@ TEST(Diagnostics, put_the_caret_right_behind_tabs_and_wide_characters) {
   const Source tabs{"a.ripe", "\tab\tcd\n"};
   EXPECT_EQ(render(tabs, {{"id", "here", "", {4, 5}}}),
             "a.ripe:1:5: error[id]: here\n  ab\tcd\n    \t^\n");
-  const Source wide{"a.ripe", "\xC3\xA4 \xE6\xBC\xA2 x\n"};  // one column, and two
+  const Source wide{"a.ripe", "\xC3\xA4 \xE6\xBC\xA2 x\n"};  // widths of one and two columns
   EXPECT_EQ(render(wide, {{"id", "here", "", {7, 8}}}),
             "a.ripe:1:8: error[id]: here\n  \xC3\xA4 \xE6\xBC\xA2 x\n       ^\n");
 }

@@ -1,5 +1,5 @@
-// The meaning of programs: tables of a program's text and the lanes, edges, pools and ranges that
-// it makes.
+// Tests the meaning of programs, by tables of texts and of the lanes, edges, pools and ranges that
+// they define.
 #include "spec/elaborate.h"
 #include "spec/library.h"
 
@@ -44,7 +44,7 @@ constexpr const char* kVee = R"(pipeline vee {
   dispatch ready;
 })";
 
-// The program in which `body` stands between what every program needs.
+// A program with `body` between the clauses that every program needs.
 std::string with(const std::string& body) {
   return "pipeline p {\n  stages 2;\n  place s on s;\n" + body + "\n}\n";
 }
@@ -68,7 +68,7 @@ std::vector<std::string> error_ids(const std::string& text, const ElaborateOptio
   return ids;
 }
 
-// One line per lane: name, rank.chunk, what it needs, +pool:amount,leaving, -pool:amount.
+// Prints one line per lane: name, rank.chunk, needs, +pool:amount,leaving and -pool:amount.
 std::string lanes_of(const Program& program) {
   std::string text;
   for (int i = 0; i < static_cast<int>(program.lanes.size()); ++i) {
@@ -178,7 +178,7 @@ TEST(Elaborate, keeps_exact_costs) {
   EXPECT_EQ(program.lanes[1].cost.each, (Rational{1, 2}));
   const Program varying = compiled(with(
       "microbatches any; dispatch ready; op F { cost 3 * input; } op B { cost 0.25 * (s + 1); }"));
-  EXPECT_EQ(varying.lanes[0].cost.each, (Rational{3, 1}));  // the mean of input is 1
+  EXPECT_EQ(varying.lanes[0].cost.each, (Rational{3, 1}));  // the mean of `input` is 1
   EXPECT_EQ(varying.lanes[3].cost.each, (Rational{1, 2}));
 }
 
@@ -361,17 +361,17 @@ std::vector<std::string> shares_in(const std::string& filter) {
 TEST(Elaborate, a_share_of_the_microbatches) {
   EXPECT_THAT(shares_in("s == 0 and m % 2 == 0"), ElementsAre("0:0/2"));
   EXPECT_THAT(shares_in("s == 0 and m % 3 != 1 and m % 2 == 1"), ElementsAre("0:3 5/6"));
-  // As short as it can be said; nothing is left to say of all.
+  // Shares have the shortest possible period; a share of all microbatches is 0/1.
   EXPECT_THAT(shares_in("s == 0 and (m % 4 == 1 or m % 4 == 3)"), ElementsAre("0:1/2"));
   EXPECT_THAT(shares_in("s == 0 and m % 2 < 2"), ElementsAre("0:0/1"));
   EXPECT_THAT(shares_in("s == 0 and m % 64 == 63"), ElementsAre("0:63/64"));
-  // By stage; where no microbatch is left, the op is not.
+  // Stages may have different shares; a stage whose share is empty does not have the op.
   EXPECT_THAT(shares_in("m % 2 == s"), ElementsAre("0:0/2", "1:1/2"));
   EXPECT_THAT(shares_in("s > 1"), ElementsAre("2:0/1", "3:0/1"));
   EXPECT_THAT(shares_in("m % (s + 1) == 0"), ElementsAre("0:0/1", "1:0/2", "2:0/3", "3:0/4"));
 }
 
-// An order from a file is followed task by task, and no lane is next.
+// An order from a file is followed task by task, so there is no next lane for which to wait.
 TEST(Elaborate, a_hint_that_waits_follows_no_file) {
   ElaborateOptions options;
   options.read_file = [](const std::string&) { return std::string("0F0,0B0\n1F0,1B0\n"); };
@@ -507,7 +507,7 @@ TEST(Elaborate, hashes_the_meaning_alone) {
 }
 
 TEST(Elaborate, finds_what_a_release_is_ordered_after_through_other_stages) {
-  // 0B needs 1B, which needs 1F, which needs 0F: acquired before it is released.
+  // 0B needs 1C, which needs 1F, which needs 0F, so the room is acquired before it is released.
   const std::string text = with(R"(
     microbatches any;  dispatch ready;  resource a per stage { }
     op F forward { needs F at prev;  acquires a; }

@@ -1,4 +1,4 @@
-// How much memory a step takes, and the most microbatches that fit.
+// Tests how much memory a step takes, and the largest number of microbatches that fits.
 #include "spec/footprint.h"
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@ namespace ripeline::spec {
 namespace {
 
 TEST(Footprint, counts_tasks_messages_and_microbatches) {
-  // Four forwards, four backwards, six messages for each microbatch.
+  // Each microbatch has four forwards, four backwards and six messages.
   const Program bf = compile({"bf", std::string(*library_text("bf"))}).value();
-  const KeptBytes kept{.task = 100, .message = 10, .microbatch = 140};  // 1,000 for each
+  const KeptBytes kept{.task = 100, .message = 10, .microbatch = 140};  // 1,000 for each microbatch
   EXPECT_EQ(too_large(bf, 8'000'000, kept), std::nullopt);
   EXPECT_EQ(
       too_large(bf, 8'000'001, kept),

@@ -1,4 +1,4 @@
-// The choices of a hint, given what may start: tables.
+// Tests, by tables, which of the tasks that may start a hint chooses.
 #include "spec/hint.h"
 
 #include <algorithm>
@@ -17,13 +17,13 @@ namespace {
 
 struct Row {
   const char* hint;
-  // Ops that may start, one word for each choice; the answer is a letter each.
+  // The ops that may start, one word for each choice; `taken` has the chosen op's letter for each.
   const char* may_start;
   const char* taken;
 };
 
-// RRFP's rules (arXiv 2605.18750): one backward, then one forward, and again; of a split backward,
-// W only when neither is ready, one in a round.
+// RRFP's rules (arXiv 2605.18750) alternate between one backward and one forward. If backwards are
+// split, one W runs in each round, when neither I nor F is ready.
 constexpr Row kRows[] = {
     {"rounds I, F;", "IF IF IF IF", "IFIF"},
     {"rounds I, F;", "IF I IF IF", "IIFI"},
@@ -31,17 +31,17 @@ constexpr Row kRows[] = {
     {"prefer I, F;", "IF F IF F", "IFIF"},
     {"prefer F, I;", "IF I IF I", "FIFI"},
     {"rounds I, F; fill W;", "IFW IFW IFW", "IFI"},
-    // After W comes a new round, which begins with the backward again.
+    // After W a new round starts, and begins with the backward again.
     {"rounds I, F; fill W;", "IFW W IFW IFW", "IWIF"},
     {"rounds I, F; fill W;", "IFW W FW IFW", "IWFI"},
     {"rounds I, F; fill W;", "W W IFW FW", "WWIF"},
-    // An op has a turn for each place.
+    // An op that is listed twice has two turns.
     {"rounds I, I, F;", "IF IF IF IF IF IF", "IIFIIF"},
-    // A place that has nothing is passed, and its turn is over.
+    // If no task of a turn may start, the turn is passed and lost.
     {"rounds I, I, F;", "IF F IF IF IF", "IFIIF"},
     {"rounds I, I, F;", "IF IF I IF IF", "IIIIF"},
     {"rounds I, F, I, F, F;", "IF F IF IF IF IF", "IFIFFI"},
-    // An op that is neither an entry nor a fill leaves the round where it is.
+    // An op that is neither listed nor a fill does not change the round.
     {"rounds I, F;", "IFW W IFW IFW", "IWFI"},
 };
 
@@ -80,23 +80,23 @@ TEST(Hint, takes_what_its_rule_says) {
 
 struct ChunkRow {
   const char* hint;
-  const char* may_start;  // lanes, with commas between them; a word for each choice
+  const char* may_start;  // lanes, separated by commas; one word for each choice
   const char* taken;
 };
 
-// Rank 0 has the stages 0 and 2, its chunks 0 and 1; rank 1 the stages 1 and 3.
+// Rank 0 has stages 0 and 2 as its chunks 0 and 1; rank 1 has stages 1 and 3.
 constexpr ChunkRow kChunkRows[] = {
     {"prefer F@1, F@0, B;", "0F,2F,0B,2B 0F,0B 0B,2B", "2F 0F 2B"},
     {"prefer F@(chunks - 1), F;", "0F,2F,2B 0F,2B 2B", "2F 0F 2B"},
     {"prefer B@0, F, B;", "0F,2B 0B,2B,0F 2B", "0F 0B 2B"},
-    // A chunk that is not listed comes behind all that is, in order of declaration.
+    // A chunk that is not listed is after all listed ones, in the order of declaration.
     {"prefer B@0, F;", "2B,0F 2B", "0F 2B"},
     {"prefer B@1;", "0B,0F 2F,2B", "0F 2B"},
     {"rounds F@1, B, F@0;", "0F,2F,0B 0F,2F,0B 0F,2F,0B 0F,2F,0B", "2F 0B 0F 2F"},
-    // If two places list a lane, the one whose turn comes first counts.
+    // If two places list a lane, the place with the earlier turn counts.
     {"rounds F, F@1, B;", "2F,2B 2F,2B 2F,2B 2F,2B", "2F 2F 2B 2F"},
     {"rounds F, F@1, B;", "0F,2B 0F,2B 0F,2B", "0F 2B 0F"},
-    // A lane that is listed by its chunk is no fill.
+    // If a lane is listed by its chunk, it is not a fill.
     {"rounds B@1, F; fill B;", "2B,0B,0F 0B,0F 0B 2B,0F", "2B 0F 0B 2B"},
     {"prefer F; fill B@1;", "0B,2B,2F 0B,2B 2B", "2F 0B 2B"},
 };
@@ -128,22 +128,22 @@ TEST(Hint, knows_chunks) {
 
 struct ValueRow {
   const char* hint;
-  const char* may_start;  // tasks, with commas around
-  std::int64_t held;      // by each pool
-  const char* taken;      // empty: what places list may not start
+  const char* may_start;  // the tasks, each between two commas
+  std::int64_t held;      // the amount that each pool holds
+  const char* taken;      // empty if no listed task may start
 };
 
-// As above; a is held on rank 0.
+// The ranks and stages are those of kChunkRows; rank 0 holds some of `a`.
 constexpr ValueRow kValueRows[] = {
     {"priority F = m;", ",0F0,0F3,2F1,", 0, "0F3"},
     {"priority F = -m;", ",0F2,0F3,2F1,", 0, "2F1"},
     {"priority F = chunk, B = 1;", ",0F0,2F1,0B0,", 0, "2F1"},
-    // Among equal values the op listed first, then the ties, then the lowest microbatch.
+    // Equal values: first the op that is listed first, then the ties, then the lowest microbatch.
     {"priority B = 1, F = chunk;", ",0F0,2F1,0B0,", 0, "0B0"},
     {"priority F = 0, B = 0;", ",2F1,0F3,0F2,0B0,", 0, "0F2"},
     {"priority B = m div 4;", ",0B0,2B3,2B1,", 0, "2B1"},
     {"priority F = s + r + chunks + microbatches;", ",0F0,2F1,", 0, "2F1"},
-    // A value reads what the pool holds.
+    // A value can depend on the amount that the pool holds.
     {"priority F = 2, B = a;", ",0F0,0B0,", 2, "0F0"},
     {"priority F = 2, B = a;", ",0F0,0B0,", 3, "0B0"},
     {"priority F = m % 2 == 0 and a < 2 ? 9 : -9, B = 0;", ",0F1,0F2,0B0,", 1, "0F2"},
@@ -151,7 +151,7 @@ constexpr ValueRow kValueRows[] = {
     {"priority F = 1;", ",0B0,", 0, ""},
 };
 
-// The values and the order of ties; the greatest is taken by the arbiter and by the machine.
+// Checks the values and the order of ties; the arbiter and the machine choose the greatest.
 TEST(Hint, has_the_values_and_ties_of_priorities) {
   for (const ValueRow& row : kValueRows) {
     SCOPED_TRACE(std::string(row.hint) + " of " + row.may_start);
@@ -184,23 +184,23 @@ TEST(Hint, has_the_values_and_ties_of_priorities) {
 }
 
 struct FollowRow {
-  const char* fill;       // ops that the hint fills with
-  const char* places;     // where the next F, B and W stand in the order; - for none
+  const char* fill;       // the ops that the hint fills with
+  const char* places;     // positions of the next F, B and W in the order; - if none is left
   const char* may_start;  // ops
   const char* has_room;   // ops
-  char followed;          // the op that is taken; - for none
-  char awaited;           // and the one that is waited for
+  char followed;          // the op that is chosen, or -
+  char awaited;           // the op for which the hint waits, or -
 };
 
 constexpr FollowRow kFollowRows[] = {
-    // The earliest that may start; what the order does not list comes after.
+    // The earliest op that may start is chosen; ops that the order does not list are last.
     {"", "012", "FBW", "FBW", 'F', 'F'},
     {"", "012", "BW", "FBW", 'B', 'F'},
     {"", "210", "FB", "FB", 'B', 'B'},
     {"", "--0", "FB", "FBW", 'F', 'W'},
     {"", "---", "B", "FBW", 'B', '-'},
     {"", "012", "", "", '-', '-'},
-    // With fillers: the earliest of the others, if it may start; else a filler; else as before.
+    // With fillers: the earliest other op if it may start; else a filler; else the same as without.
     {"W", "120", "FBW", "FBW", 'F', 'F'},
     {"W", "120", "BW", "FBW", 'W', 'F'},
     {"W", "120", "B", "FBW", 'B', 'F'},
@@ -263,7 +263,7 @@ TEST(Hint, folds_chunks_per_rank) {
   using Places = std::vector<HintPlace>;
   EXPECT_EQ(places("stages 4; place s on s % 2;"), (Places{{.op = 0, .chunk = {0, 1}}, {.op = 0}}));
   EXPECT_EQ(places("stages 3; place s on s % 2;"), (Places{{.op = 0, .chunk = {0, 0}}, {.op = 0}}));
-  // Where each rank has one chunk, any chunk is that.
+  // If each rank has one chunk, a place for any chunk means that chunk.
   EXPECT_EQ(places("stages 2; place s on s;"), (Places{{.op = 0}, {.op = 0}}));
 }
 

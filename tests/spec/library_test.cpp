@@ -1,4 +1,4 @@
-// Every built-in schedule means something for every number of ranks, and runs to its end.
+// Tests that every built-in schedule is valid for every number of ranks, and runs to its end.
 #include "spec/library.h"
 
 #include <gmock/gmock.h>
@@ -10,8 +10,8 @@
 namespace ripeline::spec {
 namespace {
 
-// One run, by the program's dispatch, taking the last of what may happen next: finishes late,
-// starts early or both.
+// Runs the program once by its dispatch, always with the last possible event: so tasks end late, or
+// start early, or both.
 bool runs_to_its_end(const Program& program, int microbatches) {
   const Machine machine(program, microbatches);
   Machine::State state = machine.initial();

@@ -1,4 +1,4 @@
-// Programs that are right have no warning. What is warned of is in specimens/lint/.
+// Tests that correct programs have no warning. Programs with warnings are in specimens/lint/.
 #include "spec/lint.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As it is printed; an error if the program does not compile.
+// The warnings as printed, or the errors if the program does not compile.
 std::string warnings_of(const std::string& name, const std::string& text,
                         const ElaborateOptions& options = {}) {
   const Source source{name, text};
@@ -39,7 +39,7 @@ TEST(Lint, warns_of_no_library_schedule) {
   }
 }
 
-// The programs that users copy.
+// Users copy these programs.
 TEST(Lint, warns_of_no_example) {
   int examples = 0;
   for (const char* folder : {"examples", "bench"}) {
@@ -56,13 +56,13 @@ TEST(Lint, warns_of_no_example) {
   EXPECT_GE(examples, 10);
 }
 
-// `clauses` are those of a pipeline of three stages on as many ranks.
+// The warnings of a pipeline with these clauses, which has three stages on three ranks.
 std::string of_three_stages(const std::string& clauses) {
   return warnings_of("p", "pipeline p { microbatches any; stages 3; place s on s; " + clauses +
                               " dispatch ready; }");
 }
 
-// A task's result is not always awaited by another one.
+// A task may have a result for which no other task waits.
 TEST(Lint, lets_ops_be_whose_result_is_of_no_task) {
   for (const char* clauses : {
            "op F forward { needs F at prev; }",  // inference
@@ -71,14 +71,14 @@ TEST(Lint, lets_ops_be_whose_result_is_of_no_task) {
            "op P user \"noise\" { needs B at here; } op G reduce once { needs B at here of all; }",
            "op F forward { needs F at prev; } op I backward input { needs F at here, I at next; } "
            "op W backward weight { needs I at here; }",
-           // The first stages do not train.
+           // The first stages are not trained.
            "op F forward { needs F at prev; } "
            "op B backward when s > 0 { needs F at here; needs B at next; }",
-           // The gradient goes by way of a copy.
+           // The gradient passes through a copy.
            "op F forward { needs F at prev; } op O offload on copy_out { needs F at here; } "
            "op L reload on copy_in { needs O at here, B at next; } "
            "op B backward { needs L at here; }",
-           // A pipeline that is written from its last stage to its first.
+           // The pipeline is written from its last stage to its first.
            "op F forward { needs F at next; } op B backward { needs F at here, B at prev; }",
        }) {
     EXPECT_EQ(of_three_stages(clauses), "") << clauses;

@@ -1,4 +1,4 @@
-// Machine and the oracle go through the same states by the same events.
+// Tests that Machine and the oracle visit the same states by the same events.
 #include "tests/compare/lockstep.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using oracle::Choices;
 
-// How often each feature came about, in walks through every state; and how many of these stick.
+// The number of walks, each through every state of a program with a feature, and of the deadlocks.
 struct Count {
   int walks = 0;
   int sticking = 0;

@@ -1,4 +1,4 @@
-// The tasks that an order makes each rank do: tables of bodies and expansions.
+// Tests the tasks that an order lists for each rank, by tables of bodies and expansions.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ Program with_order(const std::string& body, const std::string& place = "s",
       body + " } dispatch ready; }");
 }
 
-// The tasks that rank r runs.
+// The tasks of `rank`, in order.
 std::string tasks(const Program& program, int rank, int microbatches) {
   const auto listed = expand(program, program.orders.at(0), rank, microbatches);
   if (!listed.ok()) return listed.errors().at(0).id;
@@ -42,7 +42,7 @@ TEST(Order, expands_1f1b) {
   const Program program = library_program("1f1b");
   EXPECT_EQ(tasks(program, 0, 5), "0F0 0F1 0F2 0F3 0B0 0F4 0B1 0B2 0B3 0B4");
   EXPECT_EQ(tasks(program, 2, 3), "2F0 2F1 2B0 2F2 2B1 2B2");
-  EXPECT_EQ(tasks(program, 3, 3), "3F0 3B0 3F1 3B1 3F2 3B2");  // no warm-up
+  EXPECT_EQ(tasks(program, 3, 3), "3F0 3B0 3F1 3B1 3F2 3B2");  // without warm-up
 }
 
 TEST(Order, warms_up_with_no_more_microbatches_than_there_are) {
@@ -136,7 +136,7 @@ TEST(Order, leaves_out_of_a_stream_what_was_listed_without_it) {
 }
 
 TEST(Order, runs_the_loops_of_a_stream_as_written) {
-  // Inner ranges may depend on outer variables; ranges may be empty.
+  // Inner ranges may depend on outer variables. Ranges may be empty.
   EXPECT_EQ(tasks(with_order("stream f = for a in 0 ..< 4, b in 2 .. a, c in 0 ..< b - 1 : "
                              "F@(a - a) * (b div 2); f * 4;",
                              "s", "9"),
@@ -170,7 +170,7 @@ TEST(Order, takes_the_parts_of_a_stream_in_turn) {
   EXPECT_EQ(tasks(loop, 0, 3), "0F0 0F1 2F0 2B0 2F1 0B0 0F2 2B1 2F2 0B1 2B2 0B2");
 }
 
-// The counts with which a program is read are tried; what is beyond them shows later.
+// When a program is read, its orders are tried with few counts; other mistakes appear later.
 TEST(Order, reports_what_goes_wrong_in_a_stream) {
   const std::string f = "stream f = for g in 0 ..< max(0, microbatches - 100) : F";
   EXPECT_EQ(tasks(with_order(f + "; f * max(0, microbatches - 100);"), 0, 103), "0F0 0F1 0F2");

@@ -15,7 +15,7 @@ namespace {
 
 std::string in_pipeline(const std::string& item) { return "pipeline p {\n  " + item + "\n}\n"; }
 
-// An item, and what print() makes of it; empty: the same.
+// An item, and the text to which print() turns it; if that is empty, it is the same text.
 struct Accepted {
   const char* text;
   const char* printed;
@@ -100,7 +100,7 @@ TEST(Parse, accepts_every_item_and_prints_it) {
   }
 }
 
-// An item with a mistake; the diagnostic's id, place (line 2, this column) and message.
+// An item with a mistake; and the id, position (line 2, this column) and message of its diagnostic.
 struct Rejected {
   const char* text;
   int column;
@@ -275,8 +275,8 @@ TEST(Parse, refuses_deep_expressions_in_time_and_without_a_deep_stack) {
   EXPECT_TRUE(parse({"test.ripe", in_pipeline("param x = " + deepest + ";")}).ok());
 }
 
-// Parses a text that may be anything; what is accepted must survive printing, what is not must be
-// explained.
+// Parses an arbitrary text. An accepted text must not be changed by printing and parsing, and a
+// rejected one must have an explanation.
 void survive(const std::string& text) {
   const Source source{"test.ripe", text};
   const auto tree = parse(source);
@@ -312,7 +312,7 @@ std::vector<std::string> lexemes_of(const std::string& text) {
   return lexemes;
 }
 
-// Changes bytes, drops, repeats or moves a piece.
+// Changes bytes of the text, or drops, repeats or moves a piece of it.
 std::string mutated(std::string text, Random& random) {
   const std::size_t changes = 1 + below(random, 4);
   for (std::size_t i = 0; i < changes && !text.empty(); ++i) {

@@ -9,7 +9,7 @@
 namespace ripeline::spec {
 namespace {
 
-// `ripeline format` makes `expected` of the text. Doing it again changes nothing.
+// Expects that `ripeline format` turns the text into `expected`, and `expected` into itself.
 void expect_formatted(const std::string& text, const std::string& expected) {
   const Source source{"test.ripe", text};
   const auto tree = parse(source);

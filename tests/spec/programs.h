@@ -6,8 +6,8 @@
 
 namespace ripeline::testing_support {
 
-// The five of the language's page: the last two in the form of one pipeline for each group of
-// fragments.
+// The five programs on the language's page. The last two programs each join fragments of that page
+// into one pipeline.
 [[nodiscard]] const std::vector<std::string>& example_programs();
 
 }  // namespace ripeline::testing_support

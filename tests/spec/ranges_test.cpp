@@ -1,4 +1,4 @@
-// Where values lie: what is computed for names in ranges, and that no value leaves it.
+// Tests ranges of values, computed from the ranges of names: no value may be outside.
 #include "spec/ranges.h"
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace ripeline::spec {
 namespace {
 
-// x is -3 .. 4, y is 1 .. 5, big nearly fills 64 bits.
+// The ranges of names: x is in -3 .. 4, y in 1 .. 5, and `big` nearly fills 64 bits.
 constexpr Range kX{-3, 4};
 constexpr Range kY{1, 5};
 constexpr Range kBig{0, 9'000'000'000'000'000'000};
@@ -85,7 +85,7 @@ TEST(Ranges, refuse_what_may_have_no_value) {
   }
 }
 
-// Each value of the names gives a value in the range.
+// For all values of the names, the value of the expression must be in the range.
 TEST(Ranges, hold_every_value) {
   for (const char* text :
        {"x * y - x * x", "(x * 3) div y", "(x * 3) % y", "(x * 3) % -y", "x div -y",

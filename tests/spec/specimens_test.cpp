@@ -1,7 +1,7 @@
-// One mistake per file: every specimens/**/*.ripe is compiled, and what is said of it must be the
-// .err beside it, whole. Those of specimens/lint are programs, and have one warning.
-// RIPELINE_ACCEPT=1 in the environment writes the .err files instead; read the difference before
-// you commit it.
+// Compiles every specimens/**/*.ripe. Each has one mistake, and its message must equal the .err
+// file beside it. Files in specimens/lint are valid programs with one warning.
+// RIPELINE_ACCEPT=1 in the environment rewrites the .err files; read the difference before you
+// commit it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<fs::path> specimens() {
   return paths;
 }
 
-// The message for the one mistake; nothing if there is none, or another number of warnings.
+// The message for the mistake; empty if there is none, or if there is not exactly one warning.
 std::string said_of(const fs::path& path, const Source& source, const ElaborateOptions& options) {
   const auto program = compile(source, options);
   if (path.parent_path().filename() != "lint") {

@@ -1,9 +1,9 @@
-// Two arbiters of one rank through the same random events: they must offer and choose the same in
-// every state.
+// Applies the same random events to two arbiters of one rank; in every state both must offer the
+// same tasks and choose the same one.
 //
-// The events are one rank's: any message may arrive at any time, whatever its sender could have
-// done, so that more states are met than in a run of the whole pipeline. Half of the starts follow
-// the choice, half take any ready task. All engines take part.
+// All events are events of this one rank. Any message may arrive at any time, even if its sender
+// could not have sent it yet, so that more states occur than in a run of the whole pipeline. Half
+// of the starts follow the arbiter's choice, half take any ready task. All engines take part.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ArbiterWalk {
   ArbiterWalk(core::Arbiter& left, core::Arbiter& right, std::uint64_t seed)
       : left_(left), right_(right), random_(seed) {}
 
-  // One step with `microbatches`; returns what differed first and after which events, or nothing.
+  // Runs one step; returns the first difference and the events before it, or an empty text.
   std::string run(int microbatches) {
     const core::Status a = left_.begin_step(step_, microbatches);
     const core::Status b = right_.begin_step(step_, microbatches);
@@ -57,7 +57,7 @@ class ArbiterWalk {
         if (facts.needed_by(edge, m, microbatches) >= 0) messages_.push_back({edge, m});
       }
     }
-    // Mostly in order, as messages come, with some that overtake.
+    // The messages arrive mostly in order, but some overtake earlier ones.
     std::stable_sort(messages_.begin(), messages_.end(),
                      [](core::Message x, core::Message y) { return x.microbatch > y.microbatch; });
     compare();
@@ -86,9 +86,9 @@ class ArbiterWalk {
     return tasks;
   }
 
-  // Does one event that may happen; false if there is none.
+  // Applies one event that may happen now; returns false if there is none.
   bool next() {
-    std::vector<core::Engine> active;  // those that run, or may start something
+    std::vector<core::Engine> active;  // engines that run a task or may start one
     for (const core::Engine engine : engines_) {
       if (running(engine).lane >= 0 || !ready(engine).empty()) active.push_back(engine);
     }
@@ -142,7 +142,7 @@ class ArbiterWalk {
     right_.started(task, {});
   }
 
-  // The receiver takes a rendezvous message of this rank.
+  // Lets the receiver take a rendezvous message that this rank has sent.
   void take() {
     const std::size_t at = below(handed_.size());
     const core::Message message = handed_[at];
@@ -170,7 +170,7 @@ class ArbiterWalk {
         if (below(2) == 0) {
           allowed.remove({lane, m});
         } else if (below(8) == 0) {
-          allowed.add({lane, m});  // may lie outside what is ready
+          allowed.add({lane, m});  // may not be ready
         }
       }
     }
@@ -218,10 +218,10 @@ class ArbiterWalk {
   std::mt19937_64 random_;
   std::int64_t step_ = 0;
   int microbatches_ = 0;
-  std::vector<core::Message> messages_;             // yet to come, the next last
-  std::vector<core::Message> handed_;               // rendezvous messages of this rank, not taken
+  std::vector<core::Message> messages_;             // not arrived yet; the last one arrives next
+  std::vector<core::Message> handed_;               // sent by this rank and not yet taken
   std::array<core::Task, core::kEngines> running_;  // per engine
-  std::set<core::Engine> engines_;                  // those that the rank uses
+  std::set<core::Engine> engines_;                  // engines that the rank uses
   core::TaskSet set_;
   core::TaskSet other_;
   std::string events_;

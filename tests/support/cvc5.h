@@ -1,4 +1,4 @@
-// The solver that certificates are rechecked with, as tests ask it.
+// Asks the solver cvc5, which is used to recheck certificates, on behalf of tests.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ripeline::testing_support {
 
-// Asks the program cvc5 (Debian package cvc5) each text. Blocks.
+// Passes each text to the program cvc5 (Debian package cvc5) and returns the replies. Blocks.
 [[nodiscard]] std::vector<certificates::Reply> ask_cvc5(const std::vector<std::string>& texts);
 
 }  // namespace ripeline::testing_support

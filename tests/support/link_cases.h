@@ -1,5 +1,5 @@
-// Small programs of bounded links, one for each rule, and what becomes of them; and all programs of
-// the tests that stick. Pure functions.
+// Small programs with bounded links, one for each rule, each with the expected verdict; and all of
+// the tests' programs that can deadlock. Pure functions.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ struct LinkCase {
   std::string name;
   std::string text;
   verify::Outcome deadlock = verify::Outcome::unknown;
-  int fewest = 0;           // microbatches, of refuted
-  std::string reason = "";  // part of it
+  int fewest = 0;           // the microbatches of the smallest deadlock, if the program is refuted
+  std::string reason = "";  // part of the verdict's reason
 };
 [[nodiscard]] std::vector<LinkCase> link_cases();
 
-// Each is refuted, or unknown for a run that other choices than the dispatch's make. With what
-// link_cases() refutes.
+// A program that is refuted; or unknown, since only choices that its dispatch does not make
+// deadlock. The programs that link_cases() expects to be refuted are among these.
 struct Sticking {
   std::string name;
   std::string text;

@@ -14,7 +14,7 @@ std::optional<Makespan> makespan_of(const spec::Program& program, int microbatch
   for (const core::Time time : {run.makespan, run.span, run.work}) {
     if (time.count() % unit != 0) return std::nullopt;
   }
-  return Makespan{.wall = run.makespan.count() / unit,
+  return Makespan{.makespan = run.makespan.count() / unit,
                   .span = run.span.count() / unit,
                   .work = run.work.count() / unit,
                   .peaks = run.peaks};

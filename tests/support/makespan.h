@@ -1,5 +1,5 @@
-// How long a program takes in whole units of its costs, when every link takes `latency` of them.
-// Tests only; on the virtual clock of simulate/.
+// The time that a program takes, in integer units of its costs, if every link takes `latency`
+// units. For tests only; uses the virtual clock of simulate/.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace ripeline {
 
 struct Makespan {
-  std::int64_t wall = 0;
+  std::int64_t makespan = 0;
   std::int64_t span = 0;            // over ranks, the largest of last end - first start
-  std::int64_t work = 0;            // the busiest rank's
-  std::vector<std::int64_t> peaks;  // per pool: the most it holds
+  std::int64_t work = 0;            // work of the busiest rank
+  std::vector<std::int64_t> peaks;  // the most that each pool holds
 };
 
-// Nothing: it sticks, or its order cannot be expanded, or a time is no whole number of units.
+// nullopt if it deadlocks, its order cannot be expanded, or a time is not a whole number of units.
 [[nodiscard]] std::optional<Makespan> makespan_of(const spec::Program& program, int microbatches,
                                                   std::int64_t latency);
 

@@ -28,7 +28,7 @@ bool is_same(const Linear& a, const Linear& b) {
   return a.lanes == b.lanes && a.microbatches == b.microbatches && a.constant == b.constant;
 }
 
-// Whether the fact is the invariant's claim on a pool as a whole.
+// Whether the fact is the invariant's claim about a pool as a whole.
 bool is_room(const Linear& fact, const Program& program, const Counters& counters) {
   for (int pool = 0; pool < size_of(program.pools); ++pool) {
     const auto& capacity = at(program.pools, pool).capacity;
@@ -40,13 +40,13 @@ bool is_room(const Linear& fact, const Program& program, const Counters& counter
   return false;
 }
 
-// The invariant speaks of pools last: of each as a whole, then of parts of it.
+// The first fact about pools. Such facts end the invariant: each pool as a whole, then its parts.
 std::vector<Linear>::iterator first_reserve(const Program& program, Counters& counters) {
   return std::find_if(counters.invariant.begin(), counters.invariant.end(),
                       [&](const Linear& fact) { return is_room(fact, program, counters); });
 }
 
-// Says of every order that it is proved.
+// A judge that calls every order proved.
 class Trusting final : public Judge {
  public:
   Finding deadlock() override { return verify::by_structure(); }
@@ -97,12 +97,12 @@ Mistake dropped_need() {
 Mistake reversed_need() {
   return {.counters = [](const Program& program, Counters& counters) {
     for (int lane = 0; lane < size_of(counters.starts); ++lane) {
-      // A need of all has its fact after those of the others.
+      // A need of all microbatches has its fact after the facts of the other needs.
       std::vector<int> needs = spec::guards_of(program, lane).needs;
       std::erase_if(needs, [&](int e) { return at(program.edges, e).of == spec::Of::all; });
       if (needs.empty()) continue;
       verify::StartFacts& facts = at(counters.starts, lane);
-      Linear& last = facts.may[needs.size()];  // after that there is a task left
+      Linear& last = facts.may[needs.size()];  // facts.may[0] claims that a task is left
       const Linear right = last;
       last = verify::is_ahead(lane, at(program.edges, needs.back()).producer);
       for (Facts& way : facts.must) {
@@ -214,13 +214,13 @@ Mistake one_lane_forgotten() {
 
 Mistake place_forgotten() {
   return {.repeat = [](verify::Repeat& repeat) {
-    if (!repeat.places.empty()) repeat.places.pop_back();
+    if (!repeat.positions.empty()) repeat.positions.pop_back();
   }};
 }
 
 Mistake counts_ahead() {
   return {.repeat = [](verify::Repeat& repeat) {
-    for (verify::PlaceInTurn& place : repeat.places) ++place.passed;
+    for (verify::PositionInTurn& position : repeat.positions) ++position.passed;
   }};
 }
 

@@ -53,7 +53,7 @@ class DepthWriter {
   }
   std::string amount() { return amount_ == 1 ? "" : " " + number(amount_); }
 
-  // A usual pipeline, at times with a need more, one less, or one that points elsewhere.
+  // The usual needs; sometimes one more, one fewer, or one in another direction.
   std::string needs(Words usual, const Words& earlier) {
     if (one_in(10)) usual.pop_back();
     if (!earlier.empty() && one_in(8)) {

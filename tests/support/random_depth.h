@@ -1,8 +1,8 @@
-// Random programs for every number of ranks, as text: their param `ranks` is used, not folded.
+// Random programs, as text, for every number of ranks, which they name by their param `ranks`.
 //
-// Chains, loops and V placements; ops with needs in all directions, some at some stages only; pools
-// per stage and per rank whose capacities depend on the stage and the ranks; committed orders. Some
-// are no programs at some number of ranks. The same for the same seed everywhere. Pure functions.
+// They have chains, loops and V placements; ops with needs in all directions, some at some stages
+// only; pools per stage and rank with capacities that depend on the stage and the ranks; committed
+// orders. Some do not compile at some number of ranks. The seed determines all. Pure functions.
 #pragma once
 
 #include <cstdint>

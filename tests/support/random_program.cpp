@@ -8,11 +8,11 @@
 namespace ripeline::testing_support {
 namespace {
 
-// Graphs of stages that are no chain.
+// Graphs of stages that are not chains.
 struct Graph {
   const char* stages;
   const char* edges;
-  int count;  // stages
+  int count;  // the number of stages
 };
 constexpr Graph kGraphs[] = {
     {"left 1, right 1, end 1", "left -> end, right -> end", 3},
@@ -53,7 +53,7 @@ class Writer {
   }
 
  private:
-  // A number in 0 .. n-1, by remainder: the standard's distributions differ between libraries.
+  // A number in 0 .. n-1, by remainder, as the standard's distributions differ between libraries.
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   int between(int low, int high) { return low + below(high - low + 1); }
   bool one_in(int n) { return below(n) == 0; }
@@ -77,7 +77,7 @@ class Writer {
       if (options_.forks) graph_ = kGraphs[below(4)];
       ranks_ = between(std::min(2, options_.max_ranks), std::min(graph_.count, options_.max_ranks));
       chunks_ =
-          1;  // each rank's lanes are asked for by chunk only in orders, which joins do not get
+          1;  // orders select the lanes of a rank only by chunk, and joins do not get any orders
       const int more = graph_.count - ranks_;
       place_ = more == 0 ? "s" : "max(s - " + number(more) + ", 0)";
     } else if (chunks_ == 1) {
@@ -91,18 +91,18 @@ class Writer {
     forward_only_ = one_in(10);
   }
 
-  // Half of the programs have none of the features asked for, a quarter has one, the others some.
+  // Half of the programs have none of the requested features, a quarter has one, the rest several.
   void choose_features() {
     in_order_ = options_.orders && !join_ && one_in(3);
     reduce_ = options_.replicas > 1;
     std::vector<std::string> asked;
-    if (options_.links) asked.insert(asked.end(), 3, "links");  // these are several
+    if (options_.links) asked.insert(asked.end(), 3, "links");  // one name for several features
     if (options_.once) asked.emplace_back("once");
     if (options_.before) asked.emplace_back("before");
     if (options_.engines) asked.emplace_back("engines");
     if (options_.groups) asked.emplace_back("groups");
-    if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // not of every dispatch
-    if (options_.shares) asked.insert(asked.end(), 2, "shares");    // in several ways
+    if (options_.keeping) asked.insert(asked.end(), 2, "keeping");  // since it is often impossible
+    if (options_.shares) asked.insert(asked.end(), 2, "shares");    // since it has several kinds
     if (options_.pairs) asked.insert(asked.end(), 2, "pairs");
     if (options_.mixed) asked.insert(asked.end(), 2, "mixed");
     if (asked.empty() || one_in(2)) return;
@@ -123,17 +123,17 @@ class Writer {
     mixed_ = mixed_ && !forward_only_ && !shares_ && !engines_;
     if (mixed_) choose_whole();
     if (pairs_) groups_ = keeping_ = false;
-    if (options_.replicas > 1) keeping_ = false;  // ranks run a reduction beside other tasks
+    if (options_.replicas > 1) keeping_ = false;  // then a reduction may overlap with other tasks
     if (shares_) choose_shares();
     if (engines_) split_ = false;
-    // Whether ops run once, or a barrier stands between forwards and backwards, or both.
+    // Decides whether ops run once, or a barrier separates forwards from backwards, or both.
     const bool sums = once && (forward_only_ || !one_in(4));
     barrier_ = once && (!sums || (!forward_only_ && one_in(6)));
     reduce_ = reduce_ || sums;
   }
 
-  // Shares of all ops, of an op beside them, or both. Where stages have different ones there is no
-  // order: it would have to list as many of each.
+  // Chooses shares for all ops, for an extra op, or for both. If stages have different shares,
+  // there is no order, because an order lists the same number of tasks for each stage.
   void choose_shares() {
     struct Filter {
       const char* text;
@@ -163,8 +163,8 @@ class Writer {
     count_ = filter.count;
   }
 
-  // Which backwards are whole. Where that differs between stages there is no order, and some stage
-  // may have none of a kind.
+  // Chooses which backwards are whole. If this differs between stages, there is no order, and some
+  // stage may have no whole backwards, or no split ones.
   void choose_whole() {
     struct Whole {
       const char* where;
@@ -190,7 +190,7 @@ class Writer {
     whole_count_ = whole.count;
     rest_count_ = whole.rest;
     period_ = whole.period;
-    const bool is_alone = !join_ && ranks_ * chunks_ == 1;  // no op may be at no stage
+    const bool is_alone = !join_ && ranks_ * chunks_ == 1;  // each op must be at some stage
     if (in_order_ || is_alone || one_in(2)) return;
     whole_where_ = pick({"m % 2 == s % 2", "s == 0 ? m % 2 == 0 : m % 3 != 1", "s % 2 == 0",
                          "s > 0 and m % 3 == 0"});
@@ -238,7 +238,7 @@ class Writer {
     return " leaving " + number(leaving);
   }
 
-  // A need that may be a message, over one of the links.
+  // A need that may become a message, which may use one of the links.
   std::string message(const std::string& need, const std::string& of = "") {
     if (!links_ || one_in(4)) return need + of;
     const int kind = below(in_order_ ? 6 : 4);
@@ -250,11 +250,11 @@ class Writer {
     return need + " via inbox" + of;
   }
 
-  // Another need of some op: of the microbatch before.
+  // A further need of some op: of the previous microbatch.
   std::string of_before() {
     if (!before_ || one_in(3)) return "";
     std::vector<std::string> ops = op_names_of_microbatches();
-    if (barrier_) ops = {"F"};  // a forward that needs a backward could not be needed by all
+    if (barrier_) ops = {"F"};  // otherwise a forward might need a backward, despite the barrier
     const std::string place = pick({" at here", " at here", " at prev", " at next"});
     const std::string need = pick(ops) + place;
     return ", " + (place == " at here" ? need + " of m - 1" : message(need, " of m - 1"));
@@ -285,7 +285,7 @@ class Writer {
          collectives() + " }");
   }
 
-  // Amounts of the activation: acquired by F, released by the backwards in one go or two.
+  // Writes the ops: F acquires the activation; the backwards release it at once, or in two parts.
   void write_ops() {
     write_ops_of_microbatches();
     write_extra();
@@ -299,7 +299,7 @@ class Writer {
     const std::string uses = gate_ ? " acquires gate; releases gate;" : "";
     line("op P" + sequential() + " on m where " + extra_ + " { needs " + needs + ";" + uses + " }");
     if (!gate_) return;
-    // K takes what P has to pass, and L, which needs both, gives it back.
+    // K acquires the gate, which P also needs; L, which needs K and P, releases the gate.
     line("op K" + sequential() + where_ + " { " + (one_in(2) ? "needs F at here; " : "") +
          "acquires gate; }");
     std::string joined = "K at here, P at here" + of_which();
@@ -313,15 +313,15 @@ class Writer {
     return one_in(2) ? " of m - 1" : " of all";
   }
 
-  // F's room is given back while the other engine has it, or all but one of it. A reload may leave
-  // other room than F does, and memory that the other engine fills may be bounded as well.
+  // O releases F's activation (or all but one unit) until L reloads it. The `leaving` of L may
+  // differ from that of F, and the memory that is filled meanwhile may be bounded too.
   void write_offload(const std::string& taken) {
     const int away = amount_ > 1 && one_in(2) ? amount_ - 1 : amount_;
     const std::string out = " releases activation" + amount(away) + ";";
     const std::string in = away == amount_ && one_in(3)
                                ? taken
                                : " acquires activation" + amount(away) + leaving() + ";";
-    const bool own = one_in(4);  // room that B needs for itself
+    const bool own = one_in(4);  // B acquires one more for itself
     const std::string freed = std::string(own ? " acquires activation;" : "") +
                               " releases activation" + amount(amount_ + (own ? 1 : 0)) + ";";
     host_ = one_in(3);
@@ -358,7 +358,7 @@ class Writer {
       return;
     }
     gradients_ = one_in(3);
-    const bool early = one_in(3);  // W then holds nothing of the activation
+    const bool early = one_in(3);  // if so, I releases the whole activation
     const bool parts = !early && amount_ > 1 && one_in(2);
     std::string input = early ? freed : parts ? " releases activation;" : "";
     std::string weight = early   ? ""
@@ -372,7 +372,7 @@ class Writer {
     write_op("W backward weight", "I at here", weight);
   }
 
-  // Whole and split backwards need the gradient of the stage after, whichever that has.
+  // Whole and split backwards need the next stage's gradient, from its B or its I.
   void write_mixed(const std::string& taken, const std::string& freed) {
     const auto gradient = [this] { return message("B at next") + ", " + message("I at next"); };
     const std::string whole = " on m where " + whole_where_;
@@ -389,7 +389,7 @@ class Writer {
     write("W backward weight", rest, "I at here", early ? "" : freed);
   }
 
-  // One or two, of ops on compute.
+  // Writes one or two pairs of ops on the compute engine.
   void write_pairs() {
     std::vector<std::string> ops;
     for (const std::string& op : op_names()) {
@@ -422,7 +422,7 @@ class Writer {
       if (!per_rank && !join_ && chunks_ == 1 && one_in(3)) {
         value = number(amount_) + " * (ranks - s) + " + number(leaving_);
       } else {
-        // A task that can never start is an error, so there is room for one at least.
+        // A task that can never start is an error, so the capacity has room for at least one task.
         const int fitting = amount_ * between(1, per_rank ? 2 * chunks_ : 2) + between(-1, 3);
         value = number(std::max(amount_ + leaving_, fitting));
       }
@@ -469,7 +469,7 @@ class Writer {
     }
     const bool keeps = keeping_ && !no_orders_ && !join_ && !engines_ && (!links_ || one_in(4));
     const std::string keeping = keeps ? " keeping listed" : "";
-    // An order that is wrong says nothing of counts that are too large to visit.
+    // If not all counts can be visited, a wrong order gives no result.
     if (keeps) write_order(options_.broken_orders && microbatches_ != "any");
     const int kind = below(join_ || no_orders_ ? 4 : 5);
     if (kind == 0) {
@@ -501,7 +501,7 @@ class Writer {
     line("dispatch ready by wish" + keeping + ";");
   }
 
-  // The value of a task: few values, so that ties come about.
+  // The priority of a task. It has few values, so that ties occur.
   std::string priority() {
     std::vector<std::string> parts = {"m",
                                       "-m",
@@ -524,9 +524,9 @@ class Writer {
            ")";
   }
 
-  static constexpr std::size_t kMostTurns = 15;  // the oracle counts so far
+  static constexpr std::size_t kMostTurns = 15;  // the most turns that the oracle can count
 
-  // Some at one chunk, and in rounds some more than once.
+  // Restricts some ops to one chunk; if `turns`, it may also list some ops several times.
   void write_places(bool turns, std::vector<std::string>& places, std::string& fill) {
     const std::vector<std::string> chunks = {"@0", "@(chunks - 1)", "@(r % chunks)"};
     const auto chunk = [&] { return pick(chunks); };
@@ -535,7 +535,7 @@ class Writer {
     for (std::string& place : places) {
       if (one_in(2)) place += chunk();
     }
-    // The op at every chunk is of use behind one chunk of it.
+    // After an op at one chunk, the same op may follow at every chunk.
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (places[i] != ops[i] && one_in(2)) places.push_back(ops[i]);
     }
@@ -554,8 +554,8 @@ class Writer {
     return text;
   }
 
-  // The ops at all chunks, forwards first and backwards from the last chunk: an order of tasks that
-  // works for one microbatch.
+  // The ops at all chunks, forwards first, backwards from the last chunk on; as an order for one
+  // microbatch this works.
   std::vector<std::string> working_steps() const {
     std::vector<std::string> steps;
     for (const std::string& op : op_names_of_microbatches()) add_steps(op, steps);
@@ -576,7 +576,7 @@ class Writer {
     line("  (" + joined(steps, " ") + ") * " + extra_count_ + ";");
   }
 
-  // At the end, as a rule; where else, nothing of the rank can come before.
+  // Writes the reductions if `here`: usually at the end; any other place makes the order wrong.
   void write_reduce_step(bool here) {
     if (!reduce_ || !here) return;
     std::vector<std::string> steps;
@@ -584,14 +584,14 @@ class Writer {
     line("  " + joined(steps, "; ") + ";");
   }
 
-  // A stream of the op over the chunks, in groups of microbatches that may leave a short last one.
+  // A stream of the op over all chunks, by groups of microbatches; the last group may be smaller.
   std::string stream(const std::string& name, const std::string& op, int group) {
     const std::string chunk = op == "F" ? "c" : "chunks - 1 - c";
     return "  stream " + name + " = for g in 0 ..< ceil(" + count_ + " / " + number(group) +
            "), c in 0 ..< chunks : " + op + "@(" + chunk + ") * " + number(group) + ";";
   }
 
-  // Forwards and backwards by streams, so many forwards ahead; weights after all else.
+  // Writes forwards and backwards by streams, with some forwards ahead; weight gradients are last.
   void write_streams(bool broken) {
     const int group = between(1, 3);
     const int other = broken && one_in(3) ? between(1, 3) : group;
@@ -615,14 +615,14 @@ class Writer {
     line("}");
   }
 
-  // How many tasks of the step's op there are.
+  // The number of tasks of the op in this step.
   std::string count_of(const std::string& step) const {
     if (!mixed_ || step.front() == 'F') return count_;
     return step.front() == 'B' ? whole_count_ : rest_count_;
   }
 
-  // Each op at each chunk by itself, with backwards from the last chunk; or on chains backwards as
-  // their microbatches come, so many forwards ahead. Weights are last.
+  // Writes all tasks of each op at each chunk in turn, backwards from the last chunk on; or, on
+  // chains, backwards by microbatch, with some forwards ahead. Weight gradients are last.
   void write_mixed_order(bool broken) {
     line("order listed on r {");
     std::vector<std::string> steps = working_steps();
@@ -661,7 +661,7 @@ class Writer {
     line("order listed on r {");
     write_reduce_step(reduce_first);
     if (kind == 0 && chunks_ == 1 && steps.size() > 1) {
-      // One forward, one backward, as deep as the rank is early.
+      // First as many forwards as ranks follow; then one forward and one backward in turn.
       const std::string rest = joined({steps.begin() + 1, steps.end()}, " ");
       line("  let warm = min(ranks - 1 - r, " + count_ + ");");
       line("  F * warm;");
@@ -704,7 +704,7 @@ class Writer {
   int chunks_ = 1;
   int amount_ = 1;
   int leaving_ = 0;
-  bool join_ = false;  // the stages are no chain
+  bool join_ = false;  // the stages are not a chain
   Graph graph_ = kGraphs[0];
   bool split_ = false;
   bool forward_only_ = false;
@@ -722,16 +722,16 @@ class Writer {
   bool shares_ = false;
   bool pairs_ = false;
   bool mixed_ = false;
-  std::string whole_where_;             // mixed_: which backwards are whole
-  std::string whole_count_;             // how many are whole
-  std::string rest_count_;              // and split
-  std::vector<std::string> period_;     // their backwards, as microbatches come
+  std::string whole_where_;             // mixed_: the condition for whole backwards
+  std::string whole_count_;             // the number of whole backwards
+  std::string rest_count_;              // the number of split ones
+  std::vector<std::string> period_;     // the backwards of one period, by microbatch
   bool bounded_ = false;                // activation has a capacity
   std::string where_;                   // the filter of all ops of microbatches
-  std::string count_ = "microbatches";  // how many they have
+  std::string count_ = "microbatches";  // the number of microbatches of those ops
   bool no_orders_ = false;
-  bool gate_ = false;  // the ops K and L, which P stands between
-  std::string extra_;  // the filter of the op P, if there is one
+  bool gate_ = false;  // ops K and L share a resource with P
+  std::string extra_;  // the filter of op P; empty if there is no P
   std::string extra_count_;
   std::string place_;
   std::string microbatches_;

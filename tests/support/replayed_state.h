@@ -1,4 +1,4 @@
-// The text of a replay on its last state, as all arbiters give it. Pure function.
+// The text of a replay about its last state, reduced to what all arbiters report. Pure function.
 #pragma once
 
 #include <regex>
@@ -6,7 +6,7 @@
 
 namespace ripeline::testing_support {
 
-// Generated arbiters say what their order puts first only where a rendezvous asks for it.
+// Generated arbiters report what their order puts first only if a rendezvous requires it.
 [[nodiscard]] inline std::string without_orders(const std::string& state) {
   return std::regex_replace(state, std::regex("its turn: the order puts [^ ]+ first"), "its turn");
 }

@@ -1,4 +1,4 @@
-// Whether a record is a run of a program, for tests of whoever runs programs.
+// Checks whether a record is a run of a program, for tests of everything that runs programs.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace ripeline::testing_support {
 
-// The file that such a run writes.
+// The trace file that a run with this record writes.
 [[nodiscard]] inline trace::File file_of(const core::ProgramFacts& facts, int microbatches,
                                          trace::Record record) {
   return {.about = trace::About(facts, {.microbatches = microbatches}),
           .record = std::move(record)};
 }
 
-// Why it is no run, all of it; empty: it is.
+// All reasons why the record is not a run of the program; empty if it is one.
 [[nodiscard]] inline std::string why_no_run(const spec::Program& program,
                                             const core::ProgramFacts& facts, int microbatches,
                                             const trace::Record& record) {

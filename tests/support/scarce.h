@@ -1,7 +1,7 @@
-// A world with too little of something: what a call says and leaves there.
+// Runs a call with little of some resource; returns the call's report and what it leaves behind.
 //
-// Each runs `call` in a child of its own, so that nothing of it outlives the call. What the child
-// returns comes back as text; nothing: this machine cannot make such a world for us.
+// Each function runs `call` in a child process, so that nothing outlives the call. It returns the
+// text that `call` returns in the child; nullopt if this machine does not allow the restriction.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 
 namespace ripeline::testing_support {
 
-// No file may grow beyond `bytes`.
+// No file can grow beyond `bytes`.
 [[nodiscard]] std::optional<std::string> with_small_files(long bytes,
                                                           const std::function<std::string()>& call);
-// `folder` is a file system of its own, made with `options` as of tmpfs(5): `size=64k`,
-// `nr_inodes=3`. What is in it is gone afterwards.
+// `folder` is a file system of its own, mounted with `options` as in tmpfs(5), such as `size=64k`
+// and `nr_inodes=3`. Its files are gone afterwards.
 [[nodiscard]] std::optional<std::string> with_file_system(const std::string& folder,
                                                           const std::string& options,
                                                           const std::function<std::string()>& call);
-// Without the rights of root.
+// The call runs without the rights of root.
 [[nodiscard]] std::optional<std::string> without_rights(const std::function<std::string()>& call);
 
 }  // namespace ripeline::testing_support

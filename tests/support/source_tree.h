@@ -1,4 +1,4 @@
-// The sources of a tree: what every rule about sources is about, in whatever folder they lie.
+// Lists the sources of a tree, for the tests of rules that every source must follow.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ripeline::testing_support {
 
-// Every .h and .cpp below `root`, as paths from there, in order; none of what is built or hidden.
+// Every .h and .cpp below `root`, as sorted relative paths; not those in build or hidden folders.
 [[nodiscard]] std::vector<std::string> source_files(const std::string& root);
 
 }  // namespace ripeline::testing_support

@@ -24,13 +24,13 @@ std::string name(core::Task task) {
   return " " + std::to_string(task.lane) + "/" + std::to_string(task.microbatch);
 }
 
-// The text of a choice that starts nothing.
+// The text for a choice that starts no task.
 std::string idle_text(const core::Choice& choice) {
   if (choice.kind != core::Choice::Kind::hold) return " nothing";
   return " hold " + std::to_string(choice.until.count());
 }
 
-// The ready tasks, as they lie and as they would be chosen.
+// The ready tasks, as the arbiter lists them, and in the order in which it would choose them.
 std::string look(const core::Arbiter& arbiter, core::Engine engine, int microbatches,
                  core::Time now) {
   const core::ProgramFacts& facts = arbiter.facts();
@@ -64,8 +64,8 @@ std::string look(const core::Arbiter& arbiter, core::Engine engine, int microbat
   return asked ? text + " next" + name(arbiter.next_in_order(engine)) : text;
 }
 
-// A state as it looks from outside: per engine the ready tasks, then the same in order
-// of choice, each chosen among what the ones before it left; with rendezvous also the next task in
+// The visible part of a state: per engine the ready tasks; the same tasks in the order of
+// choice, each chosen among those that are left; with rendezvous also the next task of the
 // order.
 std::string look(const core::Arbiter& arbiter, int microbatches, core::Time now) {
   std::array<bool, core::kEngines> used{};
@@ -87,10 +87,10 @@ std::size_t hash_of(const Machine::State& state) {
   return spec::hash_of(bytes);
 }
 
-// The states seen, found again by all that they hold.
+// The visited states; states are compared completely.
 class States {
  public:
-  // Whether it is new.
+  // Returns true if the state is new.
   bool add(const Machine::State& state) {
     std::vector<Machine::State>& same = states_[hash_of(state)];
     if (std::find(same.begin(), same.end(), state) != same.end()) return false;
@@ -105,7 +105,7 @@ class States {
   std::int64_t size_ = 0;
 };
 
-// A message to the rank, and the rank's own lanes that must have ended before it can come.
+// A message to the rank, and the rank's lanes whose tasks must end before the message can arrive.
 struct IncomingMessage {
   int edge = -1;
   std::vector<int> behind;
@@ -125,18 +125,18 @@ std::vector<IncomingMessage> incoming_of(const Program& program, int rank) {
   return found;
 }
 
-// The notices that a hint with patience has at the start of a step: none; when messages are
-// expected, and that its consumers have taken nothing, or all that they will.
+// The notices that a hint with patience gets at the start of a step: none; that messages are
+// expected; or also that the rank's messages have all been taken by their consumers.
 enum class Prompt : std::uint8_t { nothing, expected, taken };
 
-// Times for a hint with patience: costs, an event each kEvent, and where `now` is asked for.
+// Times for a hint with patience: costs, the time between events, and the times of choices.
 constexpr int kTask = 100;
 constexpr int kLink = 20;
 constexpr int kNoticeTakes = 5;
 constexpr int kEvent = 60;
 constexpr int kAsked[] = {0, 50, 120, 400};
 
-// One rank with one count.
+// The walk of one rank with one number of microbatches.
 class RankWalk {
  public:
   RankWalk(const Program& program, const core::ProgramFacts& facts, int rank, int microbatches,
@@ -288,7 +288,7 @@ class RankWalk {
            program_.task_name(e.producer, event.microbatch);
   }
 
-  // `last` came after the path.
+  // Compares both arbiters after the events of the path, followed by `last`, if there is one.
   void see(const Event* last) {
     std::vector<core::Time> asked = {now()};
     if (waits_) {
@@ -307,7 +307,7 @@ class RankWalk {
     }
   }
 
-  // Depth first. Both stand at the moment, which path_ leads to.
+  // Walks depth first. Both arbiters are in the state of `moment`, to which path_ leads.
   void explore(const Moment& moment) {
     bool here = true;
     for (const Event& event : events(moment)) {
@@ -343,7 +343,7 @@ class RankWalk {
   int rank_;
   int microbatches_;
   std::int64_t limit_;
-  bool waits_;  // the hint does
+  bool waits_;  // the hint has patience
   Prompt told_;
   States states_;
   std::vector<Event> path_;
@@ -380,7 +380,7 @@ WalkedStates walk_states(const Program& program,
         complete = complete && one.is_complete();
       }
     }
-    if (!complete) break;  // a larger count has more states still
+    if (!complete) break;  // larger counts have even more states
     ++walked.complete;
   }
   return walked;

@@ -1,13 +1,13 @@
-// Two arbiters of every rank through every state of it at small sizes: the interpreter, and one
-// that must offer and choose the same.
+// Visits every state of each rank at small sizes with two arbiters: the interpreter, and another
+// one that must offer and choose the same.
 //
-// A rank's states are those that its own events reach when a message may arrive as soon as this
-// rank's own tasks let it: a message whose producer needs, over other ranks, a task of this rank
-// cannot come before that task has ended. The states that the whole pipeline reaches are among
-// them. In every state all ready tasks are started, not the chosen one alone, and every event is
-// taken from every state, also when it leads to a known one. For a hint with patience, time passes
-// between events, the choice is asked for at several times, and the walk is made three times: with
-// nothing noticed, with messages expected, and with all of its own taken.
+// A rank's states are those that its own events reach if a message may arrive once this rank's own
+// tasks allow it: a message whose producer needs, through other ranks, a task of this rank cannot
+// arrive before that task has ended. All states that the rank has in runs of the pipeline are among
+// them. In every state all ready tasks are started, not only the chosen one, and every event is
+// applied to every state, even if it leads to a known one. For a hint with patience, time passes
+// between events, the choice is requested at several times, and the walk is made three times:
+// without notices, with messages expected, and also with all of the rank's messages taken.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 namespace ripeline::testing_support {
 
 struct WalkLimits {
-  int counts = 3;                       // this many of the fewest microbatch counts in range
+  int counts = 3;                       // the number of microbatch counts, from the least allowed
   std::int64_t states_of_rank = 5'000;  // per rank and count
-  std::int64_t states = 50'000;         // in all; a count that does not fit is left out
+  std::int64_t states = 50'000;         // for all counts; counts beyond this limit are left out
 };
 
 struct WalkedStates {
-  std::string difference;   // the first: the rank, the events before and both answers
+  std::string difference;   // the first difference: its rank, the earlier events and both answers
   std::int64_t states = 0;  // in all ranks and counts
-  int complete = 0;         // counts of which all states were walked
+  int complete = 0;         // the number of counts for which all states were visited
 };
 
 // `make` makes a rank's arbiter.

@@ -1,5 +1,5 @@
-// Generated arbiters of testing_support::sticking_programs(), in their order, as `generate
-// --unproved` writes them. tests/generated/write_stuck.cpp writes the file that has them.
+// The generated arbiters of testing_support::sticking_programs(), in the same order, as `generate
+// --unproved` writes them. tests/generated/write_stuck.cpp writes the file that defines them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The first and last steps of tests of verdicts: text to a Program, and a verdict to an obligation.
+// Steps that most tests of verdicts share: text to a Program, and a verdict to an obligation.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace ripeline::testing_support {
 
-// Fails the test and throws if it does not compile.
+// Fails the test and throws if the text does not compile.
 [[nodiscard]] spec::Program compiled(const std::string& text);
 
-// Throws std::out_of_range where there is none of this name.
+// Throws std::out_of_range if the verdict has no obligation `name`.
 [[nodiscard]] const verify::Obligation& find(const verify::Verdict& verdict,
                                              const std::string& name);
 
-// The bounds of the resource's instances, by proved memory; nothing, where they grow.
+// The proved memory bound of each instance of the resource; nullopt where the memory grows.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_of(const verify::Verdict& verdict,
                                                                 const std::string& resource);
 

@@ -10,7 +10,7 @@ using Result = verify::Trial::Result;
 
 namespace {
 
-// The right protocol of this kind, but for a mistake.
+// The correct protocol of this kind, with one mistake.
 Protocol changed(spec::Agree agree, const std::string& name,
                  const std::function<void(Protocol&)>& mistake) {
   Protocol protocol = verify::right_protocol(agree);
@@ -34,7 +34,7 @@ std::vector<WrongProtocol> wrong_protocols() {
        Result::parts,
        2,
        start_what_came},
-      // NVIDIA/Megatron-LM#1810: two collectives on two streams wait for one event.
+      // NVIDIA/Megatron-LM#1810: two collectives on two streams wait for the same event.
       {{"one event for two collectives", Publishes::nothing, Decides::one_event},
        Result::parts,
        2,
@@ -67,7 +67,7 @@ std::vector<WrongProtocol> wrong_protocols() {
       {changed(Agree::vote, "shapes compared instead of tasks",
                [](Protocol& p) { p.compares_shapes = true; }),
        Result::parts, 2, "0:arrive0 0:publish 1:arrive1 1:publish 0:start0 1:start1"},
-      // In order, but no more.
+      // All tasks start in one order, but shared slots can still be filled.
       {changed(Agree::leader, "a leader over shared slots",
                [](Protocol& p) { p.shared_slots = 1; }),
        Result::hangs, 2, fill_the_slot},

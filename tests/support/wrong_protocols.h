@@ -1,7 +1,7 @@
-// Protocols that look right and are not, each with the smallest group in which it shows.
+// Protocols that look right and are wrong, each with the smallest group that shows the mistake.
 //
-// From what readiness-first systems do, could do and have done; verify/group/protocol.h describes
-// them, tests/verify/protocol_test.cpp refutes each with a run. Pure functions.
+// They are what readiness-first systems do, could do or have done. verify/group/protocol.h
+// describes protocols; a run in tests/verify/protocol_test.cpp refutes each. Pure functions.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct WrongProtocol {
   verify::Protocol protocol;
   verify::Trial::Result shows = verify::Trial::Result::parts;
   int members = 2;
-  // The fewest events that show it with tasks 0 and 1; `1:start0` is member 1's.
+  // The fewest events that show the mistake, with tasks 0 and 1; `1:start0` is a start by member 1.
   std::string run;
 };
 

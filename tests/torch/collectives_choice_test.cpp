@@ -1,4 +1,4 @@
-// Which library a run's processes choose for their sums.
+// Tests which library the processes of a run choose for their sums.
 #include "runtime/torch/collectives_choice.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ CollectivesOffer offer(const std::string& setting, const std::string& device,
 
 struct ChoiceCase {
   std::vector<CollectivesOffer> offers;
-  std::string wanted;  // the text, or why it is refused
+  std::string wanted;  // the choice as text, or the reason why it is refused
 };
 
 TEST(CollectivesChoice, is_nccl_where_all_can_and_no_two_share_a_device) {

@@ -1,4 +1,4 @@
-// Data parallelism: replicas of a pipeline against the sums of what one process computes for each.
+// Tests data parallelism: replicas against the sums of one process's results for all of them.
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/utils.h>
@@ -24,7 +24,7 @@ using torch::Tensor;
 constexpr int kReplicaWidth = 8;
 constexpr int kReplicaMicrobatches = 4;
 
-// Two ranks of two stages each, as a V; two reductions to a rank.
+// Two ranks of two stages each, in a V placement, with two reductions per rank.
 std::string program(int replicas, bool splits,
                     const std::string& reduction = "needs LAST at here of all;") {
   const std::string last = splits ? "W" : "B";
@@ -61,7 +61,7 @@ Tensor data(std::int64_t step, int microbatch) {
 }
 Tensor loss(const Tensor& y, const Tensor& labels) { return torch::mse_loss(y, labels); }
 
-// By stage: the gradients of its parameters, each replica's summed by itself.
+// The gradients of each stage's parameters; those of each replica are summed separately.
 std::map<int, std::vector<Tensor>> reference(int replicas, int passes) {
   std::map<int, std::vector<Tensor>> sums;
   const int of_replica = passes * kReplicaMicrobatches;
@@ -118,7 +118,7 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
         model.loss = loss;
         TorchWork work(std::move(model));
         std::mt19937 random(static_cast<std::uint32_t>(run.self()));
-        std::mutex of_random;  // reductions run in another thread
+        std::mutex of_random;  // guards `random`: reductions run in another thread
         TrainerOptions options;
         options.passes = of_step;
         options.groups = groups.get();
@@ -137,7 +137,7 @@ TEST_P(DataParallel, has_the_summed_gradients_of_all_replicas) {
           for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
             const Tensor& mine = stage.parameters[i].tensor.grad();
             const double difference = (mine - wanted.at(number)[i]).abs().max().item<double>();
-            // A sum of two is the same in any order.
+            // A sum of two terms does not depend on their order.
             EXPECT_LE(difference, size == 2 ? 0 : 1e-6)
                 << run.layout().name(run.self()) << ", stage " << number;
           }
@@ -207,8 +207,8 @@ TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
   EXPECT_THAT(unused, ::testing::Each(true));
 }
 
-// The processes' answer to a program that cannot be reduced so, or to a model that does not say
-// how.
+// The processes' answer to a program whose reductions are not supported, or to a model that gives
+// no replicas.
 std::string refusal(const std::string& text, bool gives_replicas) {
   const Pipeline pipeline(text);
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {

@@ -1,4 +1,4 @@
-// Forwards under autocast, and the loss after them.
+// Tests forwards under autocast, and the loss that follows them.
 #include "runtime/torch/forward.h"
 
 #include <ATen/autocast_mode.h>
@@ -29,7 +29,7 @@ TEST(Autocast, a_stage_gives_the_narrow_type_and_its_parameters_keep_theirs) {
   EXPECT_EQ(linear->weight.grad().scalar_type(), torch::kFloat);
 }
 
-// A weight that is changed between two forwards, as an optimizer does, and one that is used twice.
+// One weight is changed between two forwards, as by an optimizer, and one weight is used twice.
 TEST(Autocast, no_cast_weight_outlives_its_use) {
   TorchModel model;
   model.autocast = torch::kBFloat16;
@@ -44,7 +44,7 @@ TEST(Autocast, no_cast_weight_outlives_its_use) {
   }
   EXPECT_TRUE(torch::equal(forward(model, stage, x), before * 2));
   {
-    const torch::NoGradGuard no_grad;  // casts made here have no graph
+    const torch::NoGradGuard no_grad;  // a cast made under this guard has no graph
     (void)forward(model, stage, x);
   }
   forward(model, stage, x).sum().backward();

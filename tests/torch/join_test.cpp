@@ -1,4 +1,4 @@
-// join_run: what it sets, and what it leaves to the user.
+// Tests join_run: which settings it makes, and which it leaves to the user.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::StartsWith;
 
-// A world of one rank; LibTorch's threads are put back at the end.
+// A world of one rank; its destructor restores LibTorch's number of threads.
 class JoinTest : public testing::Test {
  protected:
   JoinTest() {
@@ -55,7 +55,7 @@ TEST_F(JoinTest, divides_the_cores_by_the_ranks) {
 }
 
 TEST_F(JoinTest, leaves_the_number_of_threads_to_the_user) {
-  at::set_num_threads(7);  // as LibTorch does when it reads the variable
+  at::set_num_threads(7);  // as if LibTorch had read the variable
   setenv("OMP_NUM_THREADS", "7", 1);
   join();
   EXPECT_EQ(at::get_num_threads(), 7);

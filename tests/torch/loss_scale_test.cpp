@@ -1,4 +1,4 @@
-// Loss scaling: when the scale changes, and that all ranks skip the same steps.
+// Tests loss scaling: when the scale changes, and that all ranks skip the same steps.
 #include "runtime/torch/loss_scale.h"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ struct Step {
   std::vector<Tensor> parameters;
 };
 
-// Each rank's report of three steps, in which stage 1 multiplies a gradient by `by(step)`.
+// The reports of each rank for three steps, in which stage 1 multiplies a gradient by `by(step)`.
 std::vector<std::vector<Step>> train(const TrainerOptions& options,
                                      const std::function<double(int step)>& by) {
   const Pipeline pipeline(chain(3, true));
@@ -136,7 +136,7 @@ TEST(LossScaling, a_step_that_overflows_on_one_rank_is_skipped_on_all) {
   }
 }
 
-// float16 has no gradient of 1e-8, but one of 1e-8 times the scale.
+// A gradient of 1e-8 is zero in float16, but 1e-8 times the scale is not.
 TEST(LossScaling, keeps_gradients_that_float16_would_lose) {
   const auto largest_gradient = [](std::optional<LossScaling> scaling) {
     const Pipeline pipeline(chain(2, true));

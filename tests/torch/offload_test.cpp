@@ -1,5 +1,5 @@
-// Values that a stage keeps for its backward go to the host's memory and come back: the same
-// gradients to the bit, of any kind of model, and no more on the device than is proved.
+// Tests that values which a stage stores for its backward are copied to the host's memory and back:
+// every model gets bitwise the same gradients, and the device holds no more than is proved.
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
@@ -53,7 +53,7 @@ using torch::Tensor;
 
 // ---- Kinds of models -------------------------------------------------------------------------
 
-// Saves its input, and a tensor that it makes.
+// Saves its input, and a tensor that it creates itself.
 struct Cube : torch::autograd::Function<Cube> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x) {
     const Tensor square = x * x;
@@ -183,7 +183,7 @@ IValue input_of(int microbatch) {
   return ripeline::testing_support::random_tensor(microbatch, {4, 6, kWide});
 }
 
-// Random gradients of what the stage gave, where it has some.
+// Random gradients, one for each output of the stage that has a gradient.
 IValue gradients_of(const IValue& given, int microbatch) {
   std::vector<IValue> gradients;
   for (const Tensor& tensor : tensors_of(given)) {
@@ -199,15 +199,15 @@ bool needs(const std::string& program, const char* what) {
   return program.find(what) != std::string::npos;
 }
 
-// Whether the op gets the gradients of the next stage.
+// Whether the op receives the gradients of the next stage.
 bool gets_gradients(const std::string& program, char op) {
   if (op == 'L') return needs(program, "O at here, B at next");
   if (op == 'B') return needs(program, "L at here, B at next") || needs(program, "F at here, B");
   return op == 'I';
 }
 
-// Results of two microbatches by the ops in `order`, such as F0 F1 B0 B1: outputs, gradients of the
-// inputs, and then those of the parameters.
+// The results of two microbatches for the ops in `order`, such as F0 F1 B0 B1: outputs, then the
+// gradients of the inputs, then those of the parameters.
 std::vector<Tensor> train(const Model& model, const std::string& program, const std::string& order,
                           const std::function<void(TorchStage&)>& change = nullptr) {
   torch::manual_seed(3);
@@ -238,7 +238,7 @@ std::vector<Tensor> train(const Model& model, const std::string& program, const 
   return result;
 }
 
-// To the bit; which are not.
+// The indices of the tensors that differ bitwise.
 std::vector<std::size_t> differences(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   EXPECT_EQ(a.size(), b.size());
   std::vector<std::size_t> different;
@@ -285,10 +285,10 @@ TEST_P(OffloadedModel, does_so_from_its_inputs_alone) {
               ElementsAre());
 }
 
-// LibTorch keeps a number that a tensor is multiplied by as a tensor, of which nobody asks hooks.
+// LibTorch stores a number by which a tensor is multiplied as a tensor, without calling the hooks.
 constexpr std::int64_t kNumbers = 64;
 
-// By LibTorch's own account of its memory.
+// LibTorch's own count of its memory is the measure.
 TEST_P(OffloadedModel, leaves_nothing_on_the_device) {
   for (const bool recomputes : {false, true}) {
     torch::manual_seed(3);
@@ -301,7 +301,7 @@ TEST_P(OffloadedModel, leaves_nothing_on_the_device) {
     const IValue gradients = gradients_of(tasks.given(), 0);
     const std::int64_t others = taken.now() - before;
     ASSERT_TRUE(tasks.run('O', 0).ok());
-    std::int64_t message = 0;  // bytes that wait to leave
+    std::int64_t message = 0;  // bytes of the message that has not left yet
     for (const Tensor& tensor : tensors_of(tasks.given())) {
       message += static_cast<std::int64_t>(tensor.nbytes());
     }
@@ -367,8 +367,8 @@ TEST_P(OffloadingProgram, goes_with_autocast_and_several_passes) {
 INSTANTIATE_TEST_SUITE_P(Ways, OffloadingProgram, ::testing::ValuesIn(kOffloadWays),
                          [](const auto& test) { return std::string(test.param); });
 
-// The room that each resource has, times the bytes of one microbatch.
-// `leaves_nothing_on_the_device` holds what is reported to LibTorch's own account.
+// The reports do not exceed each resource's room, times the bytes of one microbatch.
+// `leaves_nothing_on_the_device` compares reports with LibTorch's own count.
 TEST(OffloadMemory, is_within_what_is_proved_of_each_pool) {
   const Pipeline pipeline(offloading_chain(3, "whole"));
   std::vector<OffloadReport> reports(3);
@@ -392,7 +392,7 @@ TEST(OffloadMemory, is_within_what_is_proved_of_each_pool) {
   }
 }
 
-// Waits for others, up to a minute.
+// A signal; another thread waits for it, for up to a minute.
 class Signal {
  public:
   void give() {
@@ -411,12 +411,12 @@ class Signal {
   bool given_ = false;
 };
 
-// The first offload and the next forward go on once both have begun: one after another they would
-// wait for ever.
+// The first offload and the next forward continue only when both have begun: if they ran one after
+// the other, they would time out.
 TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   const Pipeline pipeline(offloading_chain(1, "whole"));
   trace::Record record;
-  // Each has begun before the other goes on.
+  // Each signal means that its task has begun.
   Signal forward;
   Signal offload;
   const auto statuses = pipeline.run([&](core::Arbiter& arbiter, runtime::Run& run) {
@@ -468,7 +468,7 @@ TEST(OffloadMemory, that_others_hold_stays_where_it_is) {
   EXPECT_GT(tasks.work().offloaded().microbatch, 0);
 }
 
-// A batch that is a slice of a data set, and is given to the next stage as well as used.
+// A batch is a slice of a data set. The stage both uses it and sends it to the next stage.
 TEST(OffloadMemory, a_data_set_stays_also_when_a_slice_of_it_is_given) {
   const Tensor table = torch::randn({100, 4, 6, kWide});
   OneStage tasks(offloading_chain(3, "whole"), stage_of([&](const StageInputs& inputs) {
@@ -553,7 +553,7 @@ TEST(OffloadMistakes, in_what_the_program_needs_are_named_before_the_first_task)
 
 // ---- The engine of autograd --------------------------------------------------------------------
 
-// As Python's: it counts what it is asked.
+// An engine that counts its calls, in the place of Python's.
 class OtherEngine final : public torch::autograd::Engine {
  public:
   torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
@@ -584,7 +584,7 @@ Tensor gradient_through_hooks(const Tensor& x, std::size_t& saved_tensors) {
   return x.grad();
 }
 
-// In a process of its own, since an engine is put before another once.
+// A separate process runs this, because an engine can be set in front of another only once.
 TEST(AutogradEngineDeathTest, that_was_there_goes_on) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -48,7 +48,7 @@ Status OneStage::run(char op, int microbatch, const IValue& input) {
   }
   const bool is_forward = call.task.kind == OpKind::forward;
   if (!input.isNone()) {
-    // From the stage before or after it, and to the other one.
+    // A forward's input is from the stage before; a backward's gradient is from the stage after.
     const OpKind kind = is_forward ? OpKind::forward : OpKind::backward;
     runtime::Input& one = call.inputs.emplace_back();
     one.kind = kind;

@@ -1,5 +1,5 @@
-// The tasks of one LibTorch stage, one after another in the caller's thread, and the memory that
-// they leave.
+// Runs the tasks of one LibTorch stage, one after another in the caller's thread, and measures the
+// memory that they still occupy.
 #pragma once
 
 #include <torch/types.h>
@@ -14,14 +14,14 @@
 
 namespace ripeline::testing_support {
 
-// Stage 1 of 3, each on a rank of its own, of a program whose ops have the letters of `run`.
+// Stage 1 of 3 stages, each on its own rank. The program's ops must be named as run() expects.
 class OneStage {
  public:
-  // Expects that the stage can do what the program says.
+  // Expects that the stage supports the program.
   OneStage(const std::string& program, runtime::TorchStage stage);
 
-  // 0F1 is `F` of microbatch 1: forwards are given `input`, what computes gradients one for each
-  // output. What comes is decoded; none of other ops.
+  // Runs `op` of the microbatch. A forward gets `input`; an op that computes gradients gets one
+  // gradient for each output of the stage. given() is the task's decoded output, if it has one.
   core::Status run(char op, int microbatch, const torch::IValue& input = {});
   [[nodiscard]] const torch::IValue& given() const { return given_; }
   void drop_given() { given_ = {}; }
@@ -33,8 +33,8 @@ class OneStage {
   torch::IValue given_;
 };
 
-// Bytes of LibTorch's memory of the host that were taken and not given back since it was made, in
-// its thread, by what was taken since.
+// The bytes of LibTorch's host memory that the thread has allocated since the construction and that
+// are still in use; earlier memory does not count.
 class TakenBytes {
  public:
   TakenBytes();

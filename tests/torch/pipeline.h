@@ -1,4 +1,4 @@
-// Pipelines for tests of LibTorch stages: programs from text, processes as threads.
+// Pipelines for tests of LibTorch stages: programs from text, with processes as threads.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ class Pipeline {
   [[nodiscard]] const core::ProgramFacts& facts() const;
   [[nodiscard]] std::unique_ptr<core::Arbiter> make_arbiter(int rank) const;
 
-  // Calls `body` for every process, each in a thread of its own with a single LibTorch thread, with
-  // its place in a run of all. Returns the statuses by process.
-  // `prepare` is called there before, and may put something around the process's transport.
+  // Calls `body` for every process, each in its own thread with a single LibTorch thread, with the
+  // process's arbiter and run. Returns the statuses by process. In each thread it first calls
+  // `prepare`, which may wrap the process's transport.
   using Body = std::function<core::Status(core::Arbiter&, runtime::Run&)>;
   using Prepare = std::function<core::Status(int process, std::unique_ptr<runtime::Transport>&)>;
   [[nodiscard]] std::vector<core::Status> run(const Body& body,
@@ -35,25 +35,25 @@ class Pipeline {
   std::unique_ptr<Parts> parts_;
 };
 
-// Until all processes are here: their threads share LibTorch's generator, so none may run a stage
-// while another draws its parameters.
+// Waits until all processes have called this. Their threads share LibTorch's generator, so none may
+// run a stage while another one draws its parameters.
 [[nodiscard]] core::Status wait_for_all(runtime::Run& run);
 
-// A chain of `ranks` stages with the memory of 1F1B that runs the backward first, with
-// `sequential` ops or not.
+// A chain of `ranks` stages with 1F1B's memory that prefers backwards; its ops may be
+// `sequential`.
 [[nodiscard]] std::string chain(int ranks, bool sequential);
-// The same with the backward in two halves, in order.
+// The same sequential chain with the backward in two halves.
 [[nodiscard]] std::string split_chain(int ranks);
-// The same with ops that run forwards again, in order.
+// The same sequential chain with ops that recompute forwards.
 [[nodiscard]] std::string recomputing_chain(int ranks);
-// The same in order, with what a stage keeps for its backward in the host's memory meanwhile: three
-// microbatches on the device (of `half` eight) and eight on the host. `way` is one of kOffloadWays.
+// The same sequential chain, but a stage stores its values for the backward on the host: three
+// microbatches fit on the device (with `half` eight), eight on the host. `way`: see kOffloadWays.
 [[nodiscard]] std::string offloading_chain(int ranks, const std::string& way);
-// whole, whose gradient comes to the reload; early, to the backward; both; split; recompute, by an
-// op; inline, on the compute engine; half, only every other microbatch.
+// The gradient is needed by: reload (whole), backward (early), both. split: a split backward;
+// recompute: an op recomputes; inline: on the compute engine; half: every other microbatch.
 inline constexpr std::array kOffloadWays = {"whole", "early",     "both",  "split",
                                             "half",  "recompute", "inline"};
-// Two stages per rank, as a V.
+// A V placement with two stages per rank.
 [[nodiscard]] std::string v(int ranks);
 
 }  // namespace ripeline::testing_support

@@ -1,4 +1,4 @@
-// Stages that keep their inputs alone and run their forward again: the same numbers, less memory.
+// Tests stages that store only their inputs and recompute their forward: same numbers, less memory.
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair{"by_an_op", ripeline::testing_support::recomputing_chain(3)}),
     [](const auto& program) { return program.param.first; });
 
-// Two stages of one rank, since ranks that are threads share the generator.
+// Both stages are on one rank, since ranks that are threads have a common generator.
 TEST(RecomputeDraws, are_those_of_the_first_time) {
   const auto drop = [](TorchStage& stage) {
     stage.forward = [inner = stage.forward](const Tensor& x) {
@@ -62,7 +62,7 @@ TEST(RecomputeDraws, are_those_of_the_first_time) {
   EXPECT_EQ(train_side_by_side(training), Outcome());
 }
 
-// One task after another of stage 1 of 3, which is `stage`.
+// Runs the tasks of `stage`, which is stage 1 of 3, one after another.
 class Tasks {
  public:
   explicit Tasks(TorchStage stage) : work_(model_of(std::move(stage))) {
@@ -91,7 +91,7 @@ class Tasks {
   TorchWork work_;
 };
 
-// Each tensor that a stage made in between, by whether it is still held.
+// A stage that remembers each tensor between input and output, to check whether it still exists.
 struct Deep {
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> made;
   torch::nn::Linear first{8, 8};

@@ -30,7 +30,7 @@ using torch::Tensor;
 
 namespace {
 
-// The whole model in one process, without a pipeline.
+// The complete model in one process, without a pipeline.
 class Unpipelined {
  public:
   Unpipelined(const Training& training, int stages) : training_(training) {
@@ -41,7 +41,7 @@ class Unpipelined {
     }
   }
 
-  // With the data of `model`, and its precision.
+  // With the data and the precision of `model`.
   double accumulate(const TorchModel& model, std::int64_t step) {
     for (Tensor& parameter : all_) parameter.mutable_grad().reset();
     const int microbatches = kMicrobatches * training_.trainer.passes;

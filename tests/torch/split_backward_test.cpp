@@ -1,4 +1,4 @@
-// A backward in two halves gives what one in one piece gives, bit by bit, of any module.
+// Tests that a backward in two halves gives bitwise the gradients of a whole one, for every module.
 #include "runtime/torch/split_backward.h"
 
 #include <gmock/gmock.h>
@@ -33,12 +33,12 @@ using torch::Tensor;
 
 constexpr int kSplitMicrobatches = 3;
 
-// A stage, and what it is tried on.
+// A stage, and the input on which it is tested.
 struct Model {
   std::shared_ptr<torch::nn::Module> module;
   std::function<Tensor(const Tensor& input)> forward;
   std::function<Tensor()> input;
-  std::size_t deferred;  // parameters whose gradients the second half computes
+  std::size_t deferred;  // the parameters whose gradients the second half computes
 };
 
 struct BlockImpl : torch::nn::Module {
@@ -71,7 +71,7 @@ struct BlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(Block);
 
-// The first stage of a GPT: numbers of tokens in, so that its input takes no gradient.
+// The first stage of a GPT; its input is numbers of tokens, which have no gradient.
 struct FirstImpl : torch::nn::Module {
   FirstImpl() : token(50, 16), position(8, 16), block(16) {
     register_module("token", token);
@@ -104,7 +104,7 @@ struct AttentionImpl : torch::nn::Module {
 };
 TORCH_MODULE(Attention);
 
-// Arithmetic of one's own, a weight used twice, and one of a branch that skips the input.
+// A stage with custom arithmetic, a weight used twice, and a weight on a branch without the input.
 struct OwnImpl : torch::nn::Module {
   OwnImpl() {
     w = register_parameter("w", torch::randn({12, 12}) * 0.3);
@@ -187,15 +187,15 @@ const std::map<std::string, Make>& models() {
   return all;
 }
 
-// By name of the parameter, and the input's of each microbatch.
+// The gradients of parameters by name, and of the input of each microbatch.
 struct Gradients {
   std::map<std::string, Tensor> parameters;
   std::vector<Tensor> inputs;
-  std::size_t computed = 0;  // parameters' by the first half
-  std::size_t deferred = 0;  // as the model says
+  std::size_t computed = 0;  // the number of parameters' gradients from the first half
+  std::size_t deferred = 0;  // as reported by the model
 };
 
-// Under autocast or not.
+// The forward, under autocast if `is_narrow`.
 Tensor forward(const Model& model, const Tensor& input, bool is_narrow) {
   TorchModel how;
   if (is_narrow) how.autocast = torch::kBFloat16;
@@ -205,7 +205,7 @@ Tensor forward(const Model& model, const Tensor& input, bool is_narrow) {
 }
 
 Gradients run(const Make& make, bool is_split, bool is_narrow) {
-  torch::set_num_threads(1);  // sums are the same only with as many
+  torch::set_num_threads(1);  // sums are only the same with the same number of threads
   torch::manual_seed(7);
   const Model model = make();
   Gradients result;
@@ -260,8 +260,8 @@ TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
   expect_equal(run(make, false, false), run(make, true, false));
 }
 
-// Casts are nodes of the graph as others are.
-// LibTorch has an LSTM in bfloat16 only on processors for which oneDNN has one: those with AVX-512.
+// Casts are nodes of the graph, as others are. LibTorch runs an LSTM in bfloat16 only if oneDNN
+// supports it on the processor, which requires AVX-512.
 bool runs_narrow(const Make& make) try {
   const Model model = make();
   forward(model, model.input(), true);
@@ -285,7 +285,7 @@ TEST_P(SplitBackward, under_autocast_gives_bitwise_the_same_with_gradients_in_fl
   EXPECT_TRUE(is_narrow) << "autocast changes nothing";
 }
 
-// Nothing is left of the graph of a microbatch: no cycle keeps it.
+// Expects that the graph of a microbatch is destroyed, so no cycle of references exists.
 void expect_nothing_kept(const Model& model, bool is_narrow) {
   std::vector<std::weak_ptr<torch::autograd::Node>> nodes;
   {
@@ -323,7 +323,7 @@ TEST_P(SplitBackward, keeps_nothing_once_both_halves_have_run) {
 INSTANTIATE_TEST_SUITE_P(Models, SplitBackward, ::testing::ValuesIn(models()),
                          [](const auto& model) { return model.param.first; });
 
-// Values that only the first half reads are let go by it.
+// The first half releases the values that the second half does not read.
 TEST(SplitBackwardHalves, the_first_releases_what_the_second_does_not_need) {
   torch::nn::Linear first(4, 4);
   torch::nn::Linear second(4, 4);

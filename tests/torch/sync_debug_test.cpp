@@ -1,5 +1,5 @@
-// LibTorch's sync debug mode, by the function that its calls ask before they wait for a GPU: it
-// needs none, only LibTorch's half for GPUs.
+// Tests LibTorch's sync debug mode by the function that its calls use before they wait for a GPU.
+// The test needs no GPU, only LibTorch's library for GPUs.
 #include "runtime/torch/sync_debug.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ class SyncDebugTest : public ::testing::Test {
   }
   void TearDown() override { unsetenv("RIPELINE_SYNC_DEBUG"); }
 
-  // The error of a forward of this pass that waits for the GPU; empty: none.
+  // The error of this pass's forward, which waits for the GPU; empty if there is none.
   std::string run(std::int64_t pass) {
     Call call;
     call.task = {.op = "F",
@@ -73,7 +73,7 @@ TEST_F(SyncDebugTest, a_task_that_waits_for_the_gpu_fails_from_the_third_pass_on
   EXPECT_EQ(run(0), "");
   EXPECT_EQ(run(1), "");
   EXPECT_EQ(run(2).find("1F4: called a synchronizing CUDA operation"), 0U) << run(2);
-  ask_();  // between tasks
+  ask_();  // called between tasks
   is_own_ = true;
   EXPECT_EQ(run(3), "");
   is_own_ = false;

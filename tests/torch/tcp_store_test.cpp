@@ -1,4 +1,4 @@
-// TcpStore over several processes of this host.
+// Tests TcpStore with several processes on this host.
 #include "runtime/torch/tcp_store.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ using testing_support::text_in;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Where nobody listens now.
+// A port on which no process listens now.
 int free_port() {
   const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -75,7 +75,7 @@ class TcpWorld final : public testing_support::StoreWorld {
  private:
   const pid_t owner_ = getpid();
   const int port_ = free_port();
-  std::unique_ptr<TcpStore> server_;  // outlives the others
+  std::unique_ptr<TcpStore> server_;  // destroyed after the other stores
 };
 
 std::unique_ptr<testing_support::StoreWorld> tcp_world() { return std::make_unique<TcpWorld>(); }
@@ -89,7 +89,7 @@ class TcpStoreTest : public testing::Test {
       waitpid(child, nullptr, 0);
     }
   }
-  // Before the test has a store of its own: a thread does not come along.
+  // Must be called before the test opens a store, since fork() does not copy a store's thread.
   void fork_to(const std::function<void()>& run) {
     child_ = fork();
     if (child_ != 0) return children_.push_back(child_);
@@ -106,7 +106,7 @@ class TcpStoreTest : public testing::Test {
   }
 
   const int port_ = free_port();
-  pid_t child_ = -1;  // the last one
+  pid_t child_ = -1;  // the last child
   std::vector<pid_t> children_;
 };
 
@@ -123,7 +123,7 @@ TEST_F(TcpStoreTest, finds_a_stopped_process_silent_and_later_alive_again) {
   EXPECT_TRUE(becomes(*store, "a", network::Claim::held, network::Claim::held));
 }
 
-// A pause of the store is none of those whose signs of life it keeps.
+// If the store's server pauses, the processes whose signs of life it stores do not count as silent.
 TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
   fork_to([this] { open(options_of(port_, true)).release(); });
   const pid_t server = child_;
@@ -136,7 +136,7 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
     }
     pause();
   });
-  // Several, so that some ask for a count just then.
+  // There are several observers, so that some of them ask just before the pause.
   constexpr int kObservers = 8;
   std::vector<std::unique_ptr<TcpStore>> stores;
   for (int i = 0; i < kObservers; ++i) stores.push_back(open(options_of(port_)));
@@ -147,7 +147,7 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
   });
   testing_support::in_threads(kObservers + 1, [&](int i) {
     if (i == kObservers) {
-      std::this_thread::sleep_for(100ms);  // for the others to ask
+      std::this_thread::sleep_for(100ms);  // time for the others to ask
       kill(server, SIGSTOP);
       std::this_thread::sleep_for(TcpStore::kSilence + 1s);
       kill(server, SIGCONT);
@@ -165,7 +165,7 @@ TEST_F(TcpStoreTest, finds_nobody_silent_because_the_store_paused) {
   });
 }
 
-// The status of what a process waits for when it is told to end, as its exit code and what it
+// A process gets SIGTERM during a wait; the test reads the status that the process
 // prints.
 TEST_F(TcpStoreTest, ends_its_waits_when_the_process_is_told_to_end) {
   const auto when_told = [this](const std::function<Status(TcpStoreOptions)>& wait) {
@@ -215,7 +215,7 @@ TEST_F(TcpStoreTest, ends_its_waits_when_the_process_is_told_to_end) {
     tell_to_end(options);
     kill(server, SIGSTOP);
     Status status;
-    while (status.ok()) status = store->set("b", blob("one"));  // until it has stopped
+    while (status.ok()) status = store->set("b", blob("one"));  // until the server has stopped
     return status;
   };
   EXPECT_THAT(when_told(ask_told), HasSubstr("no answer for 1 s"));
@@ -270,7 +270,7 @@ TEST_F(TcpStoreTest, does_not_wait_for_ever_for_a_server_that_is_stopped) {
   store->started();
   kill(child_, SIGSTOP);
   int state = 0;
-  ASSERT_EQ(waitpid(child_, &state, WUNTRACED), child_);  // until then it may answer
+  ASSERT_EQ(waitpid(child_, &state, WUNTRACED), child_);  // before that, the server may answer
   std::optional<Blob> value;
   const Status status = store->get("a", value);
   EXPECT_EQ(status.code(), StatusCode::lost);

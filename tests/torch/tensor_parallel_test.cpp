@@ -1,4 +1,4 @@
-// Tensor parallelism: layers alone against the whole ones, pipelines of groups against one process.
+// Tests tensor parallelism: single layers against undivided ones, and groups against one process.
 #include "runtime/torch/tensor_parallel.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using torch::Tensor;
 
 constexpr double kTolerance = 1e-5;
 
-// The layers of a small language model, as one process has them or a member its share of them.
+// The layers of a small language model: all of them in one process, or a member's share of them.
 struct MemberModelImpl : torch::nn::Module {
   explicit MemberModelImpl(const Group& group, std::uint64_t seed = 1) {
     torch::manual_seed(seed);
@@ -60,7 +60,7 @@ struct MemberModelImpl : torch::nn::Module {
 };
 TORCH_MODULE(MemberModel);
 
-// One half of the model.
+// One half of the model's layers.
 struct HalfImpl : torch::nn::Module {
   HalfImpl(const Group& group, int half_of) : half(half_of), all(MemberModel(group)) {
     const auto add = [this](const char* name, const std::shared_ptr<torch::nn::Module>& module) {
@@ -95,7 +95,7 @@ ValueFunction loss_over(const Group& group) {
   };
 }
 
-// Two ranks of so many members, who choose among chunks of one stage each.
+// Two ranks of `members` members each, which choose among chunks of one stage each.
 std::string program(int members, const std::string& agree, bool splits = false) {
   const std::string backward =
       splits ? "  op I backward input sequential { needs F at here, I at next;  collectives 2; }\n"
@@ -111,7 +111,7 @@ std::string program(int members, const std::string& agree, bool splits = false) 
          (splits ? "I, F;  fill W" : "B, F") + "; }\n  dispatch ready by bf;\n}\n";
 }
 
-// The whole model in one process.
+// The complete model in one process.
 struct Reference {
   explicit Reference(std::int64_t step, int microbatches) : first(Group(), 0), second(Group(), 1) {
     for (int m = 0; m < microbatches; ++m) {
@@ -158,7 +158,7 @@ TEST_P(TensorParallel, has_the_gradients_of_one_process) {
         EXPECT_EQ(groups->members().size(), size);
         TorchModel model;
         {
-          const std::lock_guard lock(mutex);  // for the generator
+          const std::lock_guard lock(mutex);  // guards the generator
           model.stages[arbiter.rank()] = make_stage(Half(groups->members(), arbiter.rank()));
         }
         if (Status s = testing_support::wait_for_all(run); !s.ok()) return s;

@@ -1,5 +1,5 @@
-// Tied weights: a matrix with which the first stage begins and the last one ends, against one
-// process that has it once.
+// Tests tied weights, a matrix with which the first stage begins and the last stage ends, against
+// one process that has the matrix only once.
 #include <gmock/gmock.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/sgd.h>
@@ -33,7 +33,7 @@ const std::string kAdds =
     "op T user \"tied\" once when s == 0 or s == stages - 1 {"
     " needs G at here, G at (stages - 1 - s); }";
 
-// Four stages; as a V the first and the last one are on one rank.
+// Four stages. In a V placement the first stage and the last are on the same rank.
 std::string program(bool is_v, int replicas, const std::string& adds = kAdds) {
   return std::string("pipeline tied { microbatches any; stages 4;\n") +
          (is_v ? "param ranks = 2; place s on s < ranks ? s : 2 * ranks - 1 - s;\n"
@@ -47,7 +47,7 @@ std::string program(bool is_v, int replicas, const std::string& adds = kAdds) {
          "hint bf { rounds B, F; } dispatch ready by bf; }\n";
 }
 
-// Between 0 and 1/2, of a shape, by a number.
+// Values between -1/2 and 1/2 of the given shape, determined by `number`.
 Tensor values(int number, std::vector<std::int64_t> shape) {
   const Tensor all = torch::arange(kTiedWidth * kTiedWidth, torch::kFloat) * (0.7 + number);
   return (all.sin() / 2).view({kTiedWidth, kTiedWidth}).narrow(0, 0, shape[0]).clone();
@@ -85,11 +85,11 @@ TorchModel make_tied_model(int rank, bool is_v) {
 }
 
 struct Trained {
-  std::vector<Tensor> weights;  // the first three stages'
+  std::vector<Tensor> weights;  // the weights of the first three stages
   std::vector<double> norms;    // by step
 };
 
-// One process, in which the last stage has the first one's tensor.
+// Trains in one process, where the last stage uses the tensor of the first stage.
 Trained train_whole(int microbatches) {
   Trained trained;
   for (int stage = 0; stage + 1 < kStages; ++stage) trained.weights.push_back(weight_of(stage));
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Of, TiedWeights,
                                   std::to_string(test.param.passes) + "_passes";
                          });
 
-// The answer of a V's first rank to a program, and to a model that `change` makes of a good one.
+// The message of a V's first rank for a program, with a good model that `change` has changed.
 std::string first_words(
     const std::string& text, const std::function<void(TorchModel&)>& change = [](TorchModel&) {}) {
   const Pipeline pipeline(text);

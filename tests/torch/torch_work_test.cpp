@@ -1,4 +1,4 @@
-// TorchWork and TorchTrainer: training under an arbiter is training.
+// Tests TorchWork and TorchTrainer: training under an arbiter has the results of usual training.
 #include "runtime/torch/torch_work.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ TEST(TorchTrainer, a_sequential_program_trains_bitwise_as_the_unpipelined_model)
   EXPECT_EQ(train_side_by_side({.program = ripeline::testing_support::chain(3, true)}), Outcome());
 }
 
-// The rate is small: what this compares is each step's gradients, not how rounding grows.
+// The rate is small, so that each step's gradients are compared, without growing rounding errors.
 TEST(TorchTrainer, any_order_trains_as_the_unpipelined_model_but_for_rounding) {
   const Outcome outcome =
       train_side_by_side({.program = ripeline::testing_support::chain(4, false), .rate = 1e-4});
@@ -127,7 +127,7 @@ TEST(TorchTrainer, what_the_program_needs_and_the_model_lacks_is_named_before_th
   EXPECT_THAT(statuses[1].message(), HasSubstr("the model has no stage 1"));
 }
 
-// A task of one microbatch, with an input and an output if it is to have them.
+// A task of one microbatch; callers add inputs and outputs if the task has any.
 Call call(const char* op, OpKind kind, int stage, int stages) {
   Call call;
   call.task = {.op = op, .kind = kind, .stage = stage, .stages = stages, .microbatches = 1};

@@ -1,5 +1,5 @@
-// Training in mixed precision, in several passes to a step, and what its trace says of deferred
-// gradients: the numbers are those of one process.
+// Tests that training in mixed precision, and training with several passes per step, give the
+// numbers of one process. Also tests what the trace records of deferred gradients.
 #include <gmock/gmock.h>
 #include <torch/nn/modules/normalization.h>
 
@@ -37,7 +37,7 @@ TEST(MixedPrecision, trains_bitwise_as_the_unpipelined_model_under_autocast) {
   }
 }
 
-// In another order the sums of gradients round differently, in float32.
+// In float32, sums of gradients in another order are rounded differently.
 TEST(MixedPrecision, in_any_order_is_exact_but_for_float32s_rounding) {
   const Outcome outcome =
       train_side_by_side({.program = chain(4, false), .rate = 1e-4, .change_model = narrow});
@@ -59,7 +59,7 @@ std::size_t bytes_of(const Payload& payload) {
   return bytes;
 }
 
-// Stage 1 of 3, which gets an activation and a gradient of the given type: bytes that it sends.
+// The bytes that stage 1 of 3 sends if its activation and its gradient have the given type.
 struct Sent {
   std::size_t activation = 0;
   std::size_t gradient = 0;
@@ -149,7 +149,7 @@ TEST(Passes, are_at_least_one) {
   EXPECT_THAT(statuses[0].message(), HasSubstr("a step has at least 1 pass, not 0"));
 }
 
-// The MLP's stages have four parameters, all deferred; a layer norm's are computed at once.
+// All four parameters of an MLP stage are deferred; those of a layer norm are computed at once.
 TEST(Trace, has_what_each_input_half_deferred) {
   const Pipeline pipeline(split_chain(2));
   std::vector<trace::Record> records(2);

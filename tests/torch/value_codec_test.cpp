@@ -1,4 +1,4 @@
-// value_codec: what is sent is what arrives, and no bytes from outside do harm.
+// Tests value_codec: a value arrives as it was sent, and no foreign bytes can do harm.
 #include "runtime/torch/value_codec.h"
 
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ TEST(ValueCodec, a_part_is_kept_as_long_as_a_tensor_that_was_decoded) {
   Payload payload = encoded(torch::ones({3}));
   payload.parts[0] = {.data = reinterpret_cast<std::byte*>(data.data()),
                       .size = data.size() * sizeof(float),
-                      .keeper = {&data, [&ended](void*) { ++ended; }}};
+                      .owner = {&data, [&ended](void*) { ++ended; }}};
   torch::Tensor received;
   ASSERT_TRUE(decode(std::move(payload), received).ok());
   EXPECT_EQ(ended, 0);
@@ -115,7 +115,7 @@ TEST(ValueCodec, each_tensor_of_a_value_is_changed_in_its_place) {
   EXPECT_FALSE(inside[3].toTensorVector().at(1).defined());
 }
 
-// Tuples, lists and dictionaries at any depth, with what is none.
+// Tuples, lists and dictionaries at any depth; some of their values are None.
 TEST(ValueCodec, values_in_values_come_back) {
   const torch::Tensor a = torch::rand({2, 3});
   const torch::Tensor b = torch::arange(4);

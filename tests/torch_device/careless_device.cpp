@@ -39,7 +39,7 @@ bool is_told_to_rank(Mistake mistake, OpKind kind) {
          (mistake == Mistake::reload_seems_over || mistake == Mistake::only_rank_is_wrong);
 }
 
-// Tells the work of ends too early; any thread.
+// Reports ends to the work too early. Any thread may call this object.
 class EarlyWork final : public runtime::Work {
  public:
   EarlyWork(runtime::Work& work, Mistake mistake) : work_(work), mistake_(mistake) {}
@@ -77,7 +77,7 @@ class EarlyWork final : public runtime::Work {
   std::deque<TaskInfo> enqueued_;  // guarded by the mutex
 };
 
-// Tells the rank of ends too early, and not again.
+// Reports ends to the rank too early, and not again later.
 class EarlyEngine final : public runtime::TaskEngine {
  public:
   EarlyEngine(TorchDevice& device, runtime::Work& work, Mistake mistake,
@@ -122,8 +122,8 @@ class Careless final : public TorchDevice {
   [[nodiscard]] std::optional<c10::Stream> stream(core::Engine engine) const override {
     return device_->stream(engine);
   }
-  runtime::network::Place* place() override { return device_->place(); }
-  runtime::network::Place* arena() override { return device_->arena(); }
+  runtime::network::BufferPool* receive_pool() override { return device_->receive_pool(); }
+  runtime::network::BufferPool* arena() override { return device_->arena(); }
   Status copy(Direction direction, void* onto, const void* from, std::size_t size,
               core::Engine engine) override {
     return device_->copy(direction, onto, from, size, engine);

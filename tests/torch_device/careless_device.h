@@ -1,4 +1,4 @@
-// A device that gets one thing wrong of what offload and reload rest on: tests must notice.
+// A device with one mistake in something on which offload and reload depend; tests must notice it.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace ripeline::testing_support {
 
 enum class Mistake : std::uint8_t {
   none,
-  source_let_go,      // the work hears of the end of an `offload` once that is enqueued
-  arena_let_go,       // the same of a `reload`: others then get its bytes on the host
-  reloaded_let_go,    // the same of a backward: others then get what it reads
-  reload_seems_over,  // the work and the rank hear of a `reload` then: the backward comes too early
-  only_rank_is_wrong,  // the rank alone does
+  source_let_go,       // an `offload` is reported to the work as ended when it is only enqueued
+  arena_let_go,        // the same for a `reload`: its bytes on the host can be reused too early
+  reloaded_let_go,     // the same for a backward: what it reads can be reused too early
+  reload_seems_over,   // the same for a `reload`, to work and rank: the backward is early
+  only_rank_is_wrong,  // the same for a `reload`, but only to the rank
 };
 std::ostream& operator<<(std::ostream& out, Mistake mistake);
 
-// `fake`, which makes the mistake.
+// Opens the device `fake` with the mistake.
 core::Status open_careless(Mistake mistake, std::unique_ptr<runtime::TorchDevice>& device);
 
 }  // namespace ripeline::testing_support

@@ -1,5 +1,5 @@
-// Sums of members and replicas over NCCL, with LibTorch's fake device and the fake of NCCL: ranks
-// are threads, with a device each.
+// Tests sums of members and of replicas over NCCL, with LibTorch's fake device and the fake of
+// NCCL. Ranks are threads, each with its own device.
 #include <ATen/Parallel.h>
 #include <c10/core/StreamGuard.h>
 #include <gtest/gtest.h>
@@ -34,10 +34,10 @@ using testing_support::Pipeline;
 using torch::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// Before LibTorch asks how many devices there are.
+// This is set before LibTorch asks for the number of devices.
 [[maybe_unused]] const bool kDevices = setenv("FAKE_DEVICES", "4", 1) == 0;
 
-// A long time for any case, and less than the fake's patience.
+// Long enough for every case, but shorter than the fake's patience.
 constexpr std::chrono::seconds kPromptly{15};
 
 struct Here {
@@ -47,8 +47,8 @@ struct Here {
 };
 using Body = std::function<Status(const Here&)>;
 
-// For each process of the program, in a thread of its own with a device of its own. Who returns
-// with a failure that the run does not know vanishes.
+// Calls `body` for each process of the program, in a thread and with a device of its own. If a body
+// returns a failure that its run does not know, the process vanishes.
 std::vector<Status> run_on_devices(const Pipeline& pipeline, const Body& body) {
   const core::Layout layout = core::layout_of(pipeline.facts());
   const auto processes = static_cast<std::size_t>(layout.processes());
@@ -80,7 +80,7 @@ Status connect(const Here& here, std::unique_ptr<Groups>& groups) {
   return Groups::connect(here.run, here.arbiter.facts(), "", groups, {.device = &here.device});
 }
 
-// Two ranks of two members, of whom the first may lead.
+// Two ranks of two members each; if members follow a leader, it is the first member.
 std::string of_members(const std::string& agree) {
   return "pipeline tp {\n  param ranks = 2;\n  microbatches any;\n  stages ranks;\n"
          "  place s on s;\n  tensor_parallel 2 { agree by " +
@@ -91,7 +91,7 @@ std::string of_members(const std::string& agree) {
          "  hint bf { rounds B, F; }\n  dispatch ready by bf;\n}\n";
 }
 
-// Two replicas of two ranks.
+// Two replicas of a pipeline of two ranks.
 const char* const kOfReplicas =
     "pipeline dp {\n  param ranks = 2;\n  microbatches any;\n  stages ranks;\n  place s on s;\n"
     "  data_parallel 2;\n"
@@ -121,7 +121,7 @@ TorchModel model_with(const Here& here, const std::function<Tensor(const Tensor&
   return model;
 }
 
-// One pass, of three microbatches.
+// Runs one pass of three microbatches.
 Status accumulate(const Here& here, Groups& groups, TorchModel model,
                   const BeforeTask& before_task = nullptr) {
   TorchWork work(std::move(model));
@@ -186,7 +186,7 @@ TEST_F(NcclCollectives, add_up_each_type_wherever_and_however_it_lies) {
   for (const Status& status : statuses) EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// Until another thread has come to a place; false: it does not.
+// Waits until another thread has set the flag; returns false if none does within kPromptly.
 bool comes(const std::atomic<bool>& there) {
   for (const auto until = Clock::now() + kPromptly; Clock::now() < until;) {
     if (there) return true;
@@ -203,7 +203,7 @@ void expect_all_say(const std::vector<Status>& statuses, int but, const std::str
   }
 }
 
-// The other member has launched its half of a sum, which occupies its device.
+// The other member has launched its half of a sum, which then occupies that member's device.
 TEST_F(NcclCollectives, of_a_member_that_fails_are_ended_at_the_others_which_name_it) {
   const Pipeline pipeline(of_members("intersection"));
   std::atomic<bool> launched = false;
@@ -227,7 +227,7 @@ TEST_F(NcclCollectives, of_a_member_that_fails_are_ended_at_the_others_which_nam
   expect_all_say(statuses, -1, "its disk is full");
 }
 
-// One that follows its member 0 needs nobody's word to begin.
+// A follower needs no ballot of another follower to begin.
 TEST_F(NcclCollectives, of_a_member_that_vanishes_are_ended_at_the_others_which_name_it) {
   const Pipeline pipeline(of_members("leader"));
   std::atomic<bool> launched = false;
@@ -251,7 +251,7 @@ TEST_F(NcclCollectives, of_a_member_that_vanishes_are_ended_at_the_others_which_
   expect_all_say(statuses, 3, "process 3 (rank 1, member 1) was lost");
 }
 
-// In the thread of its reduction the other replica waits for this one.
+// The other replica waits for this one, in the thread that runs its reduction.
 TEST_F(NcclCollectives, of_a_replica_that_fails_are_ended_at_the_others_which_name_it) {
   const Pipeline pipeline(kOfReplicas);
   std::atomic<bool> reduces = false;
@@ -300,7 +300,7 @@ TEST_F(NcclCollectives, give_all_replicas_the_same_sums) {
   }
 }
 
-// The last of all cases: a thread of the fake waits for the fourth process until the end.
+// This test is the last, because a thread of the fake waits for the fourth process until the end.
 TEST(NcclGroupsThatDoNotConnect, name_what_is_missing_within_the_limit) {
   const Pipeline pipeline(of_members("intersection"));
   const auto begin = Clock::now();

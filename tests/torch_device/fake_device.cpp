@@ -1,16 +1,16 @@
-// A device of LibTorch's on the fake CUDA runtime: `fake`, linked into a program that has that.
+// `fake`: a device of LibTorch on the fake CUDA runtime, for programs that link that runtime.
 //
-// Operators run on the host, where values are read from the device and written back to it; a value
-// is written by a copy on the current stream, which is over when the fake device comes to it, and
-// reading waits for the reader's stream alone. So what one stream has written is not there for
-// another that does not wait for it, nor for the host. Memory is used again at once by the stream
-// that it was allocated on, as LibTorch's caching allocator does, whoever else still reads it: to
-// tell who does, that stream overwrites it as soon as it is given back. And what an operator has
-// read must be there still when its stream comes to the next event, as on a GPU, whose kernels read
-// late.
+// Operators run on the host: they read values from the device and write them back. A value is
+// written by a copy on the current stream, which ends when the fake device has run it; a read waits
+// only for the reader's stream. So a value that was written on one stream does not exist yet for
+// another stream that does not wait, nor for the host. As in LibTorch's caching allocator, memory
+// that was allocated on a stream is reused on that stream at once, even if another stream still
+// reads it. To reveal such a reader, the stream overwrites memory as soon as it is released. The
+// values that an operator has read must still exist when its stream reaches the next event, since
+// the kernels of a GPU read them late.
 //
-// There are as many devices as FAKE_DEVICES says, else one; a call hangs as FAKE_HANGS says. The
-// threads of ranks, of their tasks and of autograd wait for each other, for half a minute.
+// FAKE_DEVICES is the number of devices (default 1); FAKE_HANGS names a call that hangs. The
+// threads of ranks, of their tasks and of autograd wait for each other for up to half a minute.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -60,7 +60,7 @@ void check(cudaError_t error) {
 thread_local bool is_in_operator = false;
 thread_local bool is_staging = false;  // its events are not the program's
 
-// A call that does not come back: FAKE_HANGS=cudaEventQuery:100 is the one after the hundredth.
+// Makes a call hang: with FAKE_HANGS=cudaEventQuery:100, the call after the hundredth.
 void hang_as_told() {
   const char* const text = std::getenv("FAKE_HANGS");
   if (text == nullptr) return;
@@ -71,12 +71,12 @@ void hang_as_told() {
   }
 }
 
-// Begins the fake when it is first asked for.
+// Returns the number of devices; the first call begins the fake.
 c10::DeviceIndex devices() {
   static const int count = [] {
     const char* const text = std::getenv("FAKE_DEVICES");
     const int asked = text == nullptr ? 1 : std::max(1, std::atoi(text));
-    // Runs that fail leave memory that others may still write to.
+    // Runs that fail may leave memory behind to which others still write.
     fake_gpu::begin(
         {.devices = asked, .memory = std::size_t{1} << 40, .patience = std::chrono::seconds(30)});
     hang_as_told();
@@ -98,10 +98,10 @@ c10::Device set_device(c10::Device device) {
   return before;
 }
 
-// By device; 0: the one that nobody asked for.
+// The current stream by device; 0 is the default stream, which has no owner.
 thread_local std::map<c10::DeviceIndex, c10::StreamId> current;
 
-// Streams of a device by number; they live as long as the process.
+// The streams of a device by number; they exist until the process ends.
 class Streams {
  public:
   c10::StreamId add(c10::Device device) {
@@ -129,7 +129,7 @@ class Streams {
 };
 
 Streams& streams() {
-  static auto* const all = new Streams;  // until the process ends, as LibTorch's are
+  static auto* const all = new Streams;  // exists until the process ends, as in LibTorch
   return *all;
 }
 
@@ -198,7 +198,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
-// Bytes that operators have read since the last event of their stream, by stream and address.
+// The bytes that operators have read since their stream's last event, by stream and address.
 class Reads {
  public:
   Reads() {
@@ -214,7 +214,7 @@ class Reads {
     const std::lock_guard lock(mutex_);
     reads_[{stream, static_cast<const std::byte*>(from)}] = {first, first + size};
   }
-  // The stream itself writes there.
+  // Forgets reads of memory that the stream itself overwrites.
   void forget(cudaStream_t stream, const void* onto) {
     const auto* const at = static_cast<const std::byte*>(onto);
     const std::lock_guard lock(mutex_);
@@ -231,7 +231,7 @@ class Reads {
     const std::byte* from;
     std::vector<std::byte> values;
   };
-  // In the device's time; blocks are never freed.
+  // Called when the device reaches the check in its stream; blocks are never freed.
   static void check_values(void* argument) {
     const std::unique_ptr<Check> one(static_cast<Check*>(argument));
     if (std::equal(one->values.begin(), one->values.end(), one->from)) return;
@@ -239,14 +239,14 @@ class Reads {
   }
   void check_on(cudaStream_t stream) {
     if (is_staging) return;
-    // Held until the checks are in the stream: what forget() is called for comes after them.
+    // The lock is held until the checks are enqueued, so writes after forget() come after them.
     const std::lock_guard lock(mutex_);
     const auto first = reads_.lower_bound({stream, nullptr});
     auto next = first;
     for (; next != reads_.end() && next->first.first == stream; ++next) {
       auto one = std::make_unique<Check>(next->first.second, std::move(next->second));
       if (cudaLaunchHostFunc(stream, &check_values, one.get()) == cudaSuccess) {
-        static_cast<void>(one.release());  // it is the call's
+        static_cast<void>(one.release());  // the call owns it
       }
     }
     reads_.erase(first, next);
@@ -256,7 +256,7 @@ class Reads {
   std::map<std::pair<cudaStream_t, const std::byte*>, std::vector<std::byte>> reads_;
 };
 
-// Blocks by the device and the stream that they were allocated on, and by size.
+// Blocks of memory by size, and by the device and the stream on which they were allocated.
 class Memory final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
@@ -319,7 +319,7 @@ Memory& memory() {
 
 constexpr std::size_t kPattern = std::size_t{1} << 16;
 
-// So many bytes, pinned, until the process ends.
+// Pinned bytes of a fixed value; they exist until the process ends.
 struct Pattern {
   Pattern() {
     check(cudaHostAlloc(&bytes, kPattern, cudaHostAllocPortable));
@@ -328,12 +328,12 @@ struct Pattern {
   void* bytes = nullptr;
 };
 
-// On the stream of the block, which nobody else may use from now on.
+// Overwrites a block on its stream, because no other stream may use it from now on.
 void overwrite(void* data, std::size_t size, cudaStream_t stream) {
   static const Pattern pattern;
   Reads::all().forget(stream, data);
   for (std::size_t at = 0; at < size; at += kPattern) {
-    // A device that has failed says so to others.
+    // If the device has failed, other calls return its error.
     static_cast<void>(cudaMemcpyAsync(static_cast<std::byte*>(data) + at, pattern.bytes,
                                       std::min(kPattern, size - at), cudaMemcpyHostToDevice,
                                       stream));
@@ -349,8 +349,8 @@ void Memory::give_back(void* context) {
   free.push_back(block->data);
 }
 
-// Pinned memory of the host that copies of the present device come from and go to: used again once
-// they are over.
+// Pinned memory of the host for copies to and from the current device; reused when its copies have
+// ended.
 class Staging {
  public:
   void copy_to_device(void* onto, const void* from, std::size_t size) {
@@ -365,7 +365,7 @@ class Staging {
     if (size == 0) return;
     Buffer buffer = take(size);
     check(cudaMemcpyAsync(buffer.data, from, size, cudaMemcpyDeviceToHost, current_handle()));
-    check(cudaStreamSynchronize(current_handle()));  // which may wait for other threads
+    check(cudaStreamSynchronize(current_handle()));  // may wait for other threads
     std::memcpy(onto, buffer.data, size);
     give_back(std::move(buffer));
   }
@@ -417,8 +417,8 @@ Staging& staging() {
   return *all;
 }
 
-// Memory that the host pins for a caller: used again, as by LibTorch, since to free it may wait for
-// a device. Copies from it are made at once, into staging memory.
+// Memory that the host pins for a caller. As in LibTorch it is reused, because freeing it may wait
+// for a device. Copies from it are made to staging memory at once.
 class Pinned final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t size) override {
@@ -466,7 +466,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return devices(); }
-  // Operators draw on the host.
+  // Operators draw random numbers on the host.
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     return at::detail::getDefaultCPUGenerator();
   }
@@ -476,7 +476,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 };
 
-// The bytes of its whole storage, seen as the tensor is.
+// A copy of the tensor's storage on the host, with the same view.
 Tensor on_host(const Tensor& tensor) {
   const c10::DeviceGuard guard(tensor.device());
   const c10::Storage& storage = tensor.storage();
@@ -490,7 +490,7 @@ Tensor on_host(const Tensor& tensor) {
       .set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
 
-// Writes as much of `onto` as a tensor may have by its strides.
+// Writes to `onto`, even if its strides leave gaps.
 void write(const Tensor& from, const Tensor& onto) {
   const c10::DeviceGuard guard(onto.device());
   if (onto.is_contiguous()) {
@@ -552,7 +552,7 @@ const Tensor& resize(const Tensor& self, c10::SymIntArrayRef size,
   return self;
 }
 
-// A module's parameters may be moved here.
+// Allows modules to move their parameters to this device.
 bool may_take_data(const Tensor&, const Tensor&) { return true; }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
@@ -570,7 +570,7 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   is_in_operator = outer;
 }
 
-// The process reports its misuses of the device when it ends.
+// Reports the misuses of the device when the process ends.
 struct Misuses {
   Misuses() = default;
   Misuses(const Misuses&) = delete;

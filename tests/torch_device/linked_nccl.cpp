@@ -1,5 +1,5 @@
-// NCCL's plug-in on the fake, linked into the program rather than loaded; and what is left of it
-// when the process ends.
+// NCCL's plug-in on the fake, linked into the program instead of loaded. When the process ends, it
+// reports how many communicators are left.
 #include <cstdio>
 
 #include "runtime/cuda/nccl/load_nccl.h"

@@ -1,6 +1,6 @@
-// Values that a stage keeps for its backward go to pinned memory and come back, on a device whose
-// copies happen at any moment: the same gradients to the bit, and no more on it than is proved. A
-// device that reports the end of a copy, or of what uses it, too early is noticed.
+// Tests that values which a stage stores for its backward are copied to pinned memory and back, on
+// a device whose copies happen at any moment: gradients are bitwise the same, and no more memory is
+// used than is proved. A device that reports the end of a copy or its reader too early is noticed.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -59,12 +59,12 @@ TEST_P(OffloadOnDevice, trains_bitwise_as_the_unpipelined_model_and_within_what_
 INSTANTIATE_TEST_SUITE_P(Ways, OffloadOnDevice, ::testing::ValuesIn(kOffloadWays),
                          [](const auto& test) { return std::string(test.param); });
 
-// As attention saves the state of the random generator.
+// An operator may itself store a value on the host, as attention does with the generator's state.
 TEST(OffloadOfStages, leaves_what_an_operator_keeps_on_the_host) {
   Training training = on_device("whole", Mistake::none);
   training.change_stage = [](runtime::TorchStage& stage) {
     stage.forward = [forward = stage.forward](const torch::Tensor& x) {
-      const torch::Tensor half = torch::full({}, 0.5F);  // a number, which stays where it is
+      const torch::Tensor half = torch::full({}, 0.5F);  // a number, which is not offloaded
       return forward({x}).toTensor() * half;
     };
   };
@@ -72,15 +72,15 @@ TEST(OffloadOfStages, leaves_what_an_operator_keeps_on_the_host) {
   EXPECT_EQ(train_side_by_side(training, offloads), Outcome());
 }
 
-// A run's outcome, and the misuses that the device reported of it.
+// A run's outcome, and the misuses that the device reported during the run.
 struct Noticed {
   Outcome outcome;
   std::vector<std::string> misuses;
 };
 using Notice = std::function<bool(const Noticed&)>;
 
-// Whether some run with the mistake is noticed so: in which it shows is left to timing. `early` has
-// several microbatches on their way at once.
+// Whether `notice` is true for some run with the mistake: only some runs show it, depending on
+// timing. With `early`, several microbatches are offloaded at the same time.
 bool is_noticed(Mistake mistake, const Notice& notice) {
   for (int run = 0; run < 400; ++run) {
     const auto before = static_cast<std::ptrdiff_t>(fake_gpu::misuses().size());
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Mistakes, CarelessCopies,
                            return name.str();
                          });
 
-// Operators have read when they return, here, and are told of what they would have read.
+// Here operators have read when they return; the device reports what they would have read later.
 TEST(CarelessDevice, that_lets_go_of_what_a_backward_still_reads_is_told_so) {
   EXPECT_TRUE(is_noticed(Mistake::reloaded_let_go, [](const Noticed& run) {
     return says(run.misuses, "that an operator of another stream still has to read");

@@ -1,5 +1,5 @@
-// The parts of a trace: what is appended is there whatever happens next, and makes the same file as
-// if it had been written at once.
+// Tests the parts of a trace: an appended step is not lost whatever happens next, and the parts
+// give the same file as if it had been written at once.
 #include "trace/parts.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A rank's record of a step: two tasks in each of its lanes, some of which overlap, messages, and
+// The record of a rank's step: two tasks in each of its lanes, some of which overlap; messages; and
 // an idle time.
 Record step_of(const core::ProgramFacts& facts, int rank, std::int64_t step) {
   Record record;
@@ -81,7 +81,7 @@ class Parts : public testing::Test {
     about.part = {rank, run};
     return about;
   }
-  // A part with one step.
+  // Writes a part with one step.
   void write_part(int rank, std::uint64_t run = 7) const {
     const About about = about_of(rank, run);
     PartWriter part(folder_, about);
@@ -107,8 +107,9 @@ TEST_F(Parts, make_the_same_file_as_if_it_were_written_at_once) {
       ASSERT_EQ(part.append({}).message(), "");
     }
   }
-  File file;
-  ASSERT_EQ(read(folder_, file).message(), "");
+  auto reading = read(folder_);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_THAT(file.notes, IsEmpty());
   EXPECT_FALSE(file.about.part.has_value());
 
@@ -133,8 +134,9 @@ TEST_F(Parts, are_traces_themselves_after_each_append) {
   Record all;
   for (std::int64_t step = 0; step < 3; ++step) {
     EXPECT_TRUE(nlohmann::json::accept(text_of(part_path(folder_, 1))));
-    File file;
-    ASSERT_EQ(read(part_path(folder_, 1), file).message(), "");
+    auto reading = read(part_path(folder_, 1));
+    ASSERT_EQ(reading.message(), "");
+    File& file = reading.value();
     EXPECT_EQ(file.record, all);
     EXPECT_EQ(file.about.part, (Part{.rank = 1, .run = 7}));
     append(all, step_of(facts_.facts(), 1, step));
@@ -142,8 +144,8 @@ TEST_F(Parts, are_traces_themselves_after_each_append) {
   }
 }
 
-// Wherever the process was killed in an append, what was appended before is read, and of the append
-// the events that are whole.
+// If the process is killed during an append, then wherever the append is cut off, all earlier steps
+// and all complete events of this append can be read.
 TEST_F(Parts, whose_end_is_cut_off_have_all_whole_events) {
   const std::string path = part_path(folder_, 0);
   const About about = about_of(0);
@@ -155,14 +157,15 @@ TEST_F(Parts, whose_end_is_cut_off_have_all_whole_events) {
   const std::size_t begin = before.size() - std::string(kClosing).size();
   const std::size_t in_step = events_of(step_of(facts_.facts(), 0, 0));
   std::size_t read_last = 0;
-  // But for the last line's end, which changes nothing.
+  // Tries every cut except that before the last byte, whose loss changes nothing.
   for (std::size_t end = begin; end + 1 < after.size(); ++end) {
     std::string text = after.substr(0, end);
     if (end < before.size()) text += before.substr(end);
-    File file;
-    ASSERT_EQ(read_text(text, file).message(), "") << "cut at byte " << end;
+    auto reading = read_text(text);
+    ASSERT_EQ(reading.message(), "") << "cut at byte " << end;
+    File& file = reading.value();
     const std::size_t events = events_of(file.record);
-    // A comma alone over the old brackets takes the event before it along.
+    // If only a comma has replaced the old brackets, the event before the comma is lost too.
     EXPECT_GE(events + (end < begin + 4 ? 1 : 0), in_step) << "cut at byte " << end;
     EXPECT_GE(events + 1, read_last);
     read_last = events;
@@ -181,11 +184,12 @@ TEST_F(Parts, with_one_cut_off_or_missing_make_a_trace_that_says_so) {
   ASSERT_EQ(merge_parts(folder_, trace_, &notes).message(), "");
   EXPECT_THAT(notes, ElementsAre(HasSubstr("rank-2.json: its end is cut off"),
                                  HasSubstr("run.json.parts: the part of rank 1 is not here")));
-  File file;
-  ASSERT_EQ(read(trace_, file).message(), "");
+  auto reading = read(trace_);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_THAT(file.notes, IsEmpty());
 
-  // A run that ends well must have all.
+  // If a run ends well, its file must have all events.
   std::ofstream(trace_) << "good";
   EXPECT_THAT(finish_parts(trace_).message(),
               HasSubstr("bytes of half an event are left out; the parts stay: `ripeline show " +
@@ -197,8 +201,7 @@ TEST_F(Parts, with_one_cut_off_or_missing_make_a_trace_that_says_so) {
 TEST_F(Parts, of_several_runs_or_programs_are_refused_with_both_names) {
   write_part(0);
   write_part(1, 8);
-  File file;
-  const core::Status runs = read(folder_, file);
+  const core::Status runs = read(folder_).status();
   EXPECT_EQ(runs.code(), core::StatusCode::refused);
   const std::string hash = about_of(0).identity().substr(about_of(0).identity().find("hash"));
   EXPECT_EQ(runs.message(),
@@ -218,21 +221,20 @@ TEST_F(Parts, of_several_runs_or_programs_are_refused_with_both_names) {
 
   write_part(1);
   fs::copy_file(part_path(folder_, 1), part_path(folder_, 2));
-  EXPECT_EQ(read(folder_, file).message(),
+  EXPECT_EQ(read(folder_).message(),
             part_path(folder_, 2) + " and " + part_path(folder_, 1) + " are both of rank 1");
   EXPECT_FALSE(fs::exists(trace_));
 }
 
 TEST_F(Parts, are_what_a_folder_must_have) {
-  File file;
-  EXPECT_EQ(read(folder_, file).message(),
+  EXPECT_EQ(read(folder_).message(),
             folder_ + ": there is no part of a trace in this folder, as rank-0.json");
   const About about(facts_.facts(), {.microbatches = 2});
   Writer writer(part_path(folder_, 0), about);
   ASSERT_TRUE(writer.finish().ok());
-  EXPECT_THAT(read(folder_, file).message(), HasSubstr("this is a whole trace, and no part"));
+  EXPECT_THAT(read(folder_).message(), HasSubstr("this is a whole trace, and no part"));
   std::ofstream(part_path(folder_, 0)) << "{}";
-  EXPECT_THAT(read(folder_, file).message(), HasSubstr("rank-0.json: it has no otherData"));
+  EXPECT_THAT(read(folder_).message(), HasSubstr("rank-0.json: it has no otherData"));
   EXPECT_THAT(merge_parts("/nowhere", trace_, nullptr).message(),
               HasSubstr("/nowhere: cannot be read"));
 }
@@ -245,11 +247,10 @@ TEST_F(Parts, on_a_full_disk_keep_what_they_have) {
     for (std::int64_t step = 0; step < 100; ++step) {
       const core::Status status = part.append(step_of(facts_.facts(), 0, step));
       if (status.ok()) continue;
-      File file;
-      const core::Status found = read(path, file);
-      if (!found.ok() || !file.notes.empty()) return "not readable: " + found.message();
+      const auto found = read(path);
+      if (!found.ok() || !found.value().notes.empty()) return "not readable: " + found.message();
       if (part.append(step_of(facts_.facts(), 0, step)).ok()) return "it goes on";
-      const bool whole = file.record.tasks.size() ==
+      const bool whole = found.value().record.tasks.size() ==
                          2 * facts_.facts().lanes.size() / 3 * static_cast<std::size_t>(step);
       return std::string(whole && step > 0 ? "whole steps; " : "some events; ") + status.message();
     }

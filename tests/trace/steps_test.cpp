@@ -1,4 +1,4 @@
-// The steps of a trace: which ran as a whole, and a part of them.
+// Tests the steps of a trace: which steps are complete, and how a step is selected.
 #include "trace/steps.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using core::Time;
 using testing::ElementsAre;
 
-// Steps of `counts` microbatches each, one after another.
+// A file of steps with `counts` microbatches each, one after another.
 File file_of(const spec::Program& program, const std::vector<int>& counts) {
   testing_support::TableRun run(program);
   File file;

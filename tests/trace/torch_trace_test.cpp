@@ -1,8 +1,8 @@
-// Traces of PyTorch's profiler: what tasks took is not what their marks say, and a file that cannot
-// tell it is refused with what to record instead.
+// Tests traces of PyTorch's profiler: a task's time differs from that of its mark; a file without
+// times is refused, with advice on what to record.
 //
-// The specimens are runs of PyTorch 2.11 on two ranks over Gloo, of which the marks and their first
-// operators are left; on_a_gpu.json is made by hand.
+// The specimens are runs of PyTorch 2.11 on two ranks over Gloo, reduced to the marks and to the
+// first operators after them; on_a_gpu.json was written by hand.
 #include "trace/torch_trace.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// `1 2F0 1500`: step, task and nanoseconds.
+// Lines such as `1 2F0 1500`: step, task and nanoseconds.
 std::vector<std::string> said(const TorchTrace& trace) {
   std::vector<std::string> lines;
   for (const TorchTask& t : trace.tasks) {
@@ -72,8 +72,9 @@ class TorchTraceTest : public testing::Test {
   std::string read_text_of(const std::string& text) {
     const std::string path = folder_.path() + "/rank.json";
     std::ofstream(path, std::ios::binary) << text;
-    trace_ = {};
-    std::string message = read_torch_trace(path, trace_).message();
+    auto read = read_torch_trace(path);
+    std::string message = read.message();
+    trace_ = read.ok() ? std::move(read).value() : TorchTrace{};
     if (message.starts_with(path + ": ")) message.erase(0, path.size() + 2);
     return message;
   }
@@ -89,16 +90,18 @@ class TorchTraceTest : public testing::Test {
   TorchTrace trace_;
 };
 
-// The mark PP:3F0 of the first step is 641.398 long; its first operator begins 96.605 after it.
+// The mark PP:3F0 of the first step lasts 641.398; its first operator starts 96.605 after it does.
 TEST_F(TorchTraceTest, on_the_host_leaves_out_the_wait_for_the_message) {
-  ASSERT_EQ(read_torch_trace(specimen("interleaved.rank1.json"), trace_).message(), "");
-  EXPECT_EQ(trace_.rank, 1);
-  EXPECT_EQ(trace_.ranks, 2);
-  EXPECT_FALSE(trace_.on_gpu);
-  EXPECT_FALSE(trace_.marks_steps);
-  EXPECT_THAT(trace_.notes, IsEmpty());
+  const auto read = read_torch_trace(specimen("interleaved.rank1.json"));
+  ASSERT_EQ(read.message(), "");
+  const TorchTrace& trace = read.value();
+  EXPECT_EQ(trace.rank, 1);
+  EXPECT_EQ(trace.ranks, 2);
+  EXPECT_FALSE(trace.on_gpu);
+  EXPECT_FALSE(trace.marks_steps);
+  EXPECT_THAT(trace.notes, IsEmpty());
   EXPECT_THAT(
-      said(trace_),
+      said(trace),
       ElementsAre("0 1F0 491693", "0 1F1 84376", "0 3F0 544793", "0 3B0 817259", "0 3F1 216103",
                   "0 3B1 217164", "0 1B0 137084", "0 1B1 216573", "1 1F0 104335", "1 1F1 66018",
                   "1 3F0 136403", "1 3B0 237334", "1 3F1 121491", "1 3B1 155131", "1 1B0 181892",
@@ -106,24 +109,26 @@ TEST_F(TorchTraceTest, on_the_host_leaves_out_the_wait_for_the_message) {
                   "2 3F1 259557", "2 3B1 209753", "2 1B0 175491", "2 1B1 176233"));
 }
 
-// The GPU's own mark of 2B0 has the memset alone, which is 1.5 long: what autograd launches is on
-// another thread. A sum over replicas goes on for longer than the backward that began it.
+// On the GPU, the mark of 2B0 contains only the memset, which takes 1.5, because autograd launches
+// from another thread. A sum over replicas takes longer than the backward that started it.
 TEST_F(TorchTraceTest, on_a_gpu_has_the_kernels_that_were_launched_within_the_mark) {
-  ASSERT_EQ(read_torch_trace(specimen("on_a_gpu.json"), trace_).message(), "");
-  EXPECT_EQ(trace_.rank, 2);
-  EXPECT_EQ(trace_.ranks, 4);
-  EXPECT_TRUE(trace_.on_gpu);
-  EXPECT_TRUE(trace_.marks_steps);
-  EXPECT_THAT(trace_.notes, IsEmpty());
-  EXPECT_THAT(said(trace_), ElementsAre("4 2F0 100000", "4 2B0 180000", "5 2F0 110000",
-                                        "5 2B0 200000", "6 2F0 112000", "6 2B0 204000"));
+  const auto read = read_torch_trace(specimen("on_a_gpu.json"));
+  ASSERT_EQ(read.message(), "");
+  const TorchTrace& trace = read.value();
+  EXPECT_EQ(trace.rank, 2);
+  EXPECT_EQ(trace.ranks, 4);
+  EXPECT_TRUE(trace.on_gpu);
+  EXPECT_TRUE(trace.marks_steps);
+  EXPECT_THAT(trace.notes, IsEmpty());
+  EXPECT_THAT(said(trace), ElementsAre("4 2F0 100000", "4 2B0 180000", "5 2F0 110000",
+                                       "5 2B0 200000", "6 2F0 112000", "6 2B0 204000"));
 }
 
 TEST_F(TorchTraceTest, of_a_task_in_which_nothing_ran_has_no_time) {
   const std::vector<std::string> marks = {mark("PP:0F0", 10, 5), mark("PP:0I0", 20, 900),
                                           mark("PP:0W0", 1000, 30)};
   std::vector<std::string> events = marks;
-  // Those of other threads, or between marks, are not its own.
+  // Operators of other threads, or between two marks, are not part of the task.
   for (const std::string& one :
        {operation(11), operation(30, 8), operation(950), operation(1010)}) {
     events.push_back(one);
@@ -146,7 +151,7 @@ TEST_F(TorchTraceTest, has_steps_by_their_marks_or_from_task_to_task) {
   ASSERT_EQ(read_events_of(tasks), "");
   EXPECT_THAT(said(trace_), ElementsAre("0 0F0 4000", "0 0F1 4000", "1 0F0 4000", "2 0F0 4000"));
   std::vector<std::string> marked = tasks;
-  marked.push_back(mark("ProfilerStep#12", 190, 20));  // in any order
+  marked.push_back(mark("ProfilerStep#12", 190, 20));  // marks may be in any order
   marked.push_back(mark("ProfilerStep#11", 90, 100));
   ASSERT_EQ(read_events_of(marked), "");
   EXPECT_THAT(said(trace_), ElementsAre("11 0F0 4000", "11 0F1 4000", "12 0F0 4000"));
@@ -176,7 +181,7 @@ TEST_F(TorchTraceTest, is_refused_where_marks_are_no_costs) {
       ". Record a schedule that runs actions, which marks them as PP:2F0: with one stage on each "
       "rank, ScheduleInterleaved1F1B([stage], …) has the same F and B";
   const std::string path = specimen("gpipe.rank0.json");
-  EXPECT_EQ(read_torch_trace(path, trace_).message(),
+  EXPECT_EQ(read_torch_trace(path).message(),
             path +
                 ": its marks 'Forward 0' and 'Backward 0', as ScheduleGPipe makes them, name no "
                 "stage, and the wait for the message is in them" +
@@ -231,7 +236,7 @@ TEST_F(TorchTraceTest, is_told_from_one_of_ripeline_by_its_content) {
   const std::string path = folder_.path() + "/any.json";
   const auto holds_torch = [&](const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
-    EXPECT_FALSE(read_any(path, trace).ok());  // each text lacks something
+    EXPECT_FALSE(read_any(path, trace).ok());  // each text lacks a necessary part
     return std::holds_alternative<TorchTrace>(trace);
   };
   EXPECT_TRUE(holds_torch(R"({"schemaVersion": 1, "traceEvents": []})"));

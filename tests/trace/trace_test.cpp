@@ -1,4 +1,4 @@
-// The trace file: what is written is read back, and what does not fit is refused with its reason.
+// Tests the trace file: a written file can be read back, and a wrong file is refused with a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ pipeline rich {
 }
 )";
 
-// A task that needs all microbatches of another rank.
+// A program with a task that needs all microbatches of another rank.
 constexpr const char* kJoins = R"(
 pipeline joins {
   microbatches any;
@@ -97,8 +97,9 @@ TEST(TraceFile, is_read_back_as_it_was_written) {
                                       .params = {{"ranks", 3}, {"chunks", -1}},
                                       .dispatch = "ready by p"});
   const std::string text = written(about, some_events());
-  File file;
-  ASSERT_EQ(read_text(text, file).message(), "");
+  auto reading = read_text(text);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_EQ(file.record, some_events());
   EXPECT_EQ(file.about.run, about.run);
   EXPECT_EQ(file.about.to_json(), about.to_json());
@@ -110,7 +111,7 @@ TEST(TraceFile, is_read_back_as_it_was_written) {
   EXPECT_TRUE(nlohmann::json::accept(text));
 }
 
-// A file has the microbatches, and a record their numbers.
+// A file has the microbatches themselves; a record has the numbers of microbatches in their lanes.
 TEST(TraceFile, of_lanes_that_have_some_microbatches_names_those) {
   const spec::Program program = program_of(R"(
 pipeline p { microbatches any; stages 2; place s on s;
@@ -127,8 +128,9 @@ pipeline p { microbatches any; stages 2; place s on s;
   EXPECT_THAT(text, HasSubstr(R"("name":"0P5","cat":"P","pid":0,"tid":0)"));
   EXPECT_THAT(text, HasSubstr(R"("lane":1,"microbatch":5)"));
   EXPECT_THAT(text, HasSubstr(R"("lane":3,"microbatch":8)"));
-  File file;
-  ASSERT_EQ(read_text(text, file).message(), "");
+  auto reading = read_text(text);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_EQ(file.record, record);
   EXPECT_EQ(file.about.to_json(), about.to_json());
   EXPECT_TRUE(file.about.facts().edges[1].crosses_shares);
@@ -138,10 +140,10 @@ pipeline p { microbatches any; stages 2; place s on s;
   for (auto& event : json["traceEvents"]) {
     if (event["name"] == "0P5") event["args"]["microbatch"] = 4;
   }
-  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a task is not of its program"));
+  EXPECT_THAT(read_text(json.dump()).message(), HasSubstr("a task is not of its program"));
   json = nlohmann::json::parse(text);
   json["otherData"]["lanes"][1][6] = {65, 0};
-  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("a lane has no such share"));
+  EXPECT_THAT(read_text(json.dump()).message(), HasSubstr("a lane has no such share"));
 }
 
 TEST(TraceFile, of_several_replicas_says_on_what_they_agree) {
@@ -161,8 +163,9 @@ pipeline p { microbatches any; stages 2; place s on s; data_parallel 3;
   EXPECT_THAT(text, HasSubstr(R"("name":"0G0","cat":"G","pid":0,"tid":3)"));
   EXPECT_THAT(text, HasSubstr(R"("tid":3,"args":{"name":"comm"})"));
   EXPECT_THAT(text, HasSubstr(R"("tid":4,"args":{"name":"messages"})"));
-  File file;
-  ASSERT_EQ(read_text(text, file).message(), "");
+  auto reading = read_text(text);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_EQ(file.record, record);
   EXPECT_EQ(file.about.to_json(), about.to_json());
   EXPECT_EQ(file.about.facts().replicas, 3);
@@ -170,10 +173,10 @@ pipeline p { microbatches any; stages 2; place s on s; data_parallel 3;
             (core::Agreeing{core::Agreeing::Who::replicas, 3}));
   auto json = nlohmann::json::parse(text);
   json["otherData"]["reductions"] = {4};
-  EXPECT_THAT(read_text(json.dump(), file).message(), HasSubstr("replicas agree on no such lane"));
+  EXPECT_THAT(read_text(json.dump()).message(), HasSubstr("replicas agree on no such lane"));
 }
 
-// Chrome draws events of a thread that overlap as if one were within the other.
+// Chrome draws overlapping events of one thread as if one of them were inside the other.
 TEST(TraceFile, of_two_tasks_at_once_one_has_a_thread_of_its_own) {
   const spec::Program program = program_of(R"(
 pipeline p { microbatches any; stages 1; place s on s;
@@ -181,7 +184,7 @@ pipeline p { microbatches any; stages 1; place s on s;
   pair F, B; dispatch ready; })");
   const core::OwnedFacts storage = lower::facts_of(program);
   const About about(storage.facts(), {.microbatches = 4});
-  Record record;  // as the ends come
+  Record record;  // in the order in which they end
   record.task(0, {0, 0}, Time{0}, Time{2});
   record.task(0, {2, 0}, Time{2}, Time{3});  // on another engine
   record.task(0, {0, 1}, Time{4}, Time{5});
@@ -201,8 +204,9 @@ pipeline p { microbatches any; stages 1; place s on s;
   EXPECT_EQ(thread, expected);
   EXPECT_EQ(named, (std::vector<int>{0, 1, 4, 5}));
   EXPECT_THAT(text, HasSubstr(EventText(about).of(record)));
-  File file;
-  ASSERT_EQ(read_text(text, file).message(), "");
+  auto reading = read_text(text);
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_EQ(file.record, record);
 }
 
@@ -212,7 +216,9 @@ TEST(TraceFile, outlives_the_facts_that_it_was_made_of) {
     const spec::Program program = program_of(kText);
     const core::OwnedFacts storage = lower::facts_of(program);
     const About about(storage.facts(), {.microbatches = 9});
-    ASSERT_TRUE(read_text(written(about, some_events()), file).ok());
+    auto reading = read_text(written(about, some_events()));
+    ASSERT_TRUE(reading.ok());
+    file = std::move(reading).value();
   }
   File moved = std::move(file);
   EXPECT_EQ(moved.about.facts().name, "rich");
@@ -225,15 +231,16 @@ TEST(TraceFile, of_many_blocks_is_whole) {
   const About about(storage.facts(), {.microbatches = 9});
   Record record;
   for (int i = 0; i < 40'000; ++i) record.task(i, {i % 3, i % 9}, Time{i}, Time{2 * i});
-  File file;
   const std::string text = written(about, record);
   ASSERT_GT(text.size(), std::size_t{3'000'000}) << "more than one block";
-  ASSERT_TRUE(read_text(text, file).ok());
+  auto reading = read_text(text);
+  ASSERT_TRUE(reading.ok());
+  File& file = reading.value();
   EXPECT_EQ(file.record, record);
   EXPECT_EQ(text, opening_text(about) + ",\n" + EventText(about).of(record) + kClosing);
 }
 
-// An arrow for each message: from within its producer to the start of the task that takes it.
+// Each message has an arrow, from inside its producer's event to the start of its consumer.
 TEST(TraceFile, has_an_arrow_for_each_message) {
   for (const char* text : {"bf", "zb_v", kJoins}) {
     SCOPED_TRACE(text);
@@ -275,13 +282,14 @@ TEST(TraceFile, has_an_arrow_for_each_message) {
                double(s.second["ts"]) < to;
       })) << producer;
     }
-    File file;
-    ASSERT_EQ(read_text(written(about, record), file).message(), "");
+    auto reading = read_text(written(about, record));
+    ASSERT_EQ(reading.message(), "");
+    File& file = reading.value();
     EXPECT_EQ(file.record, record) << "readers leave arrows out";
   }
 }
 
-// A file as another program rewrote it: pretty-printed, fields in another order, more events.
+// The file as another program might rewrite it: pretty-printed, fields reordered, events added.
 TEST(TraceFile, may_be_rewritten_by_another_program) {
   const spec::Program program = program_of(kText);
   const core::OwnedFacts storage = lower::facts_of(program);
@@ -292,8 +300,9 @@ TEST(TraceFile, may_be_rewritten_by_another_program) {
   json["traceEvents"].push_back(
       {{"ph", "X"}, {"tid", "GPU"}, {"ts", 1e3}, {"args", {{"lane", "fast"}}}});
   json["another"] = {{"field", {-1.5e-3, nullptr, ""}}};
-  File file;
-  ASSERT_EQ(read_text(json.dump(2), file).message(), "");
+  auto reading = read_text(json.dump(2));
+  ASSERT_EQ(reading.message(), "");
+  File& file = reading.value();
   EXPECT_EQ(file.record.messages, some_events().messages);
   EXPECT_EQ(file.record.idle, some_events().idle);
   EXPECT_EQ(file.record.tasks.size(), 3U);
@@ -331,11 +340,9 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
       {with("\"ts\":0,", "\"ts\":1e99,"), "no JSON of a trace at byte"},
   };
   for (const auto& c : kCases) {
-    File file;
-    EXPECT_THAT(read_text(c.text, file).message(), HasSubstr(c.says));
+    EXPECT_THAT(read_text(c.text).message(), HasSubstr(c.says));
   }
-  File file;
-  EXPECT_THAT(read("/nowhere/trace.json", file).message(),
+  EXPECT_THAT(read("/nowhere/trace.json").message(),
               HasSubstr("/nowhere/trace.json: cannot be read"));
   Writer nowhere("/nowhere/trace.json", about);
   EXPECT_THAT(nowhere.finish().message(), HasSubstr("/nowhere/trace.json: cannot be written"));
@@ -357,13 +364,13 @@ TEST(TraceFile, has_microseconds_of_any_form_and_they_are_read_as_nanoseconds) {
   } kCases[] = {{"0", 0},        {"1", 1000},         {"1.5", 1500},      {"0.001", 1},
                 {"-0.25", -250}, {"12.34567", 12345}, {"1e3", 1'000'000}, {"1.25E+1", 12500}};
   for (const auto& c : kCases) {
-    File file;
-    ASSERT_EQ(read_text(with_start(c.text), file).message(), "") << c.text;
+    auto reading = read_text(with_start(c.text));
+    ASSERT_EQ(reading.message(), "") << c.text;
+    File& file = reading.value();
     EXPECT_EQ(file.record.tasks.front().start, Time{c.nanoseconds}) << c.text;
   }
   for (const char* bad : {"", "x", "1.5.5", "--1", "99999999999999999999", "1e40", "nan"}) {
-    File file;
-    EXPECT_FALSE(read_text(with_start(bad), file).ok()) << bad;
+    EXPECT_FALSE(read_text(with_start(bad)).ok()) << bad;
   }
 }
 

@@ -1,5 +1,5 @@
-// Recorded runs, led through the machine: runs are accepted, and what is changed in them is found
-// and named.
+// Tests that the machine replays recorded runs: runs that are unchanged are accepted, and each
+// change is found and named.
 #include "validate/run_check.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ constexpr int kMicrobatches = 4;
 
 Time units(double n) { return Time{static_cast<std::int64_t>(n * 1'000'000)}; }
 
-// A simulated run, to be changed.
+// A simulated run, which tests then change.
 class Recorded {
  public:
   explicit Recorded(const std::string& text, const spec::ElaborateOptions& elaborate = {},
@@ -39,7 +39,7 @@ class Recorded {
       return e.step == step && core::task_name(facts(), e.task) == name;
     });
   }
-  // The result of a task at a lane.
+  // The message that carries a task's result to a lane.
   trace::MessageEvent& message(const std::string& producer, const std::string& consumer) {
     return *std::find_if(record.messages.begin(), record.messages.end(), [&](const auto& e) {
       const core::EdgeFacts& edge = facts().edges[static_cast<std::size_t>(e.message.edge)];
@@ -50,7 +50,7 @@ class Recorded {
   void swap(const std::string& one, const std::string& other) {
     std::swap(task(one).task, task(other).task);
   }
-  // As a further step, `after` units later.
+  // Appends the same run as a further step, `after` units later.
   void repeat(double after, std::int64_t step) {
     trace::Record more = record;
     std::erase_if(more.tasks, [](const auto& e) { return e.step > 0; });
@@ -95,7 +95,7 @@ TEST(RunCheck, accepts_simulated_runs_of_every_schedule) {
   }
 }
 
-// A change to a run of a chain of three ranks and four microbatches, with messages of half a unit.
+// A change to a run of a chain with three ranks, four microbatches and messages of half a unit.
 struct Change {
   const char* name;
   std::function<void(Recorded&)> make;
@@ -199,13 +199,13 @@ pipeline slots {
 }
 )";
 
-// 0F0 0F1 … at rank 0, one unit each; 1F at rank 1, three units each.
+// On rank 0 each task 0F takes one unit; on rank 1 each task 1F takes three units.
 TEST(RunCheck, finds_a_slot_too_many) {
   simulate::TimingOptions timing;
   timing.jitter.slow[1] = 3.0;
   Recorded run(kSlots, {}, timing);
   ASSERT_EQ(run.check().outcome, RunOutcome::run) << run.text();
-  // A message comes before the task has started that frees the only slot.
+  // The third message arrives before the start of the task that frees the only slot.
   trace::MessageEvent& second = run.message("0F1", "1F");
   const Time freed = run.task("1F0").start;
   trace::MessageEvent& third = run.message("0F2", "1F");
@@ -216,7 +216,7 @@ TEST(RunCheck, finds_a_slot_too_many) {
                         "to 1F, 1 of 1 taken"));
 }
 
-// A rank chooses a task, frees its slots and says so; the engine starts it later.
+// A rank chooses a task, frees the task's slots and reports this; its engine starts the task later.
 TEST(RunCheck, counts_a_start_from_when_its_rank_chose_it) {
   simulate::TimingOptions timing;
   timing.jitter.slow[1] = 3.0;
@@ -229,7 +229,7 @@ TEST(RunCheck, counts_a_start_from_when_its_rank_chose_it) {
   EXPECT_EQ(run.check().outcome, RunOutcome::run) << run.text();
 }
 
-// Messages overtake each other on their way, and the rank keeps them in order.
+// Messages overtake each other on the link, but the rank holds early ones back, in order.
 TEST(RunCheck, keeps_what_comes_early_over_a_fifo_edge) {
   Recorded run(R"(
 pipeline fifo {
@@ -253,7 +253,7 @@ pipeline fifo {
                                     "0F0, sent before it"));
 }
 
-// A sender goes on once its rendezvous message may leave, and what it sends next may be faster.
+// A sender continues when its rendezvous message may leave; its next message may be faster.
 TEST(RunCheck, lets_a_rendezvous_message_be_overtaken) {
   Recorded run(R"(
 pipeline meet {
@@ -278,7 +278,7 @@ pipeline meet {
                                     "later"));
 }
 
-// Differences between the ranks' clocks are not looked at.
+// Differences between the clocks of ranks do not matter.
 TEST(RunCheck, compares_no_clocks) {
   Recorded run = chain();
   for (auto& e : run.record.tasks) {
@@ -292,7 +292,7 @@ TEST(RunCheck, compares_no_clocks) {
   EXPECT_EQ(run.check().outcome, RunOutcome::run) << run.text();
 }
 
-// Ranks are cut off at a time each, as killed processes leave them.
+// Each rank's record ends at a different time, as if its process were killed then.
 TEST(RunCheck, takes_what_a_killed_run_left_for_a_beginning) {
   Recorded run = chain();
   const trace::Record whole = run.record;
@@ -325,12 +325,12 @@ TEST(RunCheck, says_what_a_trace_leaves_open) {
               HasSubstr("unknown: Step 0 is cut off, or deadlocked: 0B3 of rank 0 does not "
                         "run."));
   EXPECT_THAT(run.text(false), HasSubstr("the beginning of a run"));
-  // All of a microbatch.
+  // All events of a microbatch are missing.
   Recorded fewer = chain();
   std::erase_if(fewer.record.tasks, [](const auto& e) { return e.task.microbatch == 3; });
   std::erase_if(fewer.record.messages, [](const auto& e) { return e.message.microbatch == 3; });
   EXPECT_THAT(fewer.text(), HasSubstr("The trace says 4 microbatches, and no step has so many"));
-  // But a step may have fewer than another.
+  // But one step may have fewer microbatches than another step.
   Recorded another = chain();
   another.repeat(-100, -1);
   std::erase_if(another.record.tasks,

@@ -1,4 +1,4 @@
-// Validation accepts what the generator wrote and notices each kind of mistake in it.
+// Tests that validation accepts the generator's output and notices each kind of mistake in it.
 #include "validate/validator.h"
 
 #include <fstream>
@@ -94,20 +94,21 @@ TEST(Validate, notices_each_kind_of_mistake) {
                        .release = bf::Rules::release<Formula>},
                       "specified 'pool activation '' 0 0 4', emitted 'pool activation '' 0 0 5'"});
   add("a capacity",
-      "2F: may start: emitted (or false (<= (+ h2 1) 3)), specified activation of "
-      "stage 2 <= 1; they differ where activation of stage 2 (h2) is 2: true and "
-      "false")
+      "specified 'rule 2F may start where activation of stage 2 <= 1', emitted 'rule 2F may start "
+      "where activation of stage 2 <= 2'")
       .has_room = broken_bf::Rules::has_room<Formula>;
-  add("no guard", "0F: may start: emitted true").has_room = [](core::LaneId, const Formula*) {
-    return Formula(true);
-  };
-  add("a truth for a number", "0F: may start: 'h0' is not a formula").has_room =
+  add("no guard", "emitted 'rule 0F may start where true'").has_room =
+      [](core::LaneId, const Formula*) { return Formula(true); };
+  add("a truth for a number", "emitted 'rule 0F may start where activation of stage 0'").has_room =
       [](core::LaneId, const Formula* held) { return held[0]; };
-  add("another pool", "0F: what it acquires of activation of stage 0: emitted h0, specified h0 + 1")
+  add("another pool",
+      "specified 'rule 0F starts: activation of stage 0 + 1', emitted 'rule 0F starts: activation "
+      "of "
+      "stage 1 + 1'")
       .acquire = [](core::LaneId lane, Formula* held) {
     if (lane == 0) held[1] += 1;
   };
-  add("nothing released", "0B: what it releases of activation of stage 0: emitted h0").release =
+  add("nothing released", "specified 'rule 0B ends: activation of stage 0 - 1'").release =
       [](core::LaneId, Formula*) {};
   add("one engine", "emitted 'kOneEngine is not the facts''").one_engine = false;
   mistakes.push_back({"another class", "bf", probe_of<bf::Rules>(broken_bf::make_arbiter),
@@ -145,9 +146,23 @@ TEST(Validate, notices_another_program_and_answers_that_are_none) {
   const spec::Program zbv = program_of("zbv");
   const Validator validator(zbv);
   EXPECT_FALSE(validator.judge(answers(bf_probe(), "")).differences.empty());
-  for (const char* answers : {"", "nonsense\n", "guard 0 (<= h0\n", "guard 999999999999 h0\n"}) {
+  for (const char* answers : {"", "nonsense\n", "rule\n", "rule 0F may start where \n"}) {
     EXPECT_FALSE(validator.judge(answers).differences.empty()) << answers;
   }
+}
+
+TEST(Formula, has_one_text_for_all_that_are_equal) {
+  const Formula a = Formula::named("a");
+  const Formula b = Formula::named("b");
+  EXPECT_EQ((b + 2 - a + a - 3).text(), "b - 1");
+  EXPECT_EQ((a + b <= b + a).text(), "true");
+  EXPECT_EQ((a + a + 1 <= 4 - b).text(), "2 * a + b <= 3");
+  EXPECT_EQ((3 <= a && false).text(), "false");
+  EXPECT_EQ((false || (b + 1 <= 2 && a <= 3)).text(), "a <= 3 and b <= 1");
+  EXPECT_EQ((true || a <= 3).text(), "true");
+  EXPECT_EQ((a <= 3 || b <= 1).text(), "(a <= 3 or b <= 1)");
+  EXPECT_EQ((a + true <= 3).text(), "not a number <= 3");
+  EXPECT_EQ((a && b <= 1).text(), "not a truth");
 }
 
 TEST(Probe, says_which_question_it_does_not_understand) {
@@ -158,7 +173,7 @@ TEST(Probe, says_which_question_it_does_not_understand) {
   }
 }
 
-// The header's guard lets a third forward in; the tables of its proof do not.
+// The header's guard admits a third forward, but the tables from the proof do not.
 TEST(Breach, of_a_corrupted_header_stops_the_rank_with_its_state) {
   broken_bf::Arbiter arbiter(2);
   core::OneMember alone;

@@ -1,5 +1,5 @@
-// Which backlogs no stuck state has, found by looking at few ranks at a time: compared with the
-// question about all ranks.
+// Tests which backlogs exist in no stuck state: the answer that considers few ranks at a time is
+// compared with the query about all ranks.
 #include "verify/ready/backlogs.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::vector<Linear> excluded_of(const spec::Program& program) {
   return excluded_backlogs(program, count(program), kSteps);
 }
 
-// Chunks on one rank take room from each other; some order of starts leaves none for the last.
+// Chunks of one rank share its room; some orders of starts leave no room for the last chunk.
 std::string v_leaving(const std::string& amount) {
   return R"(
 pipeline v {

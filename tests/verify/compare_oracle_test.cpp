@@ -1,5 +1,5 @@
-// The tester is tested: mistakes in the judge are noticed by random programs, and compare_oracle
-// counts the same in one go, in shards, and when it is resumed.
+// Tests the test tools: random programs reveal mistakes in the judge, and compare_oracle has the
+// same counts in one run, in shards, and when it is resumed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 namespace mistakes = testing_support::mistakes;
 using testing_support::Mistake;
 
-// The seed of the first program of which a verdict is wrong, or 0.
+// The first seed whose program gets a wrong verdict; 0 if there is none.
 std::uint64_t first_wrong(const Mistake& mistake, std::uint64_t from, std::uint64_t most) {
   compare::Options options;
   options.programs.links = options.programs.once = false;
@@ -44,7 +44,7 @@ TEST(Comparison, random_programs_notice_mistakes_of_the_judge) {
   struct Planted {
     std::string name;
     Mistake mistake;
-    std::uint64_t from = 1;  // a seed shortly before one that shows a rare mistake
+    std::uint64_t from = 1;  // a seed shortly before the first that shows a rare mistake
   };
   const std::vector<Planted> all = {
       {"a missing release", mistakes::missing_release(), 195},

@@ -1,5 +1,5 @@
-// Random programs whose number of ranks is open: what is proved for every number of ranks is proved
-// for each small one, by the questions alone, without what verify_every_depth() adds for safety.
+// Tests random programs for any number of ranks: if the queries alone, without the safety checks of
+// verify_every_depth(), prove every number of ranks, this is true for each small number.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,14 +20,14 @@ namespace {
 using testing_support::find;
 
 constexpr std::uint64_t kPrograms = 75;
-constexpr std::uint64_t kShards = 3;  // each a test of its own; of the seeds each takes every third
+constexpr std::uint64_t kShards = 3;  // each shard is a test of every third seed
 constexpr int kMostRanks = 6;
 constexpr std::uint64_t kSteps = 4'000'000;
 
 struct Counted {
-  int programs = 0;  // well-formed, with a shape that can be read
+  int programs = 0;  // well-formed programs with a shape that can be read
   int proved = 0;
-  int safe = 0;  // deadlock is proved at each small depth
+  int safe = 0;  // programs whose deadlock is proved at each small depth
 };
 
 void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counted& counted) {
@@ -58,7 +58,7 @@ void compare(const spec::ast::Pipeline& tree, const spec::Source& source, Counte
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     const auto program = at_depth(ranks);
     if (!program.ok()) {
-      // Needs in a circle, and counts below 0, are found by the questions.
+      // The queries must reject circular needs and negative counts.
       EXPECT_NE(deadlock.outcome, Outcome::proved) << ranks << " ranks: no program";
       return;
     }
@@ -106,7 +106,7 @@ TEST_P(EveryDepthRandom, what_is_proved_is_proved_of_each_small_depth) {
   std::cout << "of the shard's random programs " << counted.programs << " were asked; "
             << counted.safe << " are free of deadlock at each small depth, " << counted.proved
             << " proved so for every number of ranks\n";
-  if (count >= kPrograms) {  // most of what is safe is proved, and much is not safe
+  if (count >= kPrograms) {  // most safe programs are proved; many programs are unsafe
     EXPECT_GE(counted.proved * 10, counted.safe * 7);
     EXPECT_LE(counted.safe * 10, counted.programs * 9);
   }

@@ -1,4 +1,4 @@
-// -D ranks=any: what is proved for every number of ranks, and where it says that it cannot.
+// Tests -D ranks=any: the proofs for every number of ranks, and the reasons if there is no proof.
 #include "verify/depth/depth.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ spec::ast::Pipeline parsed(const std::string& text) {
   return std::move(tree).value();
 }
 
-// Each obligation that is not proved, with the beginning of its reason; or `proved`.
+// Each obligation without a proof, with its reason; or `proved from` a number of ranks.
 std::string verdict_text(const spec::Result<DepthVerdict>& found) {
   if (!found.ok()) return "error " + found.errors().front().id;
   const Verdict& verdict = found.value().verdict;
@@ -66,13 +66,13 @@ std::string program(const Parts& parts) {
 }
 
 const char* const kLeaving = "needs F at prev;  acquires a leaving chunks - 1 - chunk;";
-// Rank 0 waits for its first B before it runs the second F, for which rank 1 waits.
+// Rank 0 waits for its first B before it runs its second F; but rank 1 waits for this F.
 const char* const kInverted =
     "order o on r { let w = min(r, microbatches);  F * w;  (F B) * (microbatches - w);  B * w; }  "
     "dispatch in order o;";
 const char* const kV = "s < ranks ? s : 2 * ranks - 1 - s";
 
-// An order with streams that the program commits to: not proved for every number of ranks.
+// If a program commits to an order with streams, it is not proved for every number of ranks.
 bool commits_to_streams(std::string_view text) {
   return text.find("stream ") != std::string_view::npos &&
          text.find("dispatch in order") != std::string_view::npos;
@@ -211,8 +211,8 @@ TEST(EveryDepth, a_program_without_the_param_is_bad_input) {
       "error define-unknown-param");
 }
 
-// A proof for every number of ranks holds for each: the two share the guards' shapes, not the way
-// in which they are read and asked.
+// A proof for every number of ranks must be true for each number. The two judges share the shapes
+// of guards, but not the way in which these are read and queried.
 TEST(EveryDepth, each_library_schedule_is_proved_at_each_small_depth) {
   for (const auto& entry : spec::library()) {
     const spec::Source source{std::string(entry.name), *spec::library_text(entry.name)};
@@ -225,7 +225,7 @@ TEST(EveryDepth, each_library_schedule_is_proved_at_each_small_depth) {
   }
 }
 
-// --- the questions by themselves, without the comparison with small depths ---
+// --- the queries alone, without the comparison with small depths ---
 
 depth::Shape shape_of(const std::string& text) {
   const spec::Source source{"test.ripe", text};
@@ -237,7 +237,7 @@ depth::Shape shape_of(const std::string& text) {
   return std::get<depth::Shape>(std::move(shape));
 }
 
-// A mistake that an encoder could make, put into the shape or the invariant.
+// A mistake that an encoder could make, applied to the shape or the invariant.
 struct Mistake {
   std::function<void(depth::Shape&)> shape = {};
   depth::ReadyDepth::MoreFacts facts = {};
@@ -268,7 +268,7 @@ Mistake in_each_chunk(const Change& change) {
 template <class Change>
 Mistake in_each_repeat(const Change& change) {
   return {.shape = [change](depth::Shape& shape) {
-    for (depth::ShapeRepeat& repeat : shape.order) change(repeat.places);
+    for (depth::ShapeRepeat& repeat : shape.order) change(repeat.positions);
   }};
 }
 
@@ -317,7 +317,7 @@ TEST(EveryDepth, each_mistake_in_the_questions_is_noticed) {
   const Mistake ignored_leaving = in_each_chunk([](depth::OpAtChunk& here) {
     for (depth::Use& use : here.acquires) use.leaving = spec::Expr::number(0);
   });
-  // One unit of the capacity, ranks - r, that need not be free.
+  // The invariant claims that one unit of the capacity, ranks - r, is free, but it may be in use.
   const Mistake assumed_room{.facts = [](depth::DepthTerms& terms, Term rank) {
     const Term most = terms.ranks() - rank - terms.solver().number(1);
     return std::vector<Term>{terms.implies(terms.in_range(rank), terms.held(0, 0, rank) <= most)};
@@ -327,10 +327,11 @@ TEST(EveryDepth, each_mistake_in_the_questions_is_noticed) {
     shape.resources.push_back({"none", false, {spec::Expr::number(0)}});
     shape.ops.back().chunks.front().acquires.push_back({none, 1});
   }};
-  using Places = std::vector<PlaceInTurn>;
-  const Mistake place_forgotten = in_each_repeat([](Places& places) { places.pop_back(); });
-  const Mistake counts_ahead = in_each_repeat([](Places& places) {
-    for (PlaceInTurn& place : places) ++place.passed;
+  using Positions = std::vector<PositionInTurn>;
+  const Mistake place_forgotten =
+      in_each_repeat([](Positions& positions) { positions.pop_back(); });
+  const Mistake counts_ahead = in_each_repeat([](Positions& positions) {
+    for (PositionInTurn& position : positions) ++position.passed;
   });
   const std::vector<std::tuple<std::string, Mistake, std::string, std::string>> mutants = {
       {"a dropped guard: room", dropped_room, greedy, "unknown proved "},

@@ -1,4 +1,4 @@
-// Which counts are asked, when the rest is left open, and what the answers amount to.
+// Tests which counts are queried, when the others are left open, and how answers are combined.
 #include "verify/judge/each_count.h"
 
 #include <string>
@@ -17,8 +17,8 @@ struct Asked {
   Finding finding;
 };
 
-// A count's answer is its letter: s safe, o open, d open but safe under the dispatch, c other
-// choices, r refuted; `s` for all counts beyond.
+// Each count's answer is a letter: s safe, o open, d open but safe for the dispatch, c stuck by
+// other choices, r refuted. Counts beyond the letters are `s`.
 Asked ask(const CountPlan& plan, const std::string& letters) {
   Asked asked;
   asked.answers = each_count(plan, [&](int m, bool fewest) -> CountAnswer {

@@ -1,5 +1,5 @@
-// Offload, reload and recompute on the copy engines: programs of the shapes that trainers write are
-// proved for every number of microbatches, and the wrong ones refuted.
+// Tests offload, reload and recompute on the copy engines: programs like those of trainers are
+// proved for every number of microbatches, and wrong programs are refuted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace ripeline::verify::engines_test {
 namespace {
 
-// A loaded machine takes this long for a program that a quiet one proves in 0.1 s.
+// A loaded machine may need this long for a program that an idle machine proves in 0.1 s.
 constexpr double kMostSeconds = 60;
 
 enum class Placement { chain, loop, v };
 
 struct Shape {
   std::string name;
-  std::string items;  // ops and resources; LINK stands for each link's, SEQ for each `sequential`
+  std::string items;  // ops and resources; LINK and SEQ stand for the link and for `sequential`
   Placement placement = Placement::chain;
 };
 
@@ -33,7 +33,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// The ops are sequential if `link` is that, or `fifo`, which keeps the order of what is in order.
+// The ops are sequential if `link` is `sequential`, or `fifo`, which preserves the messages' order.
 std::string text_of(const Shape& shape, int ranks, const std::string& link) {
   static const std::map<Placement, std::string> kPlaces = {
       {Placement::chain, "stages ranks;  place s on s;"},
@@ -58,13 +58,13 @@ const Obligation& deadlock_of(const Verdict& verdict) {
                        [](const Obligation& o) { return o.kind == ObligationKind::deadlock; });
 }
 
-// `proved counters`, `refuted counters 6`.
+// A text such as `proved counters` or `refuted counters 6`.
 std::string said_of(const Obligation& o) {
   const std::string said = name_of(o.outcome) + " " + name_of(o.method);
   return o.counterexample ? said + " " + std::to_string(o.counterexample->microbatches) : said;
 }
 
-// Forwards hold an activation until it is offloaded, and a place on the host until B.
+// A forward holds an activation until that is offloaded, and holds room on the host until B.
 constexpr const char* kForward = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }
@@ -75,7 +75,7 @@ constexpr const char* kRoom = R"(
   resource activation per rank { capacity 3; }
   resource host per rank { capacity 8; }
 )";
-// Ops of several chunks: each leaves room to the later ones, and reloads leave some for forwards.
+// Ops of several chunks: each chunk leaves room for later ones, and reloads leave it for forwards.
 constexpr const char* kForwardOfChunks = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host leaving chunks - 1 - chunk; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }
@@ -264,7 +264,7 @@ TEST(CopyEngines, shapes_that_stick_are_refuted) {
   }
 }
 
-// The program of docs/language.md, and what becomes of it.
+// The program of docs/language.md and its verdict.
 TEST(CopyEngines, a_circle_through_the_host_is_named) {
   const auto text = [](const std::string& forward, const std::string& offload,
                        const std::string& leaving, int activations, int pinned) {

@@ -1,4 +1,4 @@
-// The explorer's own affairs, with numbers for states: what is new, what is paid, what was seen.
+// Tests the explorer alone, on states that are numbers: which are new, their cost, and the visits.
 #include "verify/states/explorer.h"
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace ripeline::verify {
 namespace {
 
-// From n to n + 1 and to 2 * n, up to a largest number.
+// A graph whose moves lead from n to n + 1 and to 2 * n, up to a largest number.
 struct Numbers {
   using State = int;
   using Move = char;
 
   int largest = 0;
   int wanted = -1;
-  char last_move = ' ';  // if the wanted number is the one before this move
+  char last_move = ' ';  // if set, the wanted state is found just before this move is made
   std::vector<int> visited{};
   std::vector<std::pair<std::size_t, std::size_t>> reaches{};
 
@@ -68,7 +68,7 @@ TEST(Explorer, each_state_is_visited_once_and_every_arrival_is_told) {
     EXPECT_FALSE(seen.way.has_value());
     EXPECT_EQ(seen.ways.size(), 4U);
     EXPECT_EQ(numbers.reaches.size(), 5U);      // 1 to 2 twice, 2 to 3 and 4, 3 to 4
-    EXPECT_EQ(budget.left, 100U - 4 * 10 - 7);  // and two first states
+    EXPECT_EQ(budget.left, 100U - 4 * 10 - 7);  // 7 arrivals: these 5, and two first states
   }
 }
 
@@ -101,7 +101,7 @@ TEST(Explorer, a_share_pays_for_what_was_spent) {
   {
     BudgetShare share(budget, 30);
     EXPECT_TRUE(share.budget().spend(10));
-    EXPECT_FALSE(share.budget().spend(21));  // a refused amount is spent, too
+    EXPECT_FALSE(share.budget().spend(21));  // if an amount is refused, it is spent nevertheless
   }
   EXPECT_EQ(budget.left, 70U);
   EXPECT_EQ(BudgetShare(budget, 200).budget().left, 70U);

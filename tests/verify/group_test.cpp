@@ -1,4 +1,4 @@
-// Tensor-parallel groups: a small program for each rule, and every state of random ones.
+// Tests tensor-parallel groups: a small program for each rule; every state of random programs.
 #include "spec/group.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ using Chooser = spec::Machine::Chooser;
 using testing_support::compiled;
 using testing_support::find;
 
-// A chain with 1F1B's memory, whose messages go over `link`.
+// A chain with 1F1B's memory; its messages use `link`.
 std::string chain(const std::string& agree, const std::string& link = "",
                   const std::string& more = "", int members = 2, int ranks = 3) {
   return "pipeline chain {\n  param ranks = " + std::to_string(ranks) +
@@ -45,7 +45,7 @@ std::string chain(const std::string& agree, const std::string& link = "",
          "  hint bf { rounds B, F; }\n  dispatch ready by bf;\n}\n";
 }
 
-// The same with its own ops.
+// A chain with the given ops.
 std::string with_ops(const std::string& agree, const std::string& ops,
                      const std::string& dispatch = "dispatch ready;") {
   return "pipeline chain {\n  param ranks = 3;\n  microbatches any;\n  stages ranks;\n"
@@ -75,7 +75,7 @@ struct Case {
   std::string text;
   Outcome collectives;
   Outcome deadlock;
-  std::string reason = "";  // part of that of deadlock
+  std::string reason = "";  // part of the reason for deadlock's outcome
 };
 
 std::vector<Case> cases() {
@@ -198,7 +198,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Two members have started equally many of an engine's collectives, and not the same.
+// Whether two members have started the same number of an engine's collectives, but different ones.
 bool parted(const GroupMachine& group, const GroupMachine::State& state) {
   const Program& program = group.program();
   for (int rank = 0; rank < program.ranks; ++rank) {
@@ -223,7 +223,7 @@ bool parted(const GroupMachine& group, const GroupMachine::State& state) {
   return false;
 }
 
-// The run goes under the dispatch, event by event; what it shows.
+// Replays the run by the dispatch, event by event; its end must be as the obligation claims.
 void replay(const Program& program, const Obligation& o) {
   ASSERT_TRUE(o.counterexample) << name_of(o.kind);
   const Counterexample& run = *o.counterexample;
@@ -254,7 +254,7 @@ TEST(Group, verdicts) {
   }
 }
 
-// Reports of a run, and the run that is read back from them.
+// Reports name members, and a report's run can be read back with its members.
 TEST(Group, reports_name_members) {
   const std::string text = chain("vote", "via inbox", "  channel inbox per stage { slots 2; }\n");
   const Program program = compiled(text);
@@ -338,7 +338,7 @@ testing_support::RandomProgramOptions small() {
           .groups = true};
 }
 
-// With a slot for each message, two members that agree stick just when one alone does.
+// If each message has a slot, two members that agree deadlock exactly if one member alone does.
 TEST(Group, sticks_just_when_one_member_does) {
   int compared = 0;
   int stuck = 0;
@@ -363,7 +363,7 @@ TEST(Group, sticks_just_when_one_member_does) {
   EXPECT_GT(stuck, 5);
 }
 
-// The program with two members to a rank; now and then an op has no collectives.
+// Gives the program two members per rank; every fourth op has no collectives.
 std::string grouped(const std::string& text, std::uint64_t seed) {
   const std::string agree[] = {"intersection", "vote", "leader", "none"};
   std::string out;
@@ -383,7 +383,7 @@ std::string grouped(const std::string& text, std::uint64_t seed) {
   return out;
 }
 
-// With few slots: every size at once against every state of two and of three members.
+// With few slots, one visit for all sizes agrees with every state of two and of three members.
 TEST(Group, every_size_at_once_is_each_size_by_itself) {
   testing_support::RandomProgramOptions options = small();
   options.links = options.once = options.before = true;
@@ -428,7 +428,7 @@ TEST(Group, the_fewest_members_that_stick) {
   struct Row {
     std::string text;
     int microbatches;
-    int fewest;  // 0: no number of members sticks
+    int fewest;  // 0 if no number of members deadlocks
   };
   const std::string inbox2 = "  channel inbox per stage { slots 2; }\n";
   const std::string inbox3 = "  channel inbox per stage { slots 3; }\n";
@@ -453,7 +453,7 @@ TEST(Group, the_fewest_members_that_stick) {
   }
 }
 
-// With links, engines and without agreement: verdicts against every state of two members.
+// With links and engines, and without agreement, verdicts are true in every state of two members.
 TEST(Group, verdicts_of_random_programs_hold) {
   testing_support::RandomProgramOptions options = small();
   options.links = options.once = options.engines = options.before = true;

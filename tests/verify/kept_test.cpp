@@ -1,4 +1,4 @@
-// Room that is kept for the rest of an order: what that proves, and what it does not.
+// Tests room that is kept for the rest of an order: what this can prove, and what it cannot.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace ripeline::verify {
 namespace {
 
-// Two stages on each of two ranks. With room for 3 and 1 on rank 1 the order just fits.
+// Two stages on each of two ranks. The order just fits if rank 1 has room for 3 plus 1 more.
 std::string interleaved(const std::string& capacity, const std::string& dispatch,
                         const std::string& more = "") {
   return R"(
@@ -73,7 +73,7 @@ TEST(Kept, an_order_that_does_not_fit_proves_nothing) {
   EXPECT_EQ(of(verdict, "deadlock").outcome, Outcome::refuted) << of(verdict, "deadlock").reason;
 }
 
-// The circle goes through the task for which room is kept.
+// The cycle of waits includes the task for which room is kept.
 TEST(Kept, a_run_that_sticks_says_for_what_room_is_kept) {
   const Verdict verdict = verdict_of(R"(
 pipeline wrong {
@@ -99,7 +99,7 @@ TEST(Kept, a_bound_below_the_capacity_is_not_taken_on_trust) {
   EXPECT_EQ(of(less, "memory").outcome, Outcome::refuted);
 }
 
-// Two encoders that may run ahead with different microbatches.
+// Two encoders can be ahead with different microbatches.
 TEST(Kept, a_join_is_not_covered_by_the_order) {
   const auto join = spec::compile({"join.ripe", R"(
 pipeline join {
@@ -120,7 +120,7 @@ pipeline join {
   EXPECT_EQ(of(trusting, "deadlock").outcome, Outcome::proved) << "else nothing was tested";
 }
 
-// Slots may be filled by messages that the order does not need next.
+// The slots may be filled by messages that the order does not need next.
 TEST(Kept, links_with_slots_are_judged_by_states) {
   std::string text = interleaved(kFits, "ready keeping listed");
   text.replace(text.find("needs F at prev"), 15, "needs F at prev via slots 1");

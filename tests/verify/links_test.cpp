@@ -1,4 +1,4 @@
-// Bounded links, joins, once, needs of other microbatches, engines: a small program for each rule.
+// Tests bounded links, joins, once, needs of other microbatches, and engines: a program per rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using testing_support::compiled;
 using testing_support::find;
 using testing_support::order_via;
 
-// 1F1 waits for room that only 1W would free, and each I for all F of the last stage.
+// 1F1 waits for room that only 1W frees, but each I waits for all F of the last stage.
 TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
   const Program program = compiled(R"(pipeline p {
   param ranks = 1;
@@ -38,7 +38,7 @@ TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
   EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted);
 }
 
-// 0F0 is handed over when 1F1 is next, which needs 0F1, which waits for that.
+// 0F0's message is taken when 1F1 is the next task; but 1F1 needs 0F1, which waits for that taking.
 TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
   const std::string text = R"(pipeline p {
   microbatches any;
@@ -53,7 +53,7 @@ TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
   EXPECT_NE(find(verify(compiled(text)), "deadlock").outcome, Outcome::proved);
 }
 
-// With one microbatch nothing of the one before it is needed, and the slot is enough.
+// With one microbatch no message of the previous microbatch is needed, and the slot suffices.
 TEST(Links, the_first_microbatch_takes_no_message_of_the_one_before) {
   for (const int microbatches : {1, 2}) {
     const Program program =
@@ -84,7 +84,7 @@ TEST(Links, verdicts_say_what_becomes_of_a_message_whose_receiver_is_not_ready) 
   EXPECT_NE(said("rendezvous").find("sender's engine waits"), std::string::npos);
 }
 
-// All three messages are taken at once, from two slots.
+// All three messages are taken at the same time, but the slots have room for only two.
 TEST(Links, of_all_over_a_fifo_needs_a_slot_for_each) {
   for (const char* const range : {"3", "any"}) {
     const Program program = compiled("pipeline p {\n  microbatches " + std::string(range) + R"(;
@@ -100,7 +100,7 @@ TEST(Links, of_all_over_a_fifo_needs_a_slot_for_each) {
   }
 }
 
-// With 4 microbatches there is no room, but with 2 a slot is missing.
+// With 4 microbatches there is too little room, but with only 2 there are too few slots.
 TEST(Links, the_fewest_microbatches_are_those_of_whatever_sticks_first) {
   std::string text = testing_support::chain_text(3, "in order gpipe", "any", "3");
   const std::string need = "F at prev";
@@ -135,7 +135,7 @@ TEST(Links, have_the_verdicts_that_their_rules_say) {
   }
 }
 
-// Tasks on other engines count, too: in `open`, O (copy_out) and B (compute) may both hold b.
+// Tasks on other engines count too: in `open`, both O (copy_out) and B (compute) may hold b.
 TEST(Links, peaks_count_what_other_engines_still_hold) {
   const Program program = compiled(
       chain_of("  op F forward { needs F at prev; acquires a; }\n"

@@ -1,4 +1,4 @@
-// Each mistake that could be made in the encoding is noticed by the verdict on a named program.
+// Tests that each possible mistake of the encoding changes the verdict on a named program.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -28,7 +28,7 @@ struct Mutant {
   Mistake mistake;
   std::string text;
   std::string obligation;
-  std::string right;  // verdict, method and the fewest microbatches, without the mistake
+  std::string right;  // without the mistake: verdict, method and fewest microbatches
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -43,13 +43,13 @@ std::string asserting(std::string text, const std::string& bound) {
   return text.insert(text.rfind("}\n"), "  assert peak activation <= " + bound + ";\n");
 }
 
-// B in sequence behind an F that overtakes: with room for one, the wrong microbatch may take it.
+// B is sequential, but F may overtake: if there is room for one, the wrong microbatch may take it.
 std::string sequence_text() {
   return replaced(chain_text(2, "ready by bf", "2", "2 - s"), "op B backward",
                   "op B backward sequential");
 }
 
-// R takes room that reloads leave free, and forwards do not.
+// R acquires room that reloads leave free, but that forwards do not leave.
 std::string reload_text() {
   return chain_of(R"(
   op F forward { needs F at prev;  acquires a 4; }
@@ -72,7 +72,7 @@ std::string second_text() {
                   "3");
 }
 
-// Every second microbatch takes room from the backward to the end of what looks at it.
+// Every second microbatch holds room from its backward to the end of the probe P.
 std::string watched_text() {
   return chain_of(R"(
   op F forward { needs F at prev; }

@@ -1,9 +1,9 @@
-// Random small programs of every feature: the verdicts agree with visiting every state.
-// compare_oracle (docs/testing.md) does the same by the million.
+// Tests that verdicts on random small programs of every feature agree with visiting every state.
+// compare_oracle (docs/testing.md) does the same for millions of programs.
 //
-// A kind of programs is compared in shards, each a test of its own that takes some seconds and
-// leaves its tally in a file; when all have passed, another test adds them up and looks at what was
-// left open.
+// Programs of each kind are compared in shards. A shard is a test that takes some seconds and
+// writes its tally to a file. When all have passed, another test adds the tallies and checks how
+// many programs were left open.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,8 +21,8 @@
 namespace ripeline {
 namespace {
 
-// Programs in a hundred with the feature and without a join that may be left open. It is one, but
-// for features that verify does not follow as far as that.
+// By feature: the largest percentage of programs with the feature, and without a join, that may be
+// left open. The default is 1; listed are the features that verify cannot judge as completely.
 using MostOpen = std::map<std::string, std::int64_t>;
 
 struct Kind {
@@ -47,9 +47,9 @@ const Kind kKinds[] = {
      .count = 4'000,
      .shards = 8,
      .most_open = {{"link slots", 2}, {"link fifo", 2}, {"keeping", 4}}},
-    // Half of the programs have lanes that have some microbatches only, and nothing else new.
-    // Between different shares `of m - 1` is not counted, and joins lose what each need may leave
-    // out.
+    // Half of the programs have lanes with some microbatches only, and no other new feature.
+    // Between different shares `of m - 1` is not counted; joins lose the information which tasks
+    // each need may leave out.
     {.name = "some_microbatches",
      .programs =
          {.max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true},
@@ -64,7 +64,7 @@ const Kind kKinds[] = {
      .count = 1'000,
      .shards = 4,
      .most_open = {{"on m where", 4}, {"join", 5}}},
-    // Half of the programs have pairs; engines of their own run beside them.
+    // Half of the programs have pairs; they also have other engines, which run at the same time.
     {.name = "beside_each_other",
      .programs = {.max_ranks = 3,
                   .max_chunks = 2,
@@ -95,7 +95,7 @@ std::string tally_of(const Kind& kind, std::uint64_t shard) {
 
 struct Shard {
   Kind kind;
-  std::uint64_t number = 0;  // takes each seed that leaves it when divided by the shards
+  std::uint64_t number = 0;  // this shard takes the seeds with this remainder
 };
 
 void PrintTo(const Shard& shard, std::ostream* out) {
@@ -129,7 +129,7 @@ TEST_P(Oracle, agrees_on_random_programs) {
     }
     if (HasFailure()) return;
   }
-  // Programs without any of the features: verify decides whatever the oracle can.
+  // In programs without features, verify must decide everything that the oracle can decide.
   EXPECT_EQ(tally.rows["none"].missed, 0);
   std::ofstream(file) << nlohmann::json(tally);
 }

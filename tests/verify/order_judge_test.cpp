@@ -1,4 +1,4 @@
-// Committed orders: what is asked first makes no difference, and a run that is found is replayed.
+// Tests committed orders: obligations may be judged in any order, and each run found is replayed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ const std::vector<Case> kOrders = {
      order("any", "F * 1; (F B) * (microbatches - 1); B * 1;", "  assert peak activation <= 1;\n")},
 };
 
-// Two engines take from one pool, so timing decides what runs.
+// Two engines acquire from one pool, so timing decides which of the tasks gets the room.
 constexpr const char* kTiming = R"(
 pipeline offload {
   microbatches 1 .. 2;
@@ -96,10 +96,10 @@ TEST(OrderJudge, any_obligation_may_be_asked_first) {
   }
 }
 
-// --- runs that are found are replayed ---
+// --- each run that is found is replayed ---
 
-// G needs both messages at once, of one slot, so it never starts; behind it the second H lacks
-// room.
+// G needs two messages at the same time over one slot, so it never starts. After it in the order,
+// the second H lacks room.
 constexpr const char* kBehindOneSlot = R"(
 pipeline behind {
   microbatches COUNT;
@@ -158,18 +158,18 @@ TEST(OrderJudge, lacking_room_behind_an_inbox_of_one_slot_is_refuted) {
       EXPECT_EQ(deadlock.counterexample->microbatches, 2);
       EXPECT_TRUE(deadlock.counterexample->fewest);
       const auto waits = deadlock.counterexample->waits;
-      EXPECT_TRUE(std::any_of(waits.begin(), waits.end(), [](const verify::Wait& wait) {
+      EXPECT_TRUE(std::any_of(waits.begin(), waits.end(), [](const verify::BlockedTask& wait) {
         return wait.text.find("a slot") != std::string::npos;
       }));
     }
   }
 }
 
-// Over a fifo a message that is taken late keeps its slot, and nothing overtakes it.
+// Over a fifo, a message that is taken late occupies its slot, and no message overtakes it.
 TEST(OrderJudge, a_fifo_that_is_taken_in_another_order_needs_just_the_slots_that_it_needs) {
   struct Row {
     std::string taken;
-    int slots;  // the fewest that suffice
+    int slots;  // the fewest slots that suffice
   };
   for (const Row& row : std::vector<Row>{{"1F0,1F1,1F2", 1},
                                          {"1F1,1F0,1F2", 2},
@@ -187,7 +187,7 @@ TEST(OrderJudge, a_fifo_that_is_taken_in_another_order_needs_just_the_slots_that
   }
 }
 
-// If 1B1 gets the slot, 0B0 never has its message. The order has 1B3 before 1B2.
+// If the message of 1B1 takes the slot, 0B0 never gets its own. The order has 1B3 before 1B2.
 TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
   spec::ElaborateOptions options;
   options.read_file = [](const std::string&) {
@@ -209,7 +209,7 @@ TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
   EXPECT_EQ(deadlock.outcome, Outcome::refuted) << deadlock.reason;
 }
 
-// 0F2 starts once 0F1 is accepted, hence after 1F0, which it does not need otherwise.
+// 0F2 starts only when 0F1's message is taken, so after 1F0, which 0F2 otherwise does not need.
 TEST(OrderJudge, a_broken_bound_behind_a_rendezvous_is_refuted) {
   spec::Program program = from_file("rendezvous", "0F0,0F1,0F2\n1F0,1F1,1F2\n");
   spec::Expr two;
@@ -223,8 +223,8 @@ TEST(OrderJudge, a_broken_bound_behind_a_rendezvous_is_refuted) {
   EXPECT_EQ(memory.counterexample->events.back().microbatch, 2);
 }
 
-// Rows in which each task comes after those that it needs, but for what links make of it; in some,
-// two neighbours change places.
+// Draws rows in which each task is after the tasks that it needs, if links have no effect; in some
+// rows two neighbours are swapped. Returns false if there are no such rows.
 bool list_at_random(spec::Program& program, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const int count = program.microbatches.min;
@@ -287,7 +287,7 @@ void expect_no_defect(const verify::Verdict& verdict, const std::string& text) {
 
 constexpr std::uint64_t kSeeds = 900;
 
-// How many were judged.
+// Judges random programs, and returns how many of them.
 int judge_at_random(const testing_support::RandomProgramOptions& options) {
   int judged = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -311,7 +311,7 @@ TEST(OrderJudge, replays_every_run_that_it_finds_of_random_programs) {
   EXPECT_GT(judge_at_random(options), kEnough);
 }
 
-// Files may list microbatches in any order, so that links matter most.
+// Files may list microbatches in any order, so links have the most effect here.
 TEST(OrderJudge, agrees_with_every_state_of_random_orders_from_files) {
   testing_support::RandomProgramOptions options;
   options.max_tasks = 18;

@@ -1,4 +1,4 @@
-// Tasks beside each other: what they hold together is proved, and exact where it can be said.
+// Tests tasks that overlap: what they hold together is proved, and exactly if that is possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,8 +66,8 @@ TEST(Pairs, find_no_room_beside_each_other_where_there_is_none) {
   }
 }
 
-// Assertions that hold of tasks one at a time fail with pairs: refuted with a run, for one count
-// and for all.
+// Assertions that are true for one task at a time are false with pairs: they are refuted by a run,
+// for one count and for all counts.
 TEST(Pairs, break_assertions_that_hold_without_them) {
   for (const char* microbatches : {"any", "6"}) {
     const std::string rest = "dispatch in order one_f_one_b; assert peak a <= ranks - s;";
@@ -76,7 +76,7 @@ TEST(Pairs, break_assertions_that_hold_without_them) {
     const Obligation& memory = find(verdict, "memory");
     ASSERT_EQ(memory.outcome, Outcome::refuted) << microbatches << " " << memory.reason;
     ASSERT_TRUE(memory.counterexample.has_value());
-    // In the run some task starts while the other of its pair runs.
+    // In the run, a task starts while the other task of its pair is running.
     int running = 0;
     int most = 0;
     for (const spec::Event& e : memory.counterexample->events) {
@@ -94,7 +94,7 @@ TEST(Pairs, break_assertions_that_hold_without_them) {
 TEST(Pairs, are_judged_readiness_first_by_counts) {
   const std::string tight = "pair F, B; dispatch ready by bf; assert peak a <= 2;";
   EXPECT_EQ(verify(compiled(chain(tight, "any", "capacity 2;"))).outcome, Outcome::proved);
-  // Both halves hold something of a pool of their own, which is measured.
+  // Both tasks of a pair hold some of one pool, so its peak includes both amounts.
   const std::string text = R"(pipeline p { microbatches any; stages 1; place s on s;
     op F { acquires t; releases t; } op B { acquires t 2; releases t 2; } op C { acquires t 4; releases t 4; }
     resource t per stage { } pair F, B; pair B, C; dispatch ready; })";
@@ -103,8 +103,8 @@ TEST(Pairs, are_judged_readiness_first_by_counts) {
   EXPECT_THAT(testing_support::peaks_of(verdict, "t"), ElementsAre(6));
 }
 
-// Each sticks where the second of the pair starts beside the first, and with one task at a time
-// does not, or the other way around: the engine of the first to end hands over, and takes nothing.
+// Each deadlocks if the pair's second task starts beside the first, but not with one task at a
+// time; or the reverse. The engine of the task that ends first hands over, and then waits for that.
 TEST(Pairs, that_send_by_rendezvous_are_unknown) {
   const char* const texts[] = {
       R"(pipeline over { microbatches any; stages 3; place s on s;

@@ -1,4 +1,4 @@
-// Peaks: which bounds a run reaches, the least where states are few, and what is said otherwise.
+// Tests peaks: bounds that a run reaches, least bounds if states are few, and bounds without a run.
 #include "verify/judge/peaks.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Peaks, are_reached_by_some_run) {
   EXPECT_EQ(peaks(compiled(engines_text("any", "ready")), "a"), reached({5}));
 }
 
-// Members of a group do the same, in step.
+// All members of a group do the same tasks in lockstep.
 TEST(Peaks, of_a_group_are_reached_by_all_members) {
   for (const char* agree : {"intersection", "vote", "leader"}) {
     const Program program = compiled(testing_support::group_text(2, agree, "via slots"));
@@ -67,7 +67,7 @@ TEST(Peaks, of_a_group_are_reached_by_all_members) {
   }
 }
 
-// A backward may still run, and hold what it releases, beside the next forward.
+// A backward may still run and hold its activation when the next forward starts beside it.
 TEST(Peaks, of_pairs_are_reached_side_by_side) {
   const Program program = compiled(R"(pipeline pairs {
   microbatches any;
@@ -84,7 +84,7 @@ TEST(Peaks, of_pairs_are_reached_side_by_side) {
   EXPECT_EQ(peaks(program, "a"), reached({2}));
 }
 
-// Cuts let O and L hold what the order never has at once: L needs O.
+// Cuts allow that O and L hold the room together; the order never does, because L needs O.
 TEST(Peaks, are_the_least_where_every_state_can_be_visited) {
   const Found few = peaks(compiled(engines_text("1 .. 3", "in order listed")), "a");
   EXPECT_EQ(few, (Found{Peak{.bound = 1, .reached = true, .by_states = true}}));
@@ -92,7 +92,7 @@ TEST(Peaks, are_the_least_where_every_state_can_be_visited) {
   EXPECT_EQ(any, Found{Peak{.bound = 2}}) << "no run is known that reaches it";
 }
 
-// Two microbatches that start are the most: with a third the order sticks at once.
+// The peak is reached with two microbatches; with a third one the order deadlocks at once.
 TEST(Peaks, are_looked_for_with_each_of_a_few_microbatches) {
   const Program program = compiled(R"(pipeline sticks {
   microbatches any;
@@ -113,7 +113,7 @@ TEST(Peaks, are_looked_for_with_each_of_a_few_microbatches) {
   EXPECT_EQ(peaks(program, "a"), reached({2, 2}));
 }
 
-// O has not yet released, but left room when it was admitted.
+// O has not released its room yet, but when F started it left room for one more.
 TEST(Peaks, count_what_must_remain_beside_other_engines) {
   const Program program = compiled(R"(pipeline leaves {
   microbatches any;
@@ -129,8 +129,8 @@ TEST(Peaks, count_what_must_remain_beside_other_engines) {
   EXPECT_EQ(peaks(program, "a"), reached({2}));
 }
 
-// Counts say nothing of lanes that need other lanes' microbatches of before; guards still keep to
-// the capacity, and one microbatch holds 1 of it.
+// Counts cannot describe lanes that need an earlier microbatch of another lane. But guards still
+// respect the capacity, and a run with one microbatch holds 1.
 TEST(Peaks, are_known_where_counts_cannot_follow) {
   const auto text = [](const std::string& microbatches, const std::string& capacity) {
     return R"(pipeline shares {

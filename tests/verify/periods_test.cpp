@@ -1,5 +1,5 @@
-// Orders with streams for every microbatch count: the runs of each remainder are the order itself,
-// and the verdicts are those of each count by itself.
+// Tests orders with streams for every microbatch count: for each remainder the runs are the order
+// itself, and the verdicts are those of each count by itself.
 #include "verify/order/periods.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::string deep(int ranks) {
   return interleaved(ranks, fmt::format("2 * ({0} - 1 - r) + (chunks - 1) * {0}", ranks));
 }
 
-// The runs written out, one lane after the other, are what expand() gives.
+// Expects that the runs, written out lane by lane, equal the result of expand().
 void expect_same(const Program& program, int most) {
   const spec::Order& order = program.orders.at(0);
   const PeriodicFamily family = periodic_family(program, order);
@@ -102,34 +102,34 @@ TEST(Periods, are_the_orders_of_the_library) {
 
 TEST(Periods, follow_streams_of_many_shapes) {
   const char* const kOrders[] = {
-      // Groups that are no divisor of one another; a stream that gives two items at a turn.
+      // The sizes of groups do not divide one another, and one stream gives two items per turn.
       "stream f = for g in 0 ..< microbatches, c in 0 .. 1 : F@c * 3;\n"
       "stream b = for g in 0 .. microbatches div 2, c in 0 .. 1 : B@(1 - c) * 2;\n"
       "f * 2; (f f b) * (microbatches - 1); b * (microbatches + 1);",
-      // As many items of a lane as there are microbatches, one lane after the other.
+      // One lane after another, each with as many items as there are microbatches.
       "stream f = for c in 0 ..< chunks : F@c * microbatches;\n"
       "stream b = for m2 in 1 .. microbatches, c in 0 ..< chunks : B@(1 - c);\n"
       "(f b) * (2 * microbatches);",
-      // More items than there are microbatches of one lane, fewer of the other.
+      // One lane has more items than there are microbatches, the other has fewer.
       "stream f = for g in 0 ..< microbatches, c in 0 .. 1 : F@c * (c == 0 ? 4 : 1);\n"
       "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
-      // Parts in turn, groups of lanes that end at different microbatches.
+      // Parts in turn, and groups whose lanes end at different microbatches.
       "stream f { (F@0 F@0 F@1) * 3; for g in 0 ..< microbatches { F@1; (F@0 F@1) * 2; } }\n"
       "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
-      // The whole order from one stream.
+      // The complete order is from one stream.
       "stream all { F@0 * 3; for g in 0 .. 1, at in 0 .. 2 { F@1 * (at == r); F@0 * (at > g); }\n"
       "for g in 0 ..< microbatches { F@1; F@0; (B@1 B@0); } } all * (4 * microbatches);",
-      // Direct steps beside a stream, and conditions that settle later.
+      // Some steps are not from the stream, and some conditions become constant only later.
       "stream f = for g in 0 ..< microbatches : F@0;\n"
       "let n = microbatches > 7 ? 3 : 0; f * n; (F@1 f) * (microbatches - n); F@1 * n;\n"
       "(B@1 B@0) * microbatches;",
-      // Two streams of the same lanes, each for one rank; what a rank does not take from lists
-      // nothing there.
+      // Two streams have the same lanes, each for one rank; a stream lists nothing on a rank that
+      // does not take from it.
       "stream a { for g in 0 ..< microbatches { F@0; F@1; } }\n"
       "stream b { F@0 * 2; for g in 0 ..< microbatches { F@1; F@0; } }\n"
       "rank 0 { a * (2 * microbatches); } rank 1 { b * (2 * microbatches); }\n"
       "(B@1 B@0) * microbatches;",
-      // The same by counts that are 0 at the other rank.
+      // The same, but by counts that are 0 on the other rank.
       "stream a = for g in 0 ..< microbatches, c in 0 .. 1 : F@c;\n"
       "stream b = for c in 0 .. 1 : F@c * microbatches;\n"
       "a * (r == 0 ? 2 * microbatches : 0); b * (r == 1 ? 2 * microbatches : 0);\n"
@@ -166,7 +166,7 @@ TEST(Periods, say_why_there_are_none) {
   }
 }
 
-// Results count by count: the least count for which the order sticks, or 0, and the peaks.
+// Results of single counts: the least count for which the order deadlocks (or 0), and the peaks.
 struct Counts {
   int sticks = 0;
   std::vector<std::int64_t> peaks;
@@ -195,8 +195,8 @@ TEST(Periods, give_the_verdict_of_every_count) {
       {2, 2, "2 * (1 - r) + (chunks - 1) * 2", ""},
       {3, 2, "2 * (2 - r) + (chunks - 1) * 3", ""},
       {2, 3, "2 * (1 - r) + (chunks - 1) * 2", ""},
-      {2, 2, "(chunks - 1) * 2", ""},      // too few ahead
-      {3, 2, "(chunks - 1) * 3 + r", ""},  // the wrong way around
+      {2, 2, "(chunks - 1) * 2", ""},      // too few forwards ahead
+      {3, 2, "(chunks - 1) * 3 + r", ""},  // more forwards ahead on later ranks
       {2, 2, "2 * (1 - r) + (chunks - 1) * 2", "capacity 4;"},
       {2, 2, "2 * (1 - r) + (chunks - 1) * 2", "capacity 5;"},
       {2, 2, "9", "capacity 9;"},
@@ -229,7 +229,7 @@ TEST(Periods, give_the_verdict_of_every_count) {
   EXPECT_LT(stuck, 9);
 }
 
-// 1F1B: each rank takes from a stream of its own.
+// 1F1B in which each rank takes from its own stream.
 std::string two_streams(const std::string& first, const std::string& capacity) {
   return fmt::format(R"(
 pipeline two_streams {{
@@ -264,7 +264,7 @@ TEST(Periods, a_rank_may_leave_a_stream_to_others) {
 }
 
 TEST(Periods, find_a_task_that_is_missing_for_some_remainder_only) {
-  // Groups of 3, as many as are full: what is left over is missing.
+  // Only complete groups of 3 are listed, so the other microbatches are missing.
   const Program program = with_order(
       1, 1,
       "stream f = for g in 0 .. microbatches div 3 : F * 3; f * (microbatches div 3 * 3);\n"

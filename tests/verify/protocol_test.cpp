@@ -1,4 +1,4 @@
-// The right protocols keep every group in one order; each wrong one is refuted with a run.
+// Tests that correct protocols keep every group in one order; a run refutes each wrong protocol.
 #include "verify/group/protocol.h"
 #include "verify/group/protocol_every_size.h"
 
@@ -19,7 +19,7 @@ using testing_support::WrongProtocol;
 
 constexpr std::uint64_t kSteps = 1'000'000;
 constexpr std::size_t kStates = 300'000;
-constexpr int kTasks = 2;  // in wrong protocols
+constexpr int kTasks = 2;  // for wrong protocols
 
 TEST(Protocol, right_ones_agree_for_every_number_of_members) {
   for (const spec::Agree agree :
@@ -46,7 +46,7 @@ TEST(Protocol, right_ones_are_sound_in_every_state_of_small_groups) {
   }
 }
 
-// 0:arrive1 0:publish 0:start1
+// A text such as 0:arrive1 0:publish 0:start1.
 std::string text_of(const std::vector<ProtocolEvent>& run) {
   const std::map<ProtocolEvent::Do, std::string> names = {
       {ProtocolEvent::Do::arrive, "arrive"}, {ProtocolEvent::Do::publish, "publish"},
@@ -63,7 +63,7 @@ std::string text_of(const std::vector<ProtocolEvent>& run) {
   return text;
 }
 
-// The state after a run of the protocol, event by event, each of which is enabled in its turn.
+// The state at the end of the protocol's run; expects that each event is enabled when it happens.
 ProtocolMachine::State replayed(const WrongProtocol& wrong, const Trial& tried) {
   const ProtocolMachine machine(wrong.protocol, wrong.members, kTasks);
   ProtocolMachine::State state = machine.initial();
@@ -88,7 +88,7 @@ TEST(Protocol, each_wrong_one_is_refuted_with_a_run) {
   }
 }
 
-// The induction fails where members can part. That a protocol hangs is no matter of order.
+// The induction fails if members can part; if a protocol can only hang, its members keep one order.
 TEST(Protocol, the_induction_fails_where_members_part) {
   for (const WrongProtocol& wrong : wrong_protocols()) {
     const bool parts = wrong.shows == Trial::Result::parts;

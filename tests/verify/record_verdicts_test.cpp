@@ -1,5 +1,5 @@
-// record_verdicts writes the same file whenever it is run, and --compare notices each field that
-// differs.
+// Tests that record_verdicts writes the same file in each run, and that --compare notices each
+// field that differs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 struct Ran {
   int status = -1;
-  std::string output;  // both streams
+  std::string output;  // from both streams
 };
 
 Ran run(const std::string& arguments) {
@@ -61,7 +61,7 @@ class RecordVerdicts : public ::testing::Test {
     return text_of(file(name));
   }
 
-  // A file of these records, and what --compare says between the two.
+  // Writes a file of these records, which compare() can read.
   void write(const std::string& name, const nlohmann::json& records) const {
     std::ofstream(file(name)) << records.dump();
   }
@@ -80,7 +80,7 @@ TEST_F(RecordVerdicts, says_the_same_twice) {
   EXPECT_EQ(same.status, 0);
   EXPECT_EQ(same.output, "0 entries differ, of 63 before and 63 after\n");
 
-  // Every kind of answer is in it.
+  // The file has every kind of answer.
   std::map<std::string, int> verdicts;
   std::map<std::string, int> fields;
   for (const auto& record : nlohmann::json::parse(first)) {
@@ -95,6 +95,8 @@ TEST_F(RecordVerdicts, says_the_same_twice) {
   EXPECT_EQ(fields["repairs"], verdicts["refuted"]);
   EXPECT_GE(fields["least"], 10);
   EXPECT_GE(fields["every_rank_from"], 1);
+  EXPECT_THAT(first, HasSubstr("\"makespan\":"));
+  EXPECT_GE(fields["runs"], verdicts["proved"] - fields["every_rank_from"]);
 }
 
 TEST_F(RecordVerdicts, writes_the_programs_of_all_shards_together) {
@@ -175,7 +177,7 @@ TEST_F(RecordVerdicts, refuses_what_it_cannot_read) {
     EXPECT_THAT(refused.output, HasSubstr(file(wrong))) << wrong;
   }
   EXPECT_EQ(compare("list", "list").status, 0);
-  // A file that cannot be written is not begun.
+  // If the file cannot be written, the program reports this and fails.
   const Ran unwritten = run("--programs 1 --depths 0 --library no --out " + file("none/file"));
   EXPECT_EQ(unwritten.status, 2);
   EXPECT_THAT(unwritten.output, HasSubstr("cannot be written"));

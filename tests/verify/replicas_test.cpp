@@ -1,5 +1,5 @@
-// Replicas of a pipeline that reduce among each other: a small program for each rule, every state
-// of random ones, and what the conditions of the proof are there for.
+// Tests replicas of a pipeline that reduce with each other: a small program for each rule, every
+// state of random programs, and that each condition of the proof is necessary.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,8 +136,8 @@ std::string key_of(const GroupMachine::State& state) {
   return key;
 }
 
-// Collectives that each engine of each replica has started, in order; differ() says whether those
-// of two replicas disagree.
+// The collectives that each engine of each replica has started, in order. differ() tells whether
+// two replicas disagree.
 using Started = std::vector<std::vector<spec::Task>>;
 bool differ(const Started& started, std::size_t engines) {
   for (std::size_t i = 0; i + engines < started.size(); ++i) {
@@ -151,7 +151,7 @@ bool differ(const Started& started, std::size_t engines) {
   return false;
 }
 
-// The machine has one member to a replica, or the members of one replica.
+// The machine has one member per replica, or one replica with several members.
 Explored explore(const GroupMachine& group, Chooser chooser, std::size_t most) {
   struct Open {
     GroupMachine::State state;
@@ -202,7 +202,7 @@ Explored explored(const Program& program, int microbatches, std::size_t most = k
   return explore(replicas, Chooser::any, most);
 }
 
-// The judge's own conditions are not asked.
+// The verdict of the judge without its own conditions.
 Verdict without_conditions(const Program& program, const VerifyOptions& options = {}) {
   std::unique_ptr<Judge> one;
   if (program.dispatch.in_order) {
@@ -224,7 +224,7 @@ struct Condition {
   std::function<void(Program&)> change = [](Program&) {};
 };
 
-// The language has no program like that: other tasks on the engine of a reduction.
+// No text gives such a program, in which other tasks run on the engine of a reduction.
 void reduce_on_compute(Program& program) {
   for (spec::Lane& lane : program.lanes) lane.engine = Engine::compute;
 }
@@ -295,7 +295,7 @@ TEST(Replicas, are_not_proved_where_a_condition_of_the_proof_is_missing) {
   }
 }
 
-// Each condition is there for a reason: without it the judge proves what sticks.
+// Each condition is necessary: without it the judge proves a program that deadlocks.
 TEST(Replicas, stick_where_a_condition_of_the_proof_is_missing) {
   for (const Condition& condition : conditions()) {
     SCOPED_TRACE(condition.name + "\n" + condition.text);
@@ -307,7 +307,7 @@ TEST(Replicas, stick_where_a_condition_of_the_proof_is_missing) {
   }
 }
 
-// Two members to each of two replicas: reductions meet the same member of the other replica.
+// Two replicas with two members each. A reduction joins the members of the same number.
 TEST(Replicas, of_groups_are_proved_where_members_agree_on_nothing_that_reduces) {
   const auto text = [](const std::string& step) {
     return "pipeline p {\n  microbatches 1 .. 8;\n  stages 1;\n  place s on s;\n"
@@ -334,12 +334,12 @@ TEST(Replicas, of_groups_are_proved_where_members_agree_on_nothing_that_reduces)
 
 // --- random programs ---
 
-// Two replicas. What sums reduces, on an engine of its own, or what a program runs now and then; of
-// others each forward is reduced. Now and then something needs that, or room is taken for it.
+// Two replicas. The program's sum, or else its op P, becomes a reduction on an engine of its own;
+// otherwise each forward gets a reduction. Some programs need its result, or room for it.
 std::string replicated(const std::string& text, std::uint64_t seed) {
   const bool sums = text.find("  op G ") != std::string::npos;
   const bool each = !sums && text.find("  op P ") == std::string::npos;
-  const bool lasting = each && seed % 4 < 2;  // from the forward to its reduction
+  const bool lasting = each && seed % 4 < 2;  // from the forward to the forward's reduction
   std::string out;
   std::string more;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -372,7 +372,7 @@ std::string replicated(const std::string& text, std::uint64_t seed) {
   return out.insert(out.rfind("}\n"), more);
 }
 
-// Everybody starts what is ready, as it comes: members of a group that agrees on nothing.
+// The same program with two members that do not agree, so that each starts whatever is ready.
 Program without_agreement(Program program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     at(program.lanes, lane).collectives = program.reduces(lane) ? 1 : 0;
@@ -386,8 +386,8 @@ struct Tally {
   int proved = 0;
   int refuted = 0;
   int open = 0;
-  int mistaken = 0;  // proved without the conditions, and sticks
-  int apart = 0;     // proved, and would stick or part without agreement
+  int mistaken = 0;  // programs that deadlock, but are proved without the conditions
+  int apart = 0;     // proved programs whose members part without agreement
 };
 
 void judge(const Program& program, Tally& tally) {
@@ -422,7 +422,7 @@ TEST(Replicas, verdicts_of_random_programs_hold) {
   Tally tally;
   int drawn = 0;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
-    // One rank and several microbatches, or more ranks and fewer.
+    // Either one rank with more tasks, or two ranks with fewer tasks.
     const bool narrow = seed % 2 == 0;
     testing_support::RandomProgramOptions options{.max_ranks = narrow ? 1 : 2,
                                                   .max_chunks = narrow ? 1 : 2,
@@ -435,7 +435,7 @@ TEST(Replicas, verdicts_of_random_programs_hold) {
     const std::string text = replicated(testing_support::random_program_text(seed, options), seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     const auto program = spec::compile({"random.ripe", text});
-    // A committed order does not list what is added, and an op on comm has no room kept.
+    // A committed order does not list the added op, and no room is kept for an op on comm.
     if (!program.ok() || (program.value().dispatch.in_order && text.find("op G") > text.size())) {
       continue;
     }
@@ -452,7 +452,7 @@ TEST(Replicas, verdicts_of_random_programs_hold) {
   EXPECT_GT(tally.apart, 0);
 }
 
-// Two members to each of two replicas, who agree in each way; few ops have no collectives.
+// Two replicas of two members each, with each way to agree; every fourth op has no collectives.
 std::string grouped(const std::string& text, std::uint64_t seed) {
   const std::string agree[] = {"intersection", "vote", "leader"};
   std::string out;

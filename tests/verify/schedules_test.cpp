@@ -1,5 +1,5 @@
-// Every schedule of the library is proved for any number of microbatches: on each small number of
-// ranks, with the params that it has beyond, and when its order is only a preference.
+// Tests that every library schedule is proved for any number of microbatches: for each small number
+// of ranks, with its other params, and if its order is only a preference.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -32,14 +32,14 @@ TEST(LibrarySchedules, are_proved_for_each_small_number_of_ranks) {
   for (const auto& entry : spec::library()) {
     const std::string name(entry.name);
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8}) {
-      const bool slow = name == "interleaved_1f1b" || name == "chimera";  // queries by remainder
+      const bool slow = name == "interleaved_1f1b" || name == "chimera";  // query by remainder
       if (slow && ranks > 4) continue;
       EXPECT_EQ(verdict_of(name, {{"ranks", ranks}}), "proved") << name << " on " << ranks;
     }
   }
 }
 
-// So many that the solver gives up where it is asked about all of them at once.
+// There are so many ranks that the solver cannot answer a query about all of them at once.
 TEST(LibrarySchedules, are_proved_for_a_large_number_of_ranks) {
   EXPECT_EQ(verdict_of("bfw_v", {{"ranks", 112}}), "proved");
 }

@@ -1,5 +1,5 @@
-// Lanes that have some microbatches only: verdicts for every count. That they agree with the oracle
-// is what tests/compare asks of random programs.
+// Tests lanes that have some microbatches only: verdicts for every count. Random programs in
+// tests/compare check that these agree with the oracle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing_support::compiled;
 using testing_support::find;
 
-// A chain of 3 ranks and 1F1B's memory, with these ops beside F and B.
+// A chain of 3 ranks with 1F1B's memory; it has F, B and these ops.
 std::string beside(const std::string& ops, const std::string& more = "dispatch ready;",
                    const std::string& sequential = "") {
   return "pipeline p { param ranks = 3; microbatches any; stages ranks; place s on s;\n"
@@ -43,7 +43,7 @@ struct Row {
   std::string name;
   std::string text;
   Outcome outcome;
-  std::string method;  // for deadlock
+  std::string method;  // the method for deadlock
 };
 
 TEST(Shares, are_judged_for_every_count) {
@@ -85,7 +85,7 @@ TEST(Shares, are_judged_for_every_count) {
   }
 }
 
-// Where a task that needs nothing of a lane, or a lane without a task, is easily overlooked.
+// Tasks that need nothing from a lane, and lanes without tasks, would easily be overlooked here.
 TEST(Shares, that_stick_are_not_proved) {
   struct Stuck {
     const char* name;
@@ -131,7 +131,7 @@ TEST(Shares, that_stick_are_not_proved) {
   }
 }
 
-// A refutation's cycle goes by way of the microbatches that both lanes have.
+// The cycle of a refutation uses only microbatches that both lanes have.
 TEST(Shares, in_a_certificate) {
   const spec::Source source{"p.ripe", R"(pipeline p { microbatches 4; stages 2; place s on s;
     op C when s == 0 { needs B at next; }
@@ -153,8 +153,8 @@ TEST(Shares, in_a_certificate) {
   EXPECT_EQ(report.result, certificates::RecheckResult::accepted);
 }
 
-// Where the copies' forwards take all the room. The run has the microbatches' own numbers, and
-// reads back.
+// The forwards of both copies take all the room. The run names microbatches by their numbers in the
+// step, and can be read back.
 TEST(Shares, are_named_by_their_microbatches) {
   std::string text(*spec::library_text("chimera"));
   const std::string in_order = "dispatch in order chimera;";
@@ -175,7 +175,7 @@ TEST(Shares, are_named_by_their_microbatches) {
   EXPECT_EQ(run.value().events, deadlock.counterexample->events);
 }
 
-// A program that no proof by counts can follow is unknown, with the reason, and passes nowhere.
+// If counts cannot describe a program, it is unknown, with the reason, and so is not proved.
 TEST(Shares, of_the_one_before_are_unknown_for_every_count) {
   const std::string text = beside("op P on m where m % 3 == 0 { needs B at here of m - 1; }");
   const Verdict verdict = verify(compiled(text));
@@ -185,7 +185,7 @@ TEST(Shares, of_the_one_before_are_unknown_for_every_count) {
                         "cannot follow that."));
 }
 
-// The terms, held to the shares at each number.
+// The solver's terms have the same values as the shares for each number.
 TEST(Shares, are_counted_by_a_solver_as_by_themselves) {
   for (const Share& share : {Share{1, 1}, Share{2, 2}, Share{3, 5}, Share{7, 0x4a}}) {
     for (int n = 0; n < 20; ++n) {

@@ -1,4 +1,4 @@
-// Keys of states: two states that differ have two keys, however many microbatches there are.
+// Tests keys of states: different states have different keys, for any number of microbatches.
 #include "verify/states/state_key.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(StateKey, queues_that_differ_have_different_keys) {
 }
 
 TEST(StateKey, each_task_and_message_counts) {
-  constexpr std::size_t kTasks = 9;  // more than fill a byte
+  constexpr std::size_t kTasks = 9;  // more than a byte has bits
   const State first{.tasks = std::vector<Machine::TaskState>(kTasks, Machine::TaskState::waiting),
                     .messages = {},
                     .held = {},
@@ -71,9 +71,9 @@ TEST(StateKey, parts_of_any_length_keep_apart) {
             StateKey().add(std::vector<int>{1}).add(std::vector<int>{2}).take());
 }
 
-// It sticks just when F0 runs after F256: over one slot, message 0 then waits behind message 256,
-// and C256 for R255, S255, …, S0 and with it for C0. All F but F0 run one after the other. Of both
-// orders of the last two the same tasks have ended, and the queue holds 0 and 256.
+// The program deadlocks exactly if F0 runs after F256: then over one slot message 0 waits behind
+// message 256, and C256 waits for R255, S255, …, S0 and so for C0. All F except F0 run in turn.
+// After F0 and F256, in either order, the same tasks have ended, and the queue holds 0 and 256.
 constexpr const char* kLagging = R"(
 pipeline lagging {
   param ranks = 2;
@@ -90,7 +90,7 @@ pipeline lagging {
 }
 )";
 
-// No text can say these shares, which repeat together only after thousands of microbatches.
+// The text of a program cannot give these shares: their common period is thousands of microbatches.
 spec::Program lagging() {
   spec::Program program = spec::compile({"lagging.ripe", kLagging}).value();
   const auto give = [&program](const std::string& op, spec::Share share) {

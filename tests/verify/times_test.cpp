@@ -1,5 +1,5 @@
-// Times of a committed order: what is said of all turns and all q holds at each of them, and what
-// has times never sticks.
+// Tests the times of a committed order: a claim for all turns and all q is true for each of them,
+// and an order that has times never deadlocks.
 #include "verify/order/times.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<std::string> committed() {
   return names;
 }
 
-// One order per remainder, from the first q on for which it holds.
+// One order for each remainder, from the least q at which it is valid.
 std::vector<AffineOrder> affine_orders(const Program& program) {
   const PeriodicFamily family = periodic_family(program, order_of(program));
   std::vector<AffineOrder> orders;
@@ -58,14 +58,14 @@ std::vector<AffineOrder> affine_orders(const Program& program) {
   return orders;
 }
 
-// A rank at a place: the next of its tasks.
+// A position in a rank's order, at the next task.
 struct Stop {
   int run = 0;
   int place = 0;
   std::int64_t turn = 0;
 };
 
-// Rank by rank as the runs list them, with this q.
+// The stops of each rank, in the order of its runs, for this q.
 std::vector<std::vector<Stop>> stops_of(const Program& program, const AffineOrder& order,
                                         std::int64_t q) {
   std::vector<std::vector<Stop>> stops(static_cast<std::size_t>(program.ranks));
@@ -73,15 +73,15 @@ std::vector<std::vector<Stop>> stops_of(const Program& program, const AffineOrde
     const AffineRun& run = at(order.runs, r);
     for (std::int64_t turn = 0; turn < run.turns.slope * q + run.turns.base; ++turn) {
       for (int step = 0; step < run.steps; ++step) {
-        at(stops, run.rank).push_back({r, run.first_place + step, turn});
+        at(stops, run.rank).push_back({r, run.first_position + step, turn});
       }
     }
   }
   return stops;
 }
 
-// How many waits were looked at: each task is later than the one before it on its rank, and than
-// all that it needs.
+// Expects that each task is later than the previous task on its rank and than all tasks that it
+// needs. Returns the number of comparisons.
 int expect_later(const Program& program, const AffineOrder& order, const Waits& waits,
                  const std::vector<std::int64_t>& bases, std::int64_t q) {
   const auto microbatches =
@@ -121,7 +121,7 @@ testing_support::RandomProgramOptions random_orders() {
   return options;
 }
 
-// Those of the first seeds that are committed to an order.
+// Calls `look` with each program of the first `seeds` seeds that commits to an order.
 template <class Look>
 void for_random_orders(std::uint64_t seeds, const Look& look) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -132,7 +132,7 @@ void for_random_orders(std::uint64_t seeds, const Look& look) {
   }
 }
 
-// How many waits of the program were looked at, with the first values of q.
+// Compares the times for the first values of q; returns the number of comparisons.
 int look_at_times(const Program& program) {
   int looked_at = 0;
   for (const AffineOrder& order : affine_orders(program)) {
@@ -169,7 +169,7 @@ TEST(Times, every_order_of_the_library_is_proved_by_them) {
   }
 }
 
-// Peaks are what some count holds, not a bound of it.
+// Some count holds exactly the peak, so this is not only a bound.
 TEST(Times, peaks_are_those_of_the_counts_themselves) {
   for (const std::string& name : committed()) {
     for (const int ranks : {2, 5}) {
@@ -189,7 +189,7 @@ TEST(Times, peaks_are_those_of_the_counts_themselves) {
   }
 }
 
-// A second opinion: what has times, cuts prove as well, with the same peaks.
+// Cuts are a second judge: they also prove each order that has times, and find the same peaks.
 TEST(Times, cuts_prove_whatever_has_times) {
   int proved = 0;
   int open = 0;
@@ -210,7 +210,7 @@ TEST(Times, cuts_prove_whatever_has_times) {
     EXPECT_EQ(memory.bounds, found->bounds);
   });
   EXPECT_GT(proved, 80);
-  EXPECT_LT(open, proved / 2);  // most need no cuts
+  EXPECT_LT(open, proved / 2);  // most orders need no cuts
 }
 
 std::vector<TimeEdge> without(std::vector<TimeEdge> edges, const std::vector<WaitKind>& kinds) {
@@ -220,16 +220,16 @@ std::vector<TimeEdge> without(std::vector<TimeEdge> edges, const std::vector<Wai
   return edges;
 }
 
-// An order that sticks, by a cycle of waits.
+// An order that deadlocks by a cycle of waits.
 struct Sticking {
   std::string name;
   std::string order;
-  std::vector<WaitKind> others;  // the cycle does without these
-  std::vector<WaitKind> kinds;   // … and not without any of these
+  std::vector<WaitKind> others;  // kinds of waits that are not part of the cycle
+  std::vector<WaitKind> kinds;   // … and kinds that are all necessary for a cycle
 };
 
 TEST(Times, an_order_that_sticks_has_none_unless_a_wait_is_forgotten) {
-  const std::string ahead =  // rank 1 runs further ahead than rank 0 lets it
+  const std::string ahead =  // rank 1 runs more forwards ahead than rank 0 allows
       "F * (r == 0 ? 1 : 0); (F B) * (r == 0 ? microbatches - 1 : 0); B * (r == 0 ? 1 : 0);\n"
       "F * (r == 0 ? 0 : 2); (F B) * (r == 0 ? 0 : microbatches - 2); B * (r == 0 ? 0 : 2);";
   const std::vector<Sticking> cases = {
@@ -268,7 +268,7 @@ TEST(Times, an_order_that_sticks_has_none_unless_a_wait_is_forgotten) {
   }
 }
 
-// Sound but for one count, or for one place of a lane, is not proved.
+// If an order is wrong only for one count, or at one place of a lane, it is not proved.
 TEST(Times, what_is_wrong_for_few_counts_is_not_proved) {
   const auto with = [](const std::string& more, const std::string& order) {
     return compiled(
@@ -283,17 +283,17 @@ TEST(Times, what_is_wrong_for_few_counts_is_not_proved) {
   EXPECT_TRUE(prove_every_count(with("capacity 2;", good)));
   EXPECT_FALSE(prove_every_count(with("capacity 2 - r;", good + " F * (microbatches == 7);")));
   EXPECT_FALSE(prove_every_count(with("capacity 1;", good)));
-  // All tasks, but for 5 microbatches in an order that sticks.
+  // All tasks are listed, but for 5 microbatches the order deadlocks.
   EXPECT_FALSE(
       prove_every_count(with("",
                              "let bad = microbatches == 5; let good = 1 - bad; "
                              "(B F) * (bad * 5); (F B) * (good == 1 ? microbatches : 0);")));
-  // The amount held grows with the microbatches.
+  // The amount held increases with the number of microbatches.
   EXPECT_FALSE(prove_every_count(with("capacity 1000;", "F * microbatches; B * microbatches;")));
   EXPECT_TRUE(prove_every_count(with("", "F * microbatches; B * microbatches;")));
 }
 
-// Read from Program::needed at three places, it is so at all.
+// last_needed() evaluates Program::needed() at only three points; this test checks all others.
 TEST(Times, the_last_task_that_is_needed_is_linear) {
   int looked_at = 0;
   for_random_orders(400, [&](const Program& program) {
@@ -338,7 +338,7 @@ TEST(Times, extremes_are_those_of_all_turns) {
     if (!most) continue;
     EXPECT_TRUE(*found.most == *most);
     ++reached;
-    // Without an end it is no less, and none if it grows.
+    // If the range has no end, `most` is not smaller, or nullopt if the value grows for ever.
     order.range.last.reset();
     const Extreme open = extreme(order, run, value);
     EXPECT_TRUE(!open.most || *open.most >= *most);

@@ -28,7 +28,7 @@ using testing_support::labels_text;
 using testing_support::recompute_text;
 using testing_support::v_text;
 
-// The verdicts as text, for messages.
+// The outcome, the method and the reason of each obligation, which a failing test prints.
 std::string summary(const Verdict& verdict) {
   std::string text;
   for (const Obligation& o : verdict.obligations) {
@@ -53,11 +53,11 @@ void expect_replays_stuck(const Program& program, const Counterexample& example)
 struct Proved {
   std::string name;
   std::string text;
-  std::string method;  // for deadlock
+  std::string method;  // the method for deadlock
 };
 
-// The limits are a hundredth of the usual ones for a query, about half a second of Z3's time, and
-// no state at all: what a machine does beside it changes neither.
+// The limits are a hundredth of the usual limit for a query, which is about half a second of Z3's
+// time, and no states at all. The load of the machine affects neither.
 TEST(Verify, proves_the_usual_schedules_for_every_count_in_few_steps_at_8_ranks) {
   constexpr VerifyOptions kFew = {.solver_steps = 500'000, .search_states = 0};
   const std::vector<Proved> rows = {
@@ -161,8 +161,8 @@ TEST(Verify, refutes_a_recompute_that_forwards_leave_no_room) {
   EXPECT_EQ(verify(compiled(recompute_text(" leaving 3"))).outcome, Outcome::proved);
 }
 
-// A V on 2 ranks whose backwards are in sequence, and its forwards are not. Other choices deadlock
-// with 4 microbatches; the rest of the range is left open after few more.
+// A V on 2 ranks; only its backwards are sequential. Choices that the dispatch does not make
+// deadlock with 4 microbatches; soon after that, the rest of the range is left open.
 TEST(Verify, leaves_the_rest_of_a_long_range_open_once_other_choices_deadlock) {
   const Program program = compiled(R"(pipeline p {
   microbatches 1 .. 40;
@@ -238,7 +238,7 @@ TEST(Verify, proves_a_bound_that_depends_on_the_instance_and_the_count) {
   EXPECT_EQ(verdict.outcome, Outcome::proved) << summary(verdict);
 }
 
-// Such a bound is only tried for few counts when it is read; an order that is not linear is judged
+// When such a bound is read, it is only tried for few counts. An order that is not linear is judged
 // count by count.
 TEST(Verify, a_bound_without_a_value_for_some_count_proves_nothing) {
   const std::string order =
@@ -287,8 +287,8 @@ TEST(Verify, a_construct_that_is_not_supported_is_unknown_and_named) {
 TEST(Verify, a_join_that_counts_cannot_follow_is_unknown_for_every_count_and_named) {
   const Verdict verdict = verify(compiled(join_text(false, "any", 2)));
   const Obligation& deadlock = find(verdict, "deadlock");
-  // With 4 microbatches vision may fill up with two and text with the other two; the ties alone
-  // take the lowest.
+  // With 4 microbatches, vision may fill its room with two of them and text its room with the other
+  // two; only the hint's ties choose the lowest microbatch.
   EXPECT_EQ(deadlock.outcome, Outcome::unknown) << summary(verdict);
   ASSERT_TRUE(deadlock.other_choices) << summary(verdict);
   EXPECT_EQ(deadlock.other_choices->microbatches, 4);
@@ -307,8 +307,8 @@ TEST(Verify, the_same_program_gets_the_same_verdict) {
             find(second, "deadlock").counterexample->events);
 }
 
-// The shares repeat together after 96 microbatches, though each by itself repeats soon: what counts
-// lanes by classes of microbatches does not hold them, and 90 F deadlock.
+// Each of these shares repeats soon, but all together repeat only after 96 microbatches. Counting
+// by classes of microbatches does not cover so many, and 90 F deadlock.
 TEST(Verify, shares_that_repeat_together_late_are_not_counted) {
   for (const char* periods : {"3 32 96", "40 60 120"}) {
     int first = 0;
@@ -341,7 +341,7 @@ TEST(Report, draws_a_stuck_run_with_the_blocked_tasks_marked) {
   EXPECT_NE(report.find("refuted: deadlock, with 4 microbatches (the fewest)"), std::string::npos)
       << report;
   EXPECT_NE(report.find("v.ripe:9"), std::string::npos) << report;
-  // Which of the smallest stuck states is shown depends on the solver's version.
+  // The solver's version determines which of the smallest stuck states is shown.
   EXPECT_THAT(report, testing::ContainsRegex("  rank 0   0F0 0F1 .*\n  rank 1   1F0 "));
   EXPECT_THAT(report, testing::ContainsRegex("  >[0-9]F[0-9]\n"));
   EXPECT_THAT(report,

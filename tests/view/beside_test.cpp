@@ -1,4 +1,4 @@
-// Tasks that run at once on an engine: their rows, what is idle and busy, and what they waited for.
+// Tests tasks that overlap on one engine: rows, idle and busy times, and the reasons for waits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ struct Ran {
   int end;
 };
 
-// One rank, on which F and B are a pair, F and W, and D with F and with B.
+// One rank with the pairs F and B, F and W, D and F, and B and D.
 struct Made {
   explicit Made(const std::vector<Ran>& tasks)
       : program(testing_support::compiled_schedule(
@@ -41,7 +41,7 @@ struct Made {
             "  op F forward { } op B backward { needs F at here; } op W { } op D { }\n"
             "  pair F, B; pair F, W; pair D, F; pair B, D; dispatch ready; }\n")),
         storage(lower::facts_of(program)) {
-    const trace::Run run{.microbatches = 4, .unit = {"ns", 1}};
+    const trace::RunInfo run{.microbatches = 4, .unit = {"ns", 1}};
     Timeline names;
     trace::File file;
     file.about = trace::About(storage.facts(), run);
@@ -71,7 +71,7 @@ struct Made {
   core::Status status;
 };
 
-// B0 runs beside F1 and F2, nothing runs from 10 to 12, and B2 and F3 start together, B2 first.
+// B0 overlaps F1 and F2. Nothing runs from 10 to 12. B2 and F3 start together, B2 first.
 const std::vector<Ran> kSome = {{"0F0", 0, 2},  {"0B0", 2, 6},   {"0F1", 3, 5},  {"0F2", 5, 8},
                                 {"0B1", 8, 10}, {"0B2", 12, 14}, {"0F3", 12, 13}};
 
@@ -114,13 +114,13 @@ TEST(Beside, what_a_task_could_not_run_beside_is_before_it) {
     return made.name(made.timeline.before(made.box(task)));
   };
   EXPECT_EQ(before("0F0"), "none");
-  EXPECT_EQ(before("0B0"), "none");  // it might have run beside 0F0
+  EXPECT_EQ(before("0B0"), "none");  // it could have started beside 0F0
   EXPECT_EQ(before("0F1"), "0F0");
   EXPECT_EQ(before("0F2"), "0F1");
-  EXPECT_EQ(before("0B1"), "0B0");  // from its end on it might have run beside 0F2
+  EXPECT_EQ(before("0B1"), "0B0");  // after the end of 0B0 it could have started beside 0F2
   EXPECT_EQ(before("0F3"), "0F2");
   EXPECT_EQ(before("0B2"), "0B1");
-  // Two at once are one too many.
+  // When two tasks run at once, neither of them allows a third to start.
   const Made full({{"0F0", 0, 4}, {"0B0", 1, 3}, {"0D0", 5, 6}, {"0F1", 6, 7}});
   EXPECT_EQ(full.name(full.timeline.before(full.box("0D0"))), "0B0");
   EXPECT_EQ(full.name(full.timeline.last_ended(full.box("0D0"))), "0F0");
@@ -137,7 +137,7 @@ TEST(Beside, what_an_engine_cannot_run_at_once_is_refused) {
       Case{{{"0F0", 0, 4}, {"0B0", 0, 4}, {"0B1", 4, 4}}, ""},
       Case{{{"0F0", 0, 2}, {"0F1", 1, 3}}, "0F1 starts before 0F0 ends, on one engine"},
       Case{{{"0B0", 0, 2}, {"0W0", 1, 3}}, "0W0 starts before 0B0 ends, on one engine"},
-      // Beside F0 both may run, and not beside each other.
+      // B and W may each overlap F0, but not each other.
       Case{{{"0B0", 0, 4}, {"0F0", 1, 3}, {"0W0", 3, 5}},
            "0W0 starts before 0B0 ends, on one engine"},
       Case{{{"0F0", 0, 4}, {"0B0", 1, 3}, {"0W0", 2, 4}},
@@ -166,9 +166,9 @@ TEST(Beside, a_task_waits_for_its_engine_or_for_the_one_before_it_in_its_order) 
     EXPECT_EQ(text_of(run.timeline, reason.rest), since) << task;
     EXPECT_EQ(reason.at, run.start(task)) << task;
   };
-  expect("0F4", Why::turn, "0B0", "4");       // ready when 0F3 ended, and after 0B0 in the order
-  expect("0B1", Why::engine, "0B0", "13.5");  // which ran beside 0F4
-  // 1B1 ran until 13.5 and is a pair with it: nothing of the engine kept it since 1F3 ended.
+  expect("0F4", Why::turn, "0B0", "4");       // ready when 0F3 ended, but 0B0 is first in the order
+  expect("0B1", Why::engine, "0B0", "13.5");  // overlapped 0F4
+  // 1B1 ran until 13.5 and is a pair with 1F4, so the engine did not delay 1F4 after 1F3's end.
   expect("1F4", Why::message, "0F4", "11.5");
   EXPECT_THAT(explain(run.timeline, reasons, run.box("0F4")),
               HasSubstr("0F4 on rank 0 starts at 11.5 and ends at 14, beside 0B0\n"
@@ -176,7 +176,7 @@ TEST(Beside, a_task_waits_for_its_engine_or_for_the_one_before_it_in_its_order) 
                         "all else was there at 4\n"));
 }
 
-// 0P0 and 0B3 end together; until the message of 0P0 is taken the engine takes nothing.
+// 0P0 and 0B3 end together; until the message of 0P0 is taken, the engine starts nothing.
 TEST(Beside, either_of_two_may_hand_over) {
   const Drawn run(
       "\npipeline h { microbatches any; stages 2; place s on s;\n"
@@ -262,7 +262,7 @@ TEST(Debugger, shows_both_tasks_of_an_engine) {
   Debugger debugger(run.timeline, [&](int, core::Engine, const std::vector<core::SeenEvent>&) {
     return "advice";
   });
-  // 1F4 starts at 14, and 1B2 beside it.
+  // 1F4 starts at 14, and 1B2 starts beside it.
   const std::string one = debugger.run("to 1B2");
   EXPECT_THAT(one, HasSubstr("rank 1 runs 1F4 since 14; ready: 1B2\n    advice\n"));
   const std::string two = debugger.run("forward");

@@ -1,4 +1,4 @@
-// Runs side by side: the figures of each, what is said of them, and when.
+// Tests runs side by side: the figures of each, notes on these figures, and when notes appear.
 #include "view/compare.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing_support::Drawn;
 
-// With F=1,B=2 for all of a rank's layers.
+// Options with the costs F=1,B=2 for all layers of a rank.
 simulate::TimingOptions one_model() {
   simulate::TimingOptions options;
   simulate::RankCosts costs;
@@ -56,11 +56,11 @@ TEST(Compare, says_when_memory_is_not_equal) {
 TEST(Compare, figures_are_those_of_the_simulator) {
   const Drawn run("1f1b", 8);
   const Figures got = figures(run.timeline);
-  EXPECT_EQ(got.wall, 33);
+  EXPECT_EQ(got.makespan, 33);
   EXPECT_EQ(got.span, run.timeline.in_unit(run.report.span));
   EXPECT_EQ(got.work, 24);
   EXPECT_EQ(got.span_bubble, 9);
-  EXPECT_EQ(got.wall_bubble, 9);
+  EXPECT_EQ(got.makespan_bubble, 9);
   ASSERT_EQ(got.peaks.size(), 1U);
   EXPECT_EQ(got.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 1}));
   EXPECT_EQ(got.peaks[0].microbatches, (std::vector<double>{4, 3, 2, 1}));
@@ -75,7 +75,7 @@ TEST(Compare, units_must_be_of_one_length) {
             "a counts in unit and b in us");
 }
 
-// 8 activations of ZB-V's halves are 4 of a rank's layers, as many as 1F1B's rank 0 holds.
+// 8 activations of ZB-V's stages equal 4 of all a rank's layers, as many as 1F1B's rank 0 holds.
 TEST(Compare, memory_counts_all_layers_of_a_rank) {
   const Compared zb_h1 = of("zb_h1", Drawn("zb_h1", 8, one_model()));
   const Compared zb_v = of("zb_v", Drawn("zb_v", 8, one_model()));
@@ -88,13 +88,13 @@ TEST(Compare, memory_counts_all_layers_of_a_rank) {
                         "a rank's layers, so that of K stages on a rank one of a stage counts "
                         "1/K\n"));
   EXPECT_THAT(text_of({zb_h1}), Not(HasSubstr("peaks: in")));
-  // Each of Chimera's two stages on a rank is as large as a whole rank of the others, for half of
-  // the microbatches.
+  // Each of the two stages on a rank of Chimera is as large as a complete rank of the others, but
+  // has only half of the microbatches.
   const Compared chimera = of("chimera", Drawn("chimera", 8));
   EXPECT_EQ(chimera.figures.peaks[0].microbatches, (std::vector<double>{3, 4, 4, 3}));
 }
 
-// Activations are taken one at a time and have no unit.
+// Only activations are divided by the stages: they are acquired one at a time and have no unit.
 TEST(Compare, amounts_are_not_divided) {
   const Drawn run(
       "\npipeline bytes { microbatches any; stages 2; place s on 0;\n"
@@ -126,12 +126,11 @@ TEST(Compare, marks_what_holds_more_than_there_is_room_for) {
   EXPECT_THAT(text, HasSubstr(" 1..4\n"));
   EXPECT_THAT(text, HasSubstr(" 8 over 4\n"));
   EXPECT_THAT(text, HasSubstr(" 4\n"));
-  const auto json =
-      nlohmann::json::parse(compare_json(all, {.memory = MemoryLimit{.amount = 4, .text = "4"}}));
+  const auto json = compare_json(all, {.memory = MemoryLimit{.amount = 4, .text = "4"}});
   EXPECT_EQ(json["runs"][0]["fits"], true);
   EXPECT_EQ(json["runs"][1]["fits"], false);
   EXPECT_EQ(json["runs"][2]["fits"], true);
-  EXPECT_FALSE(nlohmann::json::parse(compare_json(all, {}))["runs"][0].contains("fits"));
+  EXPECT_FALSE(compare_json(all, {})["runs"][0].contains("fits"));
 }
 
 TEST(Compare, says_when_work_differs) {
@@ -144,13 +143,13 @@ TEST(Compare, says_when_work_differs) {
   EXPECT_THAT(text_of({first, of("zb_v", own)}), HasSubstr("48 with zb_v\n"));
   EXPECT_THAT(text_of({first, of("zb_v", same)}), Not(HasSubstr("work differs")));
   const auto equal_work = [](const std::vector<Compared>& all) {
-    return bool{nlohmann::json::parse(compare_json(all, {}))["equal_work"]};
+    return bool{compare_json(all, {})["equal_work"]};
   };
   EXPECT_FALSE(equal_work({first, of("zb_v", own)}));
   EXPECT_TRUE(equal_work({first, of("zb_v", same)}));
 }
 
-// The work of two runs differs by what was drawn; the means of their costs do not.
+// The work of two runs may differ because it is drawn, but the means of their costs may not.
 TEST(Compare, work_that_was_drawn_or_measured_may_differ_a_little) {
   Compared a = of("a", Drawn("1f1b", 8));
   Compared b = a;
@@ -164,11 +163,11 @@ TEST(Compare, work_that_was_drawn_or_measured_may_differ_a_little) {
   EXPECT_THAT(text_of({a, b}), HasSubstr("work differs"));
 }
 
-// ZB-H2 is idle for nothing of its spans and for 3 forwards of its wall.
+// The spans of ZB-H2 contain no idle time, but its makespan contains the idle time of 3 forwards.
 TEST(Compare, explains_a_wall_that_is_longer_than_the_span) {
   const Compared zb_h2 = of("zb_h2", Drawn("zb_h2", 8, one_model()));
   EXPECT_EQ(zb_h2.figures.span_bubble, 0);
-  EXPECT_EQ(zb_h2.figures.wall_bubble, 3);
+  EXPECT_EQ(zb_h2.figures.makespan_bubble, 3);
   const Compared fixed = of("1f1b", Drawn("1f1b", 8));
   const std::string text = text_of({fixed, zb_h2});
   EXPECT_THAT(text, HasSubstr("3 (11.11 %)"));
@@ -180,18 +179,18 @@ TEST(Compare, explains_a_wall_that_is_longer_than_the_span) {
 TEST(Compare, averages_times_and_takes_the_most_that_was_held) {
   Figures a = figures(Drawn("1f1b", 8).timeline);
   Figures b = figures(Drawn("1f1b", 8).timeline);
-  b.wall = 35;
-  b.wall_bubble = 11;
+  b.makespan = 35;
+  b.makespan_bubble = 11;
   a.peaks[0].per_rank = b.peaks[0].per_rank = {4, 3, 2, 1};
   b.peaks[0].per_rank[3] = 2;
   b.peaks[0].microbatches[3] = 2;
   const Figures mean = average({a, b});
-  EXPECT_EQ(mean.wall, 34);
-  EXPECT_EQ(mean.wall_bubble, 10);
+  EXPECT_EQ(mean.makespan, 34);
+  EXPECT_EQ(mean.makespan_bubble, 10);
   EXPECT_EQ(mean.span, 33);
   EXPECT_EQ(mean.peaks[0].per_rank, (std::vector<std::int64_t>{4, 3, 2, 2}));
   EXPECT_EQ(mean.peaks[0].microbatches, (std::vector<double>{4, 3, 2, 2}));
-  EXPECT_EQ(average({a}).wall, a.wall);
+  EXPECT_EQ(average({a}).makespan, a.makespan);
 }
 
 TEST(Compare, of_several_runs_says_how_sure_it_is) {
@@ -201,7 +200,7 @@ TEST(Compare, of_several_runs_says_how_sure_it_is) {
   EXPECT_THAT(text, HasSubstr("x1.500 (1.250 to 1.750)"));
   EXPECT_THAT(text, HasSubstr("times are means of 20 runs each, seeds 5 to 24; "));
   EXPECT_THAT(text_of({one}), Not(HasSubstr("means of")));
-  const auto json = nlohmann::json::parse(compare_json({one}, {.runs = 20, .seed = 5}));
+  const auto json = compare_json({one}, {.runs = 20, .seed = 5});
   EXPECT_EQ(json["seed"], 5);
   EXPECT_EQ(json["seeds"], 20);
   EXPECT_EQ(json["runs"][0]["gain"]["low"], 1.25);
@@ -209,7 +208,7 @@ TEST(Compare, of_several_runs_says_how_sure_it_is) {
 
 TEST(Compare, json_keeps_its_fields) {
   const Compared zb_v = of("zb_v", Drawn("zb_v", 8, one_model()));
-  const auto json = nlohmann::json::parse(compare_json({zb_v}, {}));
+  const auto json = compare_json({zb_v}, {});
   EXPECT_EQ(json["schema"], "ripeline.compare/2");
   EXPECT_EQ(json["equal_memory"], true);
   const auto& run = json["runs"][0];

@@ -1,4 +1,4 @@
-// The debugger, command by command, and who waits for whom where a run is stuck.
+// Tests each command of the debugger, and who waits for whom in a deadlocked run.
 #include "view/debugger.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ std::vector<std::string> waits(const Drawn& run, std::size_t& circle) {
   const Stuck stuck = stuck_at_end(run.timeline);
   circle = stuck.circle;
   std::vector<std::string> lines;
-  for (const Wait& w : stuck.waits) {
+  for (const StuckTask& w : stuck.waits) {
     const auto& lane = run.timeline.facts().lanes[static_cast<std::size_t>(w.task.lane)];
     lines.push_back(std::to_string(lane.stage) +
                     std::string(run.timeline.facts().ops[static_cast<std::size_t>(lane.op)].name) +
@@ -114,7 +114,7 @@ TEST(Stuck, names_the_circle_first) {
   EXPECT_EQ(circle, 2U);
 }
 
-// Tasks of the microbatch that took the room would free it, whatever number they have.
+// Tasks of the microbatch that took the room would free it, whatever its number in their lanes.
 TEST(Stuck, names_who_frees_what_a_share_has_taken) {
   const Drawn run(
       "\npipeline p { microbatches 2; stages 1; place s on s; op A { acquires a; }\n"
@@ -125,7 +125,7 @@ TEST(Stuck, names_who_frees_what_a_share_has_taken) {
       2);
   std::size_t circle = 0;
   waits(run, circle);
-  EXPECT_EQ(circle, 3U);  // 0A1 for 0E0, for 0X0, for 0A1; 0O1 would free nothing
+  EXPECT_EQ(circle, 3U);  // 0A1 waits for 0E0, 0E0 for 0X0, 0X0 for 0A1; 0O1 would free nothing
 }
 
 TEST(Stuck, a_run_that_ended_is_not) { EXPECT_FALSE(stuck_at_end(Drawn("bf", 4).timeline).any()); }

@@ -1,4 +1,4 @@
-// The script of the page, run by Node.js where that is installed; else these tests are skipped.
+// Tests the page's script with Node.js; the tests are skipped if Node.js is not installed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ std::string text_of_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The result of `script` after the page has opened at `address` in a fake browser.
+// The result of `script` in a fake browser that has opened the page at `address`.
 Json in_page(const std::string& page, const std::string& script, const std::string& address = "") {
   const std::string data =
       testing_support::text_within(page, "<script id=\"data\" type=\"application/json\">");
@@ -106,7 +106,7 @@ TEST_F(PageScript, reads_every_task_and_what_it_waited_for) {
   }
 }
 
-// Text that is typed, and the address and sentence that come of it.
+// A text that a user types, with the resulting address and the resulting message.
 struct Typed {
   const char* text;
   const char* address;
@@ -168,7 +168,7 @@ TEST_F(PageScript, opens_at_the_task_of_the_address_and_draws_its_chain) {
                              "#3B0");
   EXPECT_THAT(found[0].get<std::string>(), HasSubstr("3B0  4 - 6"));
   EXPECT_EQ(found[1], "3B0 3F0 2F0 1F0 0F0");
-  EXPECT_EQ(found[2], 2);  // in its box, and in the flag
+  EXPECT_EQ(found[2], 2);  // in its box and in the flag
   EXPECT_EQ(in_page(page, "return [said.className, field.value];", "#9F9"), Json({"error", "9F9"}));
 }
 
@@ -195,7 +195,7 @@ TEST_F(PageScript, works_by_keyboard) {
             Json({"#0F0", "#0F1", "#0F0", "-", "#0F0", true, true, true, false}));
 }
 
-// A page of a range opens on the range, and `0` shows everything.
+// A page with a range opens at that range; the key `0` shows the complete run.
 TEST_F(PageScript, opens_on_the_range) {
   const Drawn run("1f1b", 8);
   const core::Time unit{run.timeline.run().unit.nanoseconds};
@@ -208,7 +208,7 @@ TEST_F(PageScript, opens_on_the_range) {
             Json({{10, 10}, 0}));
 }
 
-// The whole of 64 ranks is on a screen, and 256 can be scrolled; rows are never too thin to read.
+// All rows of 64 ranks fit on a screen; 256 ranks can be scrolled. Rows are thick enough to read.
 TEST_F(PageScript, compact_rows_are_thin_and_without_what_is_held) {
   for (const int ranks : {4, 64, 256}) {
     SCOPED_TRACE(ranks);
@@ -234,7 +234,7 @@ TEST_F(PageScript, compact_rows_are_thin_and_without_what_is_held) {
   }
 }
 
-// `where` gives the positions at which a text is drawn on the canvas.
+// `where` returns the positions at which a text is drawn on the canvas.
 TEST_F(PageScript, axis_and_names_of_ranks_stay_in_view) {
   spec::ElaborateOptions options;
   options.defines = {{"ranks", 32}};
@@ -262,7 +262,7 @@ TEST_F(PageScript, marks_the_steps_on_the_axis) {
       for (let k = 0; k < 6; ++k) press('+');
       return [all, marks(), legend().some(text => text.includes('first start of a step'))];)js"),
       Json({{"step 5", "step 6", "step 7"}, {"step 6"}, true}));
-  // Too many to write all: those that have room, the first of them the one in view.
+  // Not all marks have room for a label: of those with room, the first in view is written first.
   EXPECT_EQ(in_page(page, R"js(
       const panel = { firstStep: 1, steps: [...Array(1000).keys()] };
       return stepMarks(panel, 10.5, 400, 100).map(mark => mark.step);)js"),

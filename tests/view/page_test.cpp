@@ -1,4 +1,4 @@
-// The page of HTML: what it holds, read back; its script is run by tests/view/page_script_test.cpp.
+// Tests the HTML page by reading its content; tests/view/page_script_test.cpp runs its script.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing_support::Drawn;
 using testing_support::Json;
 using testing_support::of_steps;
 
-// A second implementation of the decoder in the page's script.
+// Decodes the page's data independently of the page's script.
 class Reader {
  public:
   explicit Reader(const std::string& base64) {
@@ -197,7 +197,7 @@ TEST(Page, has_the_span_where_it_is_shorter_than_the_wall) {
   EXPECT_THAT(page, HasSubstr("<dt>bubble by span</dt><dd>0 (0.00 %)</dd>"));
 }
 
-// A fact that all panels share is there once; any other has a column, `-` where it is missing.
+// A fact that is the same for all panels appears once; any other has a column, with `-` if missing.
 TEST(Page, has_a_line_in_the_header_for_each_panel) {
   const Drawn one("1f1b", 4);
   const Drawn other(testing_support::kStuckChain, 2);
@@ -241,11 +241,11 @@ TEST(Page, says_without_a_script_what_is_missing) {
   const std::size_t at = page.find("<noscript>");
   ASSERT_NE(at, std::string::npos);
   EXPECT_THAT(page.substr(at, page.find("</noscript>") - at), HasSubstr("JavaScript"));
-  // The tools, which need the script, are hidden.
+  // The tools need the script, so they are hidden at first.
   EXPECT_THAT(page, HasSubstr("<span id=\"tools\" hidden>"));
 }
 
-// The elements that the page's script asks the document for by name.
+// The page's script looks for these elements by id.
 TEST(Page, has_each_element_that_its_script_uses) {
   const Drawn run("1f1b", 2);
   const std::string page = html({{"1f1b", &run.timeline}});

@@ -1,4 +1,4 @@
-// Pages of HTML, for tests: what they hold, and runs of several steps to put on one.
+// HTML pages in tests: finds parts of their text, and makes runs of several steps for them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline std::size_t count_of(const std::string& text, const std::string& what) {
   return n;
 }
 
-// The text of the page's element that opens so.
+// The text of the page's element whose opening tag is `open`.
 inline std::string text_within(const std::string& page, const std::string& open) {
   const std::size_t at = page.find(open) + open.size();
   return page.substr(at, page.find("</script>", at) - at);
@@ -29,7 +29,7 @@ inline Json data_of(const std::string& page) {
   return Json::parse(text_within(page, "<script id=\"data\" type=\"application/json\">"));
 }
 
-// The run so many times, one after the other, as steps 5, 6, …
+// The run repeated `steps` times one after another, as steps 5, 6, …
 inline view::Timeline of_steps(const Drawn& run, int steps) {
   trace::File file;
   file.about = trace::About(run.timeline.facts(), run.timeline.run());

@@ -1,4 +1,4 @@
-// Colours that stay apart in grey, and for eyes that lack one kind of cone.
+// Tests that colours differ in grey, and also for people who lack one kind of cone in their eyes.
 #include "view/palette.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using core::OpKind;
 
-// An op of each kind, so that a palette has each kind's colour.
+// One op of each kind, so that a palette contains each kind's colour.
 constexpr std::array<core::OpFacts, 10> kOps = {{{"F", OpKind::forward},
                                                  {"B", OpKind::backward},
                                                  {"I", OpKind::backward_input},
@@ -25,9 +25,9 @@ constexpr std::array<core::OpFacts, 10> kOps = {{{"F", OpKind::forward},
                                                  {"E", OpKind::recompute},
                                                  {"U", OpKind::user},
                                                  {"P", OpKind::plain}}};
-constexpr std::size_t kUsual = 5;  // F, B, I, W and the reduction: what nearly every schedule has
+constexpr std::size_t kUsual = 5;  // F, B, I, W and the reduction, which nearly all schedules have
 
-// The shades of the ops on ranks of so many chunks, op by op.
+// The shades of the ops, one op after another, on ranks with `chunks` chunks.
 std::vector<Colour> colours_of(std::span<const core::OpFacts> ops, int chunks = 1) {
   const std::array<core::LaneFacts, 1> lanes = {
       {{.op = 0, .stage = 0, .rank = 0, .chunk = chunks - 1, .engine = core::Engine::compute}}};
@@ -55,7 +55,7 @@ Vector cie_lab(const Vector& rgb) {
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-// Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+// The matrices of Machado, Oliveira and Fernandes 2009, for severity 1, on linear RGB.
 struct Eye {
   const char* name;
   std::array<Vector, 3> seen;
@@ -76,7 +76,7 @@ constexpr std::array<Eye, 4> kEyes = {{
        {0.004733, 0.691367, 0.303900}}}},
 }};
 
-// CIE 1976: 2.3 is just seen.
+// The difference by CIE 1976; a difference of 2.3 is just visible.
 double difference(const Eye& eye, Colour a, Colour b) {
   const auto look = [&](Colour colour) {
     const Vector rgb = {linear(colour.red), linear(colour.green), linear(colour.blue)};
@@ -92,7 +92,7 @@ double difference(const Eye& eye, Colour a, Colour b) {
   return std::hypot(first[0] - second[0], first[1] - second[1], first[2] - second[2]);
 }
 
-// Grey is made of colours in two ways: by luminance, and as video does it, from 0 to 255.
+// The luma from 0 to 255, as video computes grey; luminance is the other way to compute grey.
 double luma(Colour colour) {
   return 0.299 * colour.red + 0.587 * colour.green + 0.114 * colour.blue;
 }
@@ -119,8 +119,8 @@ TEST(Palette, ops_differ_for_every_eye) {
   }
 }
 
-// The colours are listed op by op, with two chunks each: the first is dark, the second light.
-// Reductions, the last of the usual ops, are nearer to others than these are to each other.
+// The colours are listed op by op, with two chunks each: the first is dark, the second light. The
+// colours of reductions, the last of the usual ops, differ less from others than the others differ.
 TEST(Palette, the_usual_ops_and_chunks_differ_in_grey) {
   const std::vector<Colour> colours = colours_of(kOps, 2);
   for (std::size_t a = 0; a < 2 * kUsual; ++a) {
@@ -197,7 +197,7 @@ TEST(Palette, ops_of_one_kind_have_colours_of_their_own) {
   EXPECT_NE(hex(colours[1]), hex(colours[2]));
 }
 
-// WCAG's own examples.
+// The examples are those of WCAG.
 TEST(Palette, contrast_is_that_of_wcag) {
   EXPECT_NEAR(contrast({0, 0, 0}, {255, 255, 255}), 21, 1e-9);
   EXPECT_NEAR(contrast({0x77, 0x77, 0x77}, {255, 255, 255}), 4.48, 0.005);

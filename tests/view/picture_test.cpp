@@ -1,4 +1,4 @@
-// Pictures: what an SVG holds, read back.
+// Tests pictures by what their SVG contains.
 #include "view/picture.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::size_t count_of(const std::string& text, const std::string& what) {
   return n;
 }
 
-// Every element that opens closes, in order.
+// Whether every element that opens is closed, in order.
 bool well_formed(const std::string& svg) {
   std::vector<std::string> open;
   const std::regex tag(R"(<(/?)([a-zA-Z]+)[^<>]*?(/?)>)");
@@ -49,7 +49,7 @@ TEST(Svg, draws_each_task_with_its_microbatch) {
   EXPECT_TRUE(well_formed(text));
   EXPECT_EQ(count_of(text, "<title>2F1 "), 1U);
   EXPECT_EQ(count_of(text, "<title>0B2 "), 1U);
-  // Four ranks' F and B of three microbatches, and three numbers of each on every row.
+  // Four ranks have F and B of three microbatches; each row has three numbers of each op.
   std::size_t titles = 0;
   for (const char* op : {"F", "B"}) {
     for (int s = 0; s < 4; ++s) titles += count_of(text, "<title>" + std::to_string(s) + op);
@@ -60,7 +60,7 @@ TEST(Svg, draws_each_task_with_its_microbatch) {
   EXPECT_THAT(text, Not(HasSubstr("http://www.w3.org/1999")));
 }
 
-// The same bytes as last time; RIPELINE_ACCEPT=1 writes them instead.
+// Expects the bytes that are recorded; with RIPELINE_ACCEPT=1, writes them instead.
 void expect_golden(const std::string& name, const std::string& schedule) {
   spec::ElaborateOptions options;
   options.defines = {{"ranks", 2}};
@@ -82,7 +82,7 @@ TEST(Svg, two_tasks_at_once_share_the_height) {
   EXPECT_THAT(text, HasSubstr(">two tasks at once share the height<"));
   EXPECT_THAT(text, HasSubstr("<title>1B2 14.25 - 16.6562, beside 1F4 1F5</title></path>"));
   EXPECT_THAT(text, Not(HasSubstr("rank 1 beside")));
-  // The shares of many tasks are no higher than the engine.
+  // The sum of the shares of many tasks is no higher than the engine's row.
   const Drawn many(testing_support::kPairs, 3000);
   const std::string shares = svg({{"pairs", &many.timeline}});
   EXPECT_EQ(count_of(shares, "<title>"), 0U);
@@ -91,7 +91,7 @@ TEST(Svg, two_tasks_at_once_share_the_height) {
   double highest = 0;
   for (auto it = std::sregex_iterator(shares.begin(), shares.end(), bin);
        it != std::sregex_iterator(); ++it) {
-    // The last rank's: it has no other below it.
+    // Only the shares of the last rank count, since no other rank is below it.
     if (std::stod((*it)[2]) < 195) continue;
     highest = std::max(highest, heights[(*it)[1]] += std::stod((*it)[3]));
   }
@@ -105,7 +105,7 @@ TEST(Svg, panels_share_one_axis) {
   const std::string alone = svg({{"fast", &fast.timeline}});
   const std::string both = svg({{"fast", &fast.timeline}, {"slow", &slow.timeline}});
   EXPECT_EQ(count_of(both, "class=\"title\""), 2U);
-  // The shorter run is as long as its share of the longer one.
+  // The lengths of the shorter and the longer run are in proportion.
   const std::regex end(
       R"re(x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)" height="22"><title>0B1 )re");
   std::smatch in_alone;

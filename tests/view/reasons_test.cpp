@@ -1,4 +1,4 @@
-// Reasons why tasks wait: the cause that is named, checked by taking it away.
+// Tests the named reasons for waits: if the cause is removed, the wait disappears.
 #include "view/reasons.h"
 
 #include <gmock/gmock.h>
@@ -51,14 +51,14 @@ std::string order(const std::string& link) {
          "  dispatch in order split; }\n";
 }
 
-// A run with a wait, and the same run without what is named: the task then starts as soon as the
-// rest was there, or earlier.
+// A run with a wait, and the same run without the named cause: there the task starts as soon as all
+// else is ready, or earlier.
 struct Case {
   const char* what;
   Drawn run;
   const char* task;
   Why why;
-  const char* other;  // whose end, message or room it is
+  const char* other;  // the task whose end, message or room is the cause
   Drawn without;
 };
 
@@ -125,7 +125,7 @@ TEST(Reasons, a_message_that_waits_for_a_slot_names_who_freed_it) {
           core::LaneId{run.timeline.facts().edges[static_cast<std::size_t>(step.edge)].consumer},
           by.task.lane);
     }
-    // Wherever a slot was waited for, the chain still goes through a start that freed it.
+    // If a message waited for a slot, the chain passes through the start that freed the slot.
     const trace::MessageEvent* message = nullptr;
     for (const trace::MessageEvent& e : run.timeline.messages()) {
       if (e.message.microbatch == m &&
@@ -149,7 +149,7 @@ std::string patient(const std::string& dispatch) {
   return text;
 }
 
-// Without the hold, which nothing but the hint causes, it starts when all was there.
+// Only the hint causes this wait; without the hint the task starts when all that it needs is ready.
 TEST(Reasons, a_task_whose_engine_is_held_names_the_hint) {
   simulate::TimingOptions options = with(0.1, "lognormal=1");
   options.seed = 2;
@@ -205,7 +205,7 @@ TEST(Reasons, the_text_names_the_cause_and_what_the_time_was_spent_on) {
             "    11 - 14    rank 0   0B0 0F1  waited for the message of 1B0\n");
 }
 
-// Nothing is lost where a long chain is folded: what its lines sum up is what it is made of.
+// A long chain is shown in few lines, but nothing is lost: the lines add up to the chain's parts.
 TEST(Reasons, a_long_chain_is_a_few_lines) {
   const Drawn run("1f1b", 300, with(0.125));
   Reasons reasons(run.timeline);
@@ -218,7 +218,7 @@ TEST(Reasons, a_long_chain_is_a_few_lines) {
   EXPECT_EQ(explain(small.timeline, of_small, small.box("0B5")).find("…"), std::string::npos);
 }
 
-// The whole time of each engine, by cause, as the simulator counted it.
+// The text has the total time of each engine by cause; it equals the simulator's.
 TEST(Reasons, of_a_run_say_where_the_time_of_each_rank_went) {
   const Drawn run(chain("1"), 2, with(1));
   Reasons reasons(run.timeline);

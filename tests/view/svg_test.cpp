@@ -1,5 +1,5 @@
-// An SVG of a run: the part that is asked for, tasks that cannot be labelled, the shades of chunks,
-// and arrows that pass every task by.
+// Tests an SVG of a run: the requested range, tasks without labels, the shades of chunks, and that
+// arrows cross no task.
 #include "view/svg.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Drawn drawn(const std::string& schedule, int ranks, int microbatches) {
   return Drawn(schedule, microbatches, {}, options);
 }
 
-// The number that each match of the pattern captures.
+// The numbers that the pattern captures, one for each match.
 std::vector<double> numbers_in(const std::string& text, const std::string& pattern) {
   std::vector<double> found;
   const std::regex regex(pattern);
@@ -47,7 +47,7 @@ TEST(Svg, is_as_wide_as_it_is_told) {
     const std::string text = svg({{"bf", &run.timeline}}, {.width = width});
     const std::string as_text = std::to_string(width);
     EXPECT_THAT(text, HasSubstr("width=\"" + as_text + "\" height="));
-    // All of it lies within, texts by the widest font that they may have.
+    // Everything is inside the picture; texts are measured in the widest font that they may have.
     for (const double x : numbers_in(text, R"re( x="([0-9.]+)")re")) EXPECT_LE(x, width);
     const std::regex label(R"re(<text x="([0-9.]+)" y="[0-9.]+" class="small">([^<]*)<)re");
     for (auto it = std::sregex_iterator(text.begin(), text.end(), label);
@@ -68,13 +68,13 @@ TEST(Svg, shows_the_range_alone) {
   EXPECT_THAT(part, HasSubstr(">shown: 10 to 20 of 33<"));
   EXPECT_THAT(part, Not(HasSubstr("<title>0F0 ")));  // 0 - 1
   EXPECT_THAT(part, Not(HasSubstr("<title>0B7 ")));  // 31 - 33
-  // The tasks that run then, and no others; a time is where it was on the longer axis.
+  // These tasks run in the range; a time is at its position on the longer axis.
   std::size_t expected = 0;
   for (const Box& b : run.timeline.boxes()) expected += b.end > 10 * unit && b.start < 20 * unit;
   EXPECT_EQ(numbers_in(part, R"re(<title>([0-9])[FB])re").size(), expected);
   for (const char* mark : {">10<", ">20<"}) EXPECT_THAT(part, HasSubstr(mark));
   EXPECT_THAT(part, Not(HasSubstr(">21</text>\n<line")));
-  // Tasks that lie partly within are cut at the edge.
+  // Tasks that are only partly in the range are cut at its edge.
   const std::vector<double> left = numbers_in(part, R"re(<rect x="([0-9.]+)")re");
   const double plot = numbers_in(part, R"re(<rect x="([0-9.]+)"[^>]* class="idle")re").front();
   EXPECT_EQ(std::count_if(left.begin(), left.end(), [&](double x) { return x == plot; }) > 4, true);
@@ -83,7 +83,7 @@ TEST(Svg, shows_the_range_alone) {
   }
 }
 
-// Before the range tasks have taken and given back: what is held at its begin counts.
+// Tasks before the range have acquired and released; the picture starts with the amount held then.
 TEST(Svg, shows_what_is_held_at_the_begin_of_the_range) {
   const Drawn run("1f1b", 8);
   const Time unit{run.timeline.run().unit.nanoseconds};
@@ -115,7 +115,7 @@ TEST(Svg, draws_how_busy_an_engine_is_where_tasks_are_too_narrow_and_says_so) {
   EXPECT_THAT(text, HasSubstr(">tasks too narrow to be seen: each colour is as high as its share"));
   EXPECT_THAT(text, Not(HasSubstr("numbers")));
   EXPECT_THAT(text, Not(HasSubstr("<title>0F")));
-  // In a part of the run they are wide enough.
+  // In this part of the run the tasks are wide enough.
   const Time unit{run.timeline.run().unit.nanoseconds};
   const std::string part = svg({{"1f1b", &run.timeline}}, {.range = {.end = 40 * unit}});
   EXPECT_THAT(part, Not(HasSubstr("too narrow to be seen")));
@@ -133,7 +133,7 @@ TEST(Svg, draws_chunks_in_shades_and_says_so) {
   for (std::size_t shade = 0; shade < palette.size(); ++shade) {
     EXPECT_THAT(text, HasSubstr("<g class=\"box\" fill=\"" + hex(palette[shade]) + "\">"));
   }
-  // The mark is for more chunks.
+  // Chunks are marked only if there are more than two.
   EXPECT_TRUE(numbers_in(text, R"re(<rect x="([0-9.]+)"[^>]*height="2"/>)re").empty());
   spec::ElaborateOptions options;
   options.defines = {{"chunks", 4}};
@@ -158,7 +158,7 @@ struct Line {
 };
 struct Frame {
   double x, y, width, height;
-  // Whether the line crosses the frame's inside; kEdge allows for rounded numbers.
+  // Whether the line crosses the inside of the frame; kEdge allows for the rounding of numbers.
   [[nodiscard]] bool is_met_by(const Line& line) const {
     constexpr double kEdge = 0.1;
     return std::max(line.x1, line.x2) > x + kEdge &&
@@ -168,7 +168,7 @@ struct Frame {
   }
 };
 
-// The lines of each arrow, read from paths of M, H and V.
+// The lines of each arrow, from paths of M, H and V.
 std::vector<std::vector<Line>> arrows_of(const std::string& text) {
   std::vector<std::vector<Line>> arrows;
   const std::regex wait(R"re(class="wait" d="M([0-9.]+) ([0-9.]+)([^"]*)")re");
@@ -212,7 +212,7 @@ void expect_arrows_pass_by(const std::string& text, std::size_t arrows) {
       for (const Frame& frame : frames) EXPECT_FALSE(frame.is_met_by(line));
     }
   }
-  // No two go up or down on one track at once.
+  // No two arrows run up or down at the same position on one track.
   for (std::size_t a = 0; a < found.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
       const Line& one = found[a][1];
@@ -228,7 +228,7 @@ TEST(Svg, arrows_of_a_deadlock_cross_no_task) {
   const Drawn run(testing_support::kStuckChain, 3);
   const std::string text = svg({{"stuck", &run.timeline, stuck_at_end(run.timeline)}});
   expect_arrows_pass_by(text, 2);
-  // Circles that no program makes as easily: any tasks, in any order.
+  // Programs hardly ever make such circles, which have any tasks in any order.
   const Drawn many = drawn("zb_v", 8, 8);
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
@@ -243,7 +243,7 @@ TEST(Svg, arrows_of_a_deadlock_cross_no_task) {
   }
 }
 
-// A range that ends before the deadlock has the words alone.
+// If the range ends before the deadlock, only the text about the deadlock is shown.
 TEST(Svg, shows_what_a_run_sticks_at_only_where_it_ends) {
   const Drawn run(testing_support::kStuckChain, 3);
   const Time unit{run.timeline.run().unit.nanoseconds};

@@ -1,4 +1,4 @@
-// Timelines as text.
+// Tests timelines as text.
 #include "view/terminal.h"
 
 #include <gmock/gmock.h>

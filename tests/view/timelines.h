@@ -11,14 +11,14 @@
 
 namespace ripeline::testing_support {
 
-// With 3 microbatches: two fill the room, and the backwards wait for the third forward.
+// Deadlocks with 3 microbatches: two forwards fill the room, and backwards need the third forward.
 inline constexpr const char* kStuckChain =
     "\npipeline stuck { microbatches any; stages 2; place s on s;\n"
     "  op F forward { needs F at prev; acquires activation; }\n"
     "  op B backward { needs F at here of all, B at next; releases activation; }\n"
     "  resource activation per stage { capacity 2; } dispatch ready; }\n";
 
-// A forward and a backward run beside each other, each at a part of its speed.
+// A forward and a backward may overlap, each at a fraction of its speed.
 inline constexpr const char* kPairs =
     "\npipeline pairs { param ranks = 4; microbatches any; stages ranks; place s on s;\n"
     "  op F forward { cost 1; needs F at prev; acquires activation; }\n"
@@ -29,7 +29,7 @@ inline constexpr const char* kPairs =
     "  pair F, B { cost 2.5; } dispatch in order one_f_one_b; }\n";
 
 struct Drawn {
-  // `what` is a library schedule or a text, as for compiled_schedule().
+  // `what` is a library schedule or the text of a program, as for compiled_schedule().
   Drawn(const std::string& what, int microbatches, const simulate::TimingOptions& options = {},
         const spec::ElaborateOptions& elaborate = {})
       : program(compiled_schedule(what, elaborate)) {
@@ -53,7 +53,7 @@ struct Drawn {
   [[nodiscard]] core::Time start(const std::string& task) const {
     return timeline.box(box(task)).start;
   }
-  // How long its engine stood idle before it.
+  // The time for which the task's engine was idle before the task.
   [[nodiscard]] core::Time idle_before(const std::string& task) const {
     return timeline.idle_before(box(task));
   }

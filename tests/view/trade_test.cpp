@@ -1,4 +1,4 @@
-// Time against memory as a picture: every point and label is there, inside the picture.
+// Tests the picture of time against memory: it contains every point and label, inside its borders.
 #include "view/trade.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(Trade, has_every_point_and_label_inside) {
   EXPECT_EQ(svg, trade_svg(trade, 600));
 }
 
-// A single point has axes too.
+// Even for a single point, the picture has axes.
 TEST(Trade, may_be_one_point) {
   const std::string svg = trade_svg({.title = "",
                                      .memory_label = "",

@@ -66,7 +66,7 @@ void RandomWire::add_step(WireProgram& p) {
 }
 
 void RandomWire::decorate(std::vector<WireAction>& rank) {
-  const int streams = below(3);  // 0: one; 1: none for messages; 2: any
+  const int streams = below(3);  // 0: one stream; 1: no streams for messages; 2: any
   int batch = below(2);
   int call = 0;
   for (int i = 0; i < static_cast<int>(rank.size()); ++i) {

@@ -1,5 +1,5 @@
-// Random orders on the wire for tests: messages and collectives, on any streams, in batches, with
-// waits for each other; some stick.
+// Random orders on the wire for tests: messages and collectives, on any streams, in batches, that
+// may wait for each other; some deadlock.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class RandomWire {
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
-  // Not always last: what the other ranks do in this order, this one may do in another.
+  // Inserts the action, not always at the end, so that ranks may do actions in different orders.
   void put(std::vector<WireAction>& rank, WireAction a);
   void add_step(WireProgram& p);
   void decorate(std::vector<WireAction>& rank);

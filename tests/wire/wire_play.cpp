@@ -106,7 +106,7 @@ bool WirePlay::same_kernel(int rank, int a, int b) const {
   return same_call(rank, a, b) && same_communicator(action({rank, a}), action({rank, b}));
 }
 
-// With its whole kernel.
+// Whether the action and all others of its kernel have ended.
 bool WirePlay::done(int rank, int index) const {
   const auto& ended = ended_[static_cast<std::size_t>(rank)];
   for (int i = 0; i < static_cast<int>(ended.size()); ++i) {
@@ -124,7 +124,7 @@ bool WirePlay::may_start(int rank, int index) const {
     return i;
   };
   for (int m = 0; m < static_cast<int>(started.size()); ++m) {
-    if (!same_kernel(rank, index, m)) continue;  // m: each action of its kernel
+    if (!same_kernel(rank, index, m)) continue;  // m is each action of the kernel in turn
     const WireAction& mine = action({rank, m});
     for (const int e : mine.after) {
       if (!done(rank, e)) return false;
@@ -149,7 +149,7 @@ bool WirePlay::may_start(int rank, int index) const {
   return true;
 }
 
-// The n-th such action of the rank, whom it concerns given.
+// The n-th action of the rank among those of this kind and with this peer or group.
 WirePosition WirePlay::nth(int rank, Kind kind, int whom, int n) const {
   const auto& actions = program_.ranks[static_cast<std::size_t>(rank)];
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {

@@ -1,7 +1,7 @@
-// Orders on the wire for tests: written as text, and played naively.
+// Orders on the wire for tests: reads them from text, and runs them by a naive method.
 //
-// play() does what wire/wire.h says, by rules that look at the whole state each time; it
-// shares nothing with the judge but the types. Quadratic and worse: for small programs only.
+// Class WirePlay follows wire/wire.h by rules that look at the whole state each time; it shares
+// only types with the judge. Takes quadratic time or more: for small programs only.
 #pragma once
 
 #include <random>
@@ -12,14 +12,14 @@
 
 namespace ripeline::wire {
 
-// One line per rank, words in order of issue:
+// A line per rank, with its actions in order of issue:
 //   F0        compute            s1:7  send of payload 7 to rank 1     r1:7  receive from rank 1
 //   c0:3      collective 3 of group 0
-//   [ ... ]   one batch          @2 behind a word: its stream (0 else; @- none)
-//   <r1:7     behind a word: it comes after that word of its rank (the last so named)
+//   [ ... ]   one batch          @2 after an action: its stream (0 by default; @- is none)
+//   <r1:7     after an action: it waits for the last action with this name at its rank
 // All groups have all ranks.
 [[nodiscard]] WireProgram wire_program(const std::vector<std::string>& ranks, int groups = 0);
-// The same lines: print it where a test fails.
+// The same lines for a program, which a failing test prints.
 [[nodiscard]] std::string text_of(const WireProgram& program);
 
 class WirePlay {
@@ -34,7 +34,7 @@ class WirePlay {
   [[nodiscard]] bool may(const WireEvent& event) const;
   void happen(const WireEvent& event);
   [[nodiscard]] bool done() const;
-  // Lets things happen in a random order until none can.
+  // Lets random possible events happen until none is possible.
   void run(std::mt19937_64& random);
 
  private:

@@ -1,4 +1,4 @@
-// Random orders on the wire: the judge agrees with playing them.
+// Tests, for random orders on the wire, that the judge agrees with a naive run of them.
 #include <gtest/gtest.h>
 
 #include "tests/wire/random_wire.h"

@@ -1,4 +1,4 @@
-// Small orders on the wire, with the verdict under every layout and kernel level.
+// Tests small orders on the wire: the verdict for every layout and kernel level.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Row {
   const char* what;
   std::vector<std::string> ranks;
   int groups;
-  // Three letters (per stream, in launch order, serial) for each of group, pair and edge: s safe,
-  // d deadlock.
+  // Three letters (per stream, in launch order, serial) for each layout (group, pair, edge): s is
+  // safe, d is deadlock.
   std::string expected;
   std::int64_t credits = 0;
 };
@@ -221,7 +221,7 @@ TEST(Layouts, what_cannot_be_judged_says_why) {
   EXPECT_NE(sticks.problem->find("the order deadlocks even where no send waits"), std::string::npos)
       << *sticks.problem;
   EXPECT_EQ(least_sends(ready.value()).outcome, verify::Outcome::unknown);
-  // The lowering does not look at links: it claims nothing of programs that bound them.
+  // The lowering ignores links, so there is no claim about programs with bounded links.
   std::string bounded = testing_support::chain_text(3, "in order one_f_one_b");
   const std::string need = "needs F at prev";
   bounded.replace(bounded.find(need), need.size(), need + " via fifo 1");
@@ -246,7 +246,7 @@ TEST(LeastSends, of_one_f_one_b_is_one_less_than_its_ranks) {
   }
 }
 
-// eager_1f1b needs two credits on some channels: of several ways with the least sum any will do.
+// eager_1f1b needs two credits on some channels; any choice of them with the least sum is correct.
 TEST(LeastSends, agrees_with_trying_all) {
   const auto schedule = [](const char* name) {
     const spec::Source source{name, spec::library_text(name).value()};

@@ -4,10 +4,12 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
-#include <vector>
+#include <utility>
 
+#include "core/print.h"
 #include "core/vocabulary/index.h"
 
 namespace ripeline::validate {
@@ -22,34 +24,20 @@ std::string line(const char* what, Numbers... numbers) {
   return text + "\n";
 }
 
-std::string change(const char* what, LaneId lane, const std::vector<Formula>& before,
-                   void (*effect)(LaneId lane, Formula* held)) {
-  std::vector<Formula> after = before;
-  effect(lane, after.data());
+std::string rules(const Probe& probe) {
   std::string text;
-  for (std::size_t pool = 0; pool < after.size(); ++pool) {
-    if (after[pool].text() == before[pool].text()) continue;
-    text += std::string(what) + " " + std::to_string(lane) + " " + std::to_string(pool) + " " +
-            after[pool].text() + "\n";
-  }
-  return text;
-}
-
-std::string formulas(const Probe& probe) {
-  std::vector<Formula> held;
-  for (std::size_t pool = 0; pool < probe.facts.pools.size(); ++pool) {
-    held.push_back(Formula::named("h" + std::to_string(pool)));
-  }
-  std::string text;
+  const std::vector<Formula> held = held_of(probe.facts);
   for (LaneId lane = 0; index(lane) < probe.facts.lanes.size(); ++lane) {
-    text += "guard " + std::to_string(lane) + " " + probe.has_room(lane, held.data()).text() + "\n";
-    text += change("acquire", lane, held, probe.acquire);
-    text += change("release", lane, held, probe.release);
+    std::vector<Formula> started = held;
+    std::vector<Formula> ended = held;
+    probe.acquire(lane, started.data());
+    probe.release(lane, ended.data());
+    text += rules_text(probe.facts, lane, probe.has_room(lane, held.data()), started, ended);
   }
   return text;
 }
 
-// 2, and what comes behind it; false: no number begins the text.
+// Removes a number, such as 2, from the beginning of the text; false if the text has none there.
 template <class Number>
 bool number(std::string_view& text, Number& value) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -97,7 +85,7 @@ std::string answer(const Probe& probe, std::string_view question) {
   return std::string(question) + " = " + *found + "\n";
 }
 
-// Places of a hint, or of what it fills with.
+// The places of a hint, or of the hint's fill.
 std::string places_text(const char* what, std::span<const core::PlaceFacts> places) {
   std::string text;
   for (const core::PlaceFacts& place : places) {
@@ -120,6 +108,81 @@ std::string dispatch_text(const core::DispatchFacts& dispatch) {
 }
 
 }  // namespace
+
+Formula Formula::truth(const std::string& text) {
+  Formula formula(true);
+  formula.all_.insert(text);
+  return formula;
+}
+
+Formula Formula::plus(const Formula& b, std::int64_t factor) const {
+  if (is_truth_ || b.is_truth_) return named("not a number");
+  Formula sum = *this;
+  sum.constant_ += factor * b.constant_;
+  for (const auto& [name, times] : b.terms_) {
+    std::int64_t& own = sum.terms_[name];
+    own += factor * times;
+    if (own == 0) sum.terms_.erase(name);
+  }
+  return sum;
+}
+
+Formula operator<=(const Formula& a, const Formula& b) {
+  Formula difference = a - b;
+  const std::int64_t most = -std::exchange(difference.constant_, 0);
+  if (difference.terms_.empty()) return most >= 0;
+  return Formula::truth(difference.text() + " <= " + std::to_string(most));
+}
+
+Formula operator&&(const Formula& a, const Formula& b) {
+  if (!a.is_truth_ || !b.is_truth_) return Formula::truth("not a truth");
+  Formula both = a;
+  both.all_.insert(b.all_.begin(), b.all_.end());
+  return both.all_.contains("false") ? Formula(false) : both;
+}
+
+Formula operator||(const Formula& a, const Formula& b) {
+  if (!a.is_truth_ || !b.is_truth_) return Formula::truth("not a truth");
+  if (a.text() == "false" || b.all_.empty()) return b;
+  if (b.text() == "false" || a.all_.empty()) return a;
+  return Formula::truth("(" + a.text() + " or " + b.text() + ")");
+}
+
+std::string Formula::text() const {
+  std::string text;
+  for (const std::string& each : all_) text += (text.empty() ? "" : " and ") + each;
+  if (is_truth_) return text.empty() ? "true" : text;
+  for (const auto& [name, factor] : terms_) {
+    text +=
+        (text.empty() ? "" : " + ") + (factor == 1 ? "" : std::to_string(factor) + " * ") + name;
+  }
+  if (text.empty()) return std::to_string(constant_);
+  if (constant_ == 0) return text;
+  return text + (constant_ < 0 ? " - " : " + ") + std::to_string(std::abs(constant_));
+}
+
+std::vector<Formula> held_of(const core::ProgramFacts& facts) {
+  std::vector<Formula> held;
+  for (int pool = 0; index(pool) < facts.pools.size(); ++pool) {
+    held.push_back(Formula::named(pool_name(facts, pool)));
+  }
+  return held;
+}
+
+std::string rules_text(const core::ProgramFacts& facts, LaneId lane, const Formula& has_room,
+                       const std::vector<Formula>& started, const std::vector<Formula>& ended) {
+  const std::string head = "rule " + lane_name(facts, lane);
+  std::string text = head + " may start where " + has_room.text() + "\n";
+  const std::vector<Formula> held = held_of(facts);
+  for (const auto& [what, after] :
+       {std::pair(" starts: ", &started), std::pair(" ends: ", &ended)}) {
+    for (std::size_t pool = 0; pool < held.size(); ++pool) {
+      const std::string found = (*after)[pool].text();
+      if (found != held[pool].text()) text += head + what + found + "\n";
+    }
+  }
+  return text;
+}
 
 std::string facts_text(const core::ProgramFacts& facts) {
   std::string text = "program " + std::string(facts.name) + line(" hash", facts.hash);
@@ -184,7 +247,7 @@ std::string order_text(const core::Status& status, const core::OrderWriter& orde
 }
 
 std::string answers(const Probe& probe, std::string_view questions) {
-  std::string text = facts_text(probe.facts) + formulas(probe);
+  std::string text = facts_text(probe.facts) + rules(probe);
   if (!probe.makes_arbiters) text += "make_arbiter makes something else\n";
   if (probe.one_engine != probe.facts.one_engine) text += "kOneEngine is not the facts'\n";
   while (!questions.empty()) {

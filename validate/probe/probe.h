@@ -1,21 +1,23 @@
-// The content of a generated file, as text: the other half of `ripeline validate`.
+// Writes the content of a generated file as text; this is the other half of `ripeline validate`.
 //
 // A probe is a small program that includes one generated header and answers questions:
 //   its facts, line by line
-//   guard LANE FORMULA            what a task of the lane finds when h0, h1, … is held of each pool
-//   acquire LANE POOL FORMULA     what is held after its start, where that differs
-//   release LANE POOL FORMULA     and after its end
-// then each line of the questions, with its answer behind ` = `:
+//   rule 0F may start where activation of stage 0 <= 3    when its tasks have room
+//   rule 0F starts: activation of stage 0 + 1             what is held then, if it changes
+//   rule 0B ends: activation of stage 0 - 1
+// then each question, which is a line, with its answer after ` = `:
 //   order RANK MICROBATCHES       the tasks of the rank's order, as LANE/TASK, or `refused`
-//   value LANE TASK MICROBATCHES POOL:HELD …    the value of a task, when so much of pools is held
-//   value LANE TASK MICROBATCHES each           the same, as each_differently() has them
-// Formulas come from the header's own templates, which are the same text that its arbiter runs on
+//   value LANE TASK MICROBATCHES POOL:HELD …    the value of a task, when pools hold these amounts
+//   value LANE TASK MICROBATCHES each           the same, with the amounts of each_differently()
+// The rules are computed on formulas by the header's own templates, which the arbiter runs on
 // integers. Pure functions; values.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -25,38 +27,41 @@
 
 namespace ripeline::validate {
 
-// A number or a truth value that is known only as text, in prefix form: (<= (+ h0 1) 4).
+// A number or a truth value as a formula over named amounts, in a normal form: formulas with equal
+// texts are equal for all values. Texts are like `a + 1`, `a <= 3 and b <= 1`, `true`. A formula
+// without meaning, such as a sum of truth values, has a text that no other formula has.
 class Formula {
  public:
   Formula() = default;
   template <std::integral Number>
-  Formula(Number value) {  // NOLINT(google-explicit-constructor): guards mix both
-    if constexpr (std::same_as<Number, bool>) {
-      text_ = value ? "true" : "false";
-    } else {
-      text_ = std::to_string(value);
-    }
+  Formula(Number value)  // NOLINT(google-explicit-constructor): guards mix both
+      : is_truth_(std::same_as<Number, bool>) {
+    if (!is_truth_) constant_ = static_cast<std::int64_t>(value);
+    if (is_truth_ && !value) all_ = {"false"};
   }
-  [[nodiscard]] static Formula named(std::string name) {
+  [[nodiscard]] static Formula named(const std::string& name) {
     Formula formula;
-    formula.text_ = std::move(name);
+    formula.terms_[name] = 1;
     return formula;
   }
-  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::string text() const;
 
-  friend Formula operator+(const Formula& a, const Formula& b) { return joined("+", a, b); }
-  friend Formula operator-(const Formula& a, const Formula& b) { return joined("-", a, b); }
-  friend Formula operator<=(const Formula& a, const Formula& b) { return joined("<=", a, b); }
-  friend Formula operator&&(const Formula& a, const Formula& b) { return joined("and", a, b); }
-  friend Formula operator||(const Formula& a, const Formula& b) { return joined("or", a, b); }
+  friend Formula operator+(const Formula& a, const Formula& b) { return a.plus(b, 1); }
+  friend Formula operator-(const Formula& a, const Formula& b) { return a.plus(b, -1); }
+  friend Formula operator<=(const Formula& a, const Formula& b);
+  friend Formula operator&&(const Formula& a, const Formula& b);
+  friend Formula operator||(const Formula& a, const Formula& b);
   Formula& operator+=(const Formula& b) { return *this = *this + b; }
   Formula& operator-=(const Formula& b) { return *this = *this - b; }
 
  private:
-  [[nodiscard]] static Formula joined(const char* op, const Formula& a, const Formula& b) {
-    return named(std::string("(") + op + " " + a.text_ + " " + b.text_ + ")");
-  }
-  std::string text_;
+  [[nodiscard]] static Formula truth(const std::string& text);
+  [[nodiscard]] Formula plus(const Formula& b, std::int64_t factor) const;
+
+  bool is_truth_ = false;
+  std::map<std::string, std::int64_t> terms_;  // for a number: the factor of each amount, not 0
+  std::int64_t constant_ = 0;
+  std::set<std::string> all_;  // for a truth value: comparisons that all hold; {"false"} if false
 };
 
 // The functions and tables that a generated header offers.
@@ -91,17 +96,23 @@ template <class Rules>
           }};
 }
 
-// Facts, formulas, and the answers. A question that is not understood ends with a line that says
-// so.
+// The facts, the rules, and the answers to the questions. The answer to a question that is not
+// understood says so.
 [[nodiscard]] std::string answers(const Probe& probe, std::string_view questions);
 
-// The facts but for what a proof added (proved, bounds): one line each, nothing left out.
+// All facts except what a proof added (proved, bounds), one per line.
 [[nodiscard]] std::string facts_text(const core::ProgramFacts& facts);
-// The pools with a capacity from which some task acquires, in order: those that an arbiter counts.
+// By pool, a formula for the amount that is held, with the name of the pool.
+[[nodiscard]] std::vector<Formula> held_of(const core::ProgramFacts& facts);
+// The rules of a lane: when its task may start, and the amounts held after its start and its end.
+[[nodiscard]] std::string rules_text(const core::ProgramFacts& facts, core::LaneId lane,
+                                     const Formula& has_room, const std::vector<Formula>& started,
+                                     const std::vector<Formula>& ended);
+// The pools with a capacity from which some task acquires, in order; an arbiter counts these.
 [[nodiscard]] std::vector<int> counted_pools(const core::ProgramFacts& facts);
-// By pool: each of these holds one more than its number, the others nothing.
+// Amounts by pool: each of counted_pools() holds its number plus one, the others nothing.
 [[nodiscard]] std::vector<std::int64_t> each_differently(const core::ProgramFacts& facts);
-// The answer to `order`.
+// The answer to an `order` question.
 [[nodiscard]] std::string order_text(const core::Status& status, const core::OrderWriter& order);
 
 }  // namespace ripeline::validate

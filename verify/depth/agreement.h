@@ -1,5 +1,5 @@
-// Checks that the reading of a tree agrees with what the elaborator makes of the tree: by a
-// question for every depth, and by comparison at small depths.
+// Checks that a Shape, read from a tree, agrees with the Program that the elaborator makes of the
+// tree: by a question for every depth, and by comparison at small depths.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ripeline::verify::depth {
 
-// The checks that the elaborator makes at one depth, for all depths: lanes that are needed exist
-// and amounts fit. Returns a sentence about what could not be shown, or nothing.
+// Makes, for all depths at once, the elaborator's checks: lanes that are needed exist and amounts
+// fit. Returns a sentence about a check that could not be shown, or nullopt.
 [[nodiscard]] std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use);
 
-// Whether, with the ranks of this program, the terms of the shape mean what verify/ready/counters.h
-// makes of the program, and the shape's range, order and assertions are the program's. Returns a
-// sentence that names what may differ, or nothing.
+// Compares, for the ranks of this program, the terms of the shape with those that
+// verify/ready/counters.h makes of the program, and the range, order and assertions. Returns a
+// sentence that names a possible difference, or nullopt.
 [[nodiscard]] std::optional<std::string> disagreement(const Shape& shape,
                                                       const spec::Program& program,
                                                       const SolverUse& use);

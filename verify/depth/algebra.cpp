@@ -9,8 +9,8 @@ using Kind = spec::Expr::Kind;
 
 namespace {
 
-// Quotients tried for a division by an expression: a stage is less than this many times the number
-// of ranks.
+// The greatest quotient tried for a division by an expression; a stage's number is below this many
+// times the number of ranks.
 constexpr std::int64_t kMostQuotient = 64;
 
 Expr replaced(const Expr& expr, const Meaning& meaning) {

@@ -1,4 +1,4 @@
-// Expressions whose number of ranks is open: terms over r, ranks and microbatches, and whether a
+// Expressions for any number of ranks, as terms over r, ranks and microbatches, and whether a
 // statement about such terms holds for all values in range.
 #pragma once
 
@@ -21,20 +21,20 @@ class Algebra {
   // The range: `least_ranks` <= ranks, 0 <= r < ranks, 1 <= microbatches.
   Algebra(int least_ranks, const SolverUse& use);
 
-  // The expression with names replaced, constants computed, and `%` and `div` by an expression
+  // The expression with names replaced, constants computed, and each `%` or `div` by an expression
   // resolved: a % ranks becomes a - k * ranks if one k fits all values in range. A division that
-  // cannot be resolved stays.
+  // cannot be resolved is left unchanged.
   [[nodiscard]] spec::Expr normal(const spec::Expr& expr, const Meaning& meaning);
 
-  // The expression as a term; nothing if it is not linear or not an integer.
+  // The expression as a term; nullopt if it is not linear or not an integer.
   [[nodiscard]] std::optional<Term> term(const spec::Expr& expr);
-  // True if the statement holds for all values in range; false also when the solver gave up.
+  // True if the statement holds for all values in range; false also if the solver gives up.
   [[nodiscard]] bool always(Term truth);
   [[nodiscard]] bool always_equal(const spec::Expr& a, const spec::Expr& b);
   [[nodiscard]] bool always_at_least(const spec::Expr& a, std::int64_t least);
-  // The expression's value, if it is the same for all values in range.
+  // The expression's value, if it is the same for all values of names in range.
   [[nodiscard]] std::optional<std::int64_t> constant(const spec::Expr& expr);
-  // Why term() returns nothing for this expression.
+  // Why term() returns nullopt for this expression.
   [[nodiscard]] std::string problem(const spec::Expr& expr);
 
   [[nodiscard]] Solver& solver() { return solver_; }

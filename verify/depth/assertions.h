@@ -1,4 +1,4 @@
-// The questions and findings that the judges of both dispatches share, for every number of ranks.
+// Questions and findings that the judges of both dispatches share, for every number of ranks.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace ripeline::verify::depth {
 
-// A way to start a task: a start of `lane`, at the rank that is asked about, where `here` holds.
+// A way to start a task of `lane` at the rank in question, which is possible if `here` holds.
 struct Start {
   Family lane;
   Term here;
 };
-// Proved if, where the facts hold, none of these starts at the rank breaks an assertion.
+// Proved if the facts imply that none of these starts at the rank violates an assertion.
 [[nodiscard]] Finding keeps_assertions(DepthTerms& terms, Term rank, const std::vector<Term>& facts,
                                        const std::vector<Start>& starts);
-// An unknown finding: the stuck states that `what` names could not be excluded.
+// An unknown finding, whose reason is that the stuck states named by `what` were not excluded.
 [[nodiscard]] Finding not_excluded(const std::string& what);
 
 }  // namespace ripeline::verify::depth

@@ -1,4 +1,4 @@
-// The judge of every depth, from the fewest ranks with which the tree is a program.
+// The judge of every depth, from the least number of ranks with which the tree is a program.
 #include "verify/depth/depth.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using spec::Program;
 
 namespace {
 
-// The fewest ranks with which the tree is a program are looked for from 1 to this number.
+// The least number of ranks with which the tree is a program is looked for from 1 to this number.
 constexpr int kMostLeast = 4;
 // The number of depths at which the Shape is compared with what the elaborator makes of the tree.
 constexpr int kCompared = 5;
@@ -32,14 +32,14 @@ constexpr std::size_t kJudged = 3;
 
 constexpr const char* kOneDepth = " `-D ranks=N` asks of N ranks alone.";
 
-// A hash of several depths' programs: it stays the same when none of them changes.
+// A hash of several depths' programs: it is the same as long as none of them changes.
 std::uint64_t hash_of_all(const std::vector<Program>& samples) {
   std::uint64_t hash = spec::kHashOfNothing;
   for (const Program& sample : samples) hash = spec::hash_of(spec::hash_text(sample.hash), hash);
   return hash;
 }
 
-// A judge of every depth that is made and asked only if none of a few small depths is refuted.
+// A judge of every depth that is made and asked only if no obligation is refuted at small depths.
 class AfterSamples final : public Judge {
  public:
   AfterSamples(std::function<std::unique_ptr<Judge>()> make,
@@ -98,7 +98,7 @@ class EveryDepth {
   }
 
  private:
-  // The assumptions are cleared, since nothing is claimed.
+  // The verdict has no assumptions, since it claims nothing.
   DepthVerdict left_open(const depth::Problem& problem) {
     NoJudge none(problem.reason + kOneDepth, problem.span);
     Verdict verdict = judged_by(none, samples_.front());
@@ -110,7 +110,7 @@ class EveryDepth {
     DepthVerdict found{std::move(verdict), samples_.front()};
     found.verdict.every_rank_from = samples_.front().ranks;
     found.sample.hash = hash_of_all(samples_);
-    std::erase_if(found.sample.params, [&](const auto& param) {  // drops what varies with the depth
+    std::erase_if(found.sample.params, [&](const auto& param) {  // some vary with the depth
       return std::any_of(samples_.begin(), samples_.end(), [&](const Program& other) {
         return std::find(other.params.begin(), other.params.end(), param) == other.params.end();
       });
@@ -131,7 +131,7 @@ class EveryDepth {
     });
   }
 
-  // Elaborates the fewest ranks with which the tree is a program, and the next few.
+  // Elaborates the tree with the fewest ranks for which it is a program, and with a few more.
   std::optional<spec::Diagnostics> sample_depths() {
     if (!declares_ranks()) {
       return spec::Diagnostics{{"define-unknown-param",
@@ -164,7 +164,7 @@ class EveryDepth {
     return std::nullopt;
   }
 
-  // Names what verify() does not support, as verify() does at one depth.
+  // Names the constructs that verify() does not support, as verify() does at one depth.
   void check_constructs() {
     std::vector<spec::Unsupported> constructs;
     for (const Program& sample : samples_) {
@@ -195,7 +195,7 @@ class EveryDepth {
     return std::make_unique<depth::ReadyDepth>(shape_, use_);
   }
 
-  // Judges a few depths by themselves: an obligation refuted at one of them is not asked of all.
+  // Judges a few depths; an obligation that is refuted at one of them is not asked for all depths.
   std::optional<std::string> refuted_depth(ObligationKind kind) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return std::nullopt;
@@ -215,7 +215,7 @@ class EveryDepth {
   const spec::ElaborateOptions& options_;
   SolverUse use_;
   std::vector<Program> samples_;
-  std::vector<Verdict> small_;  // per sample, as far as they were asked for
+  std::vector<Verdict> small_;  // per sample, as far as asked for
   std::optional<depth::Problem> problem_;
   depth::Shape shape_;
 };
@@ -232,7 +232,7 @@ spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    // Nothing is known then: the exception shows a mistake in the verifier.
+    // Nothing is known, since the exception shows a mistake in the verifier.
     return judge.failed(error.what());
   }
 }

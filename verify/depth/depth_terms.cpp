@@ -59,7 +59,7 @@ Term DepthTerms::exists(const Family& lane, Term rank) {
   return solver_.all_of({in_range(rank), !(value(*when, rank) == solver_.number(0))});
 }
 
-// Adds the next or previous stage of the lane's: within the chunk's run, or at another run's end.
+// Adds the stage after or before the lane's: within the chunk's run, or at another run's end.
 void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank,
                                 std::vector<Input>& found) {
   const Term one = solver_.number(1);
@@ -71,7 +71,7 @@ void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank
       {rises ? rank < last : first < rank, {op, lane.chunk}, rises ? rank + one : rank - one});
   const int other = lane.chunk + (next ? 1 : -1);
   if (other < 0 || other >= shape_.chunks) return;
-  // The next run begins at its first stage; the run before ends at its last stage.
+  // The next run begins at its first stage; the previous run ends at its last stage.
   const bool at_first_rank = is_up(other) == next;
   found.push_back({rank == (rises ? last : first), {op, other}, at_first_rank ? first : last});
 }
@@ -122,7 +122,7 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
-// The guards, which verify/ready/counters.h has as sums: not all tasks have ended, each producer
+// The guards, which are sums in verify/ready/counters.h: not all tasks have ended, each producer
 // that exists is ahead, and there is room.
 Term DepthTerms::may_start(const Family& lane, Term rank) {
   const Term done = count(lane, rank);
@@ -140,7 +140,7 @@ Term DepthTerms::blocked(const Family& lane, Term rank) {
   return implies(exists(lane, rank), !may_start(lane, rank));
 }
 
-// The facts hold where the lane exists; elsewhere its count is unconstrained and never read.
+// The facts hold if the lane exists at the rank; if not, its count is unconstrained and unused.
 std::vector<Term> DepthTerms::order_facts(const Family& lane, Term rank) {
   const Term here = exists(lane, rank);
   const Term done = count(lane, rank);
@@ -167,7 +167,7 @@ std::vector<Term> DepthTerms::facts(Term rank) {
   return found;
 }
 
-// The least `leaving` of the lanes that acquire there; 0 where that depends on the rank.
+// The least `leaving` of the lanes that acquire at the chunk; 0 if that depends on the rank.
 std::int64_t DepthTerms::least_leaving(int resource, int chunk) const {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   bool acquired = false;
@@ -183,8 +183,8 @@ std::int64_t DepthTerms::least_leaving(int resource, int chunk) const {
   return acquired ? least : 0;
 }
 
-// All chunks together hold at most the capacity, and the chunks whose lanes all leave n or more
-// hold at most n less: the reserved room of verify/ready/invariant.h.
+// All chunks together hold at most the capacity, and chunks whose lanes all leave n or more hold at
+// most the capacity minus n: the reserved room of verify/ready/invariant.h.
 void DepthTerms::add_pool_facts(int resource, int chunk, Term rank, std::vector<Term>& found) {
   const ShapeResource& r = at(shape_.resources, resource);
   const Term capacity = value(*at(r.capacity, chunk), rank);

@@ -1,11 +1,11 @@
-// DepthTerms: the counters of verify/ready/counters.h when the number of ranks is open.
+// DepthTerms: the counters of verify/ready/counters.h for any number of ranks.
 //
 // For each op and chunk a function gives the number of tasks that have ended at each rank. Guards
 // and invariant are those of verify/ready/counters.h, written for the lane at one rank, which may
-// be any term. No quantifier is used: the caller chooses the ranks. A need at the previous stage is
-// a count at the rank before in a chunk that goes up the ranks, at the rank behind in one that goes
-// down, and at an end of the run at the last stage of another chunk: inputs() lists these cases,
-// each with the condition under which it applies.
+// be any term. No quantifier is used, since the caller chooses the ranks. A need at the previous
+// stage reads a count at the rank before in a chunk that goes up the ranks, at the rank behind in a
+// chunk that goes down and, at an end of the run, at the last stage of another chunk. inputs()
+// lists these cases, each with its condition.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Family {
   bool operator==(const Family&) const = default;
 };
 
-// A lane whose tasks another lane needs, where `there` holds.
+// A lane whose tasks another lane needs, if `there` holds.
 struct Input {
   Term there;
   Family lane;
@@ -47,16 +47,16 @@ class DepthTerms {
 
   // The number of ended tasks: an unknown function for each family, unless counts were set.
   [[nodiscard]] Term count(const Family& lane, Term rank);
-  // Sets what count() returns until the next call; an empty function restores the unknown ones.
+  // Sets what count() returns until the next call; an empty function restores unknown counts.
   void set_counts(Counts counts) { counts_ = std::move(counts); }
   [[nodiscard]] Term unknown_count(const Family& lane, Term rank);
 
-  // The value at this rank of a linear expression.
+  // The value of a linear expression at this rank.
   [[nodiscard]] Term value(const spec::Expr& expr, Term rank);
   [[nodiscard]] Term in_range(Term rank);
   [[nodiscard]] Term exists(const Family& lane, Term rank);
   [[nodiscard]] std::vector<Input> inputs(const Family& lane, Term rank);
-  // The amount held: by the rank for a resource `per rank`, whatever the chunk, else by the stage.
+  // The amount held: for a resource `per rank` by the rank, for any chunk; else by the stage.
   [[nodiscard]] Term held(int resource, int chunk, Term rank);
   // True if the lane's pool has no room for this use.
   [[nodiscard]] Term no_room(const Family& lane, const Use& use, Term rank);
@@ -65,7 +65,7 @@ class DepthTerms {
   [[nodiscard]] Term may_start(const Family& lane, Term rank);
   [[nodiscard]] Term blocked(const Family& lane, Term rank);
 
-  // The facts of the invariant at one rank, for ranks in range.
+  // The facts of the invariant at one rank, which must be in range.
   [[nodiscard]] std::vector<Term> facts(Term rank);
   // The part of facts() about one lane: its count is in range and not ahead of a producer's.
   [[nodiscard]] std::vector<Term> order_facts(const Family& lane, Term rank);

@@ -1,4 +1,4 @@
-// Exactness of counts, checked for each op in every neighbourhood of stages that can occur.
+// Checks exactness of counts for each op, in every neighbourhood of stages that can occur.
 #include "verify/depth/exact.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace ripeline::verify::depth {
 namespace {
 
-// A lane near the stage in question: its op, and its stage's distance along the stages.
+// A lane near the stage in question: its op, and the signed distance of its stage.
 struct Near {
   int op = 0;
   int offset = 0;
-  bool bounded = false;  // for a producer: whether its messages take slots of their link
+  bool bounded = false;  // for a producer: its messages take slots of their link
   bool fifo = false;
   [[nodiscard]] bool is(const Near& other) const {
     return op == other.op && offset == other.offset;
@@ -42,7 +42,7 @@ std::vector<Near> producers(const Shape& shape, const Near& lane, const Neighbou
   return found;
 }
 
-// True if `of` needs `lane`, perhaps indirectly, within `stages` (an existing lane's needs exist).
+// True if `of` needs `lane`, perhaps indirectly, within `stages` (needed lanes exist).
 bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
                  const Neighbourhood& stages) {
   std::vector<Near> met{of};
@@ -56,8 +56,8 @@ bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
   return false;
 }
 
-// With bounded links, what has arrived must be enough whichever messages timing let in first. It is
-// if all come in order, or if the bounded need is met last and any of its messages starts the lane.
+// With bounded links, the arrived messages must suffice, whichever timing let in first. They do if
+// all arrive in order, or if the bounded need is met last and any of its messages starts the lane.
 std::optional<std::string> slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
                                         const std::vector<Near>& kept) {
   std::vector<Near> bounded;
@@ -80,7 +80,7 @@ std::optional<std::string> slots_reason(const Shape& shape, int op, const std::v
 
 std::optional<std::string> reason_at(const Shape& shape, int op, const Neighbourhood& stages) {
   const std::vector<Near> needed = producers(shape, {op, 0}, stages);
-  std::vector<Near> kept;  // needed lanes that are no ancestor of another needed lane
+  std::vector<Near> kept;  // needed lanes that are not ancestors of other needed lanes
   for (const Near& p : needed) {
     const bool implied = std::any_of(needed.begin(), needed.end(), [&](const Near& other) {
       return !other.is(p) && is_ancestor(shape, p, other, stages);

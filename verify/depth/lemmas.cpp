@@ -34,7 +34,7 @@ void ExtremalStages::add_extremes(const std::string& name, const Condition& cond
   }
 }
 
-// True of stages after the extreme, if that is a last stage, and of those before, if a first.
+// True for stages after the extreme, if it is a last stage, or before it, if a first stage.
 Term ExtremalStages::beyond(const Extreme& e, int chunk, Term rank) {
   Solver& solver = terms_.solver();
   const Term here = solver.number(chunk);

@@ -1,10 +1,10 @@
 // Extremal stages: the case distinctions that a proof for every number of ranks makes.
 //
 // A condition holds at no stage, or there is a last stage at which it holds, and it holds at none
-// after that; the same is true of a first stage. Every condition has these, since there are
+// after that; the same is true of a first stage. This holds for every condition, since there are
 // finitely many stages, so such lemmas can be added for any condition. A stage is a chunk and a
-// rank. Lemmas are stated only at the ranks in question: those of the extremal stages, their
-// neighbours, both ends and the given ranks.
+// rank. Lemmas are stated only at the ranks in ranks(): those of extremal stages, their neighbours,
+// both ends and given ones.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ using Condition = std::function<Term(int chunk, Term rank)>;
 
 class ExtremalStages {
  public:
-  // `each_chunk`: also adds lemmas for the stages of each chunk by themselves, at a cost.
+  // With `each_chunk`, also adds lemmas for the stages of each chunk alone, which cost time.
   ExtremalStages(DepthTerms& terms, bool each_chunk);
 
   // Adds the lemmas for the last and the first stage at which the condition holds.
@@ -35,7 +35,7 @@ class ExtremalStages {
 
  private:
   struct Extreme {
-    Term chunk;  // if the condition holds nowhere: -1 for the last stage, `chunks` for the first
+    Term chunk;  // if the condition holds nowhere: -1 (last stage) or `chunks` (first stage)
     Term rank;
     bool last = false;
     Condition condition;
@@ -49,8 +49,8 @@ class ExtremalStages {
   std::vector<Extreme> extremes_;
 };
 
-// Adds conditions for each op: a task is left to do; it is behind a producer at its own stage (a
-// backlog); with `across`, also: it is behind any producer, a neighbour's included.
+// Adds conditions for each op: it has tasks left; it is behind a producer at its own stage (a
+// backlog); with `across` also: it is behind any producer, even at a neighbour.
 void add_backlogs(DepthTerms& terms, ExtremalStages& stages, bool across);
 
 }  // namespace ripeline::verify::depth

@@ -1,5 +1,5 @@
-// A committed order for every number of ranks: places as in verify/order/cuts.cpp, at ranks that
-// are terms.
+// A committed order for every number of ranks, with positions as in verify/order/cuts.cpp, at ranks
+// that are terms.
 #include "verify/depth/order_depth.h"
 
 #include <algorithm>
@@ -10,45 +10,45 @@
 namespace ripeline::verify::depth {
 namespace {
 
-// Where each rank stands: the index of its repeat (at the end: the number of repeats), the turns
-// completed in it, the place in the turn. These determine how often each lane has run.
-class Places {
+// The position of each rank: the index of its repeat (at the end, the number of repeats), the turns
+// completed in it, the position in the turn. These determine how often each lane has run.
+class Positions {
  public:
-  explicit Places(DepthTerms& terms) : terms_(terms), solver_(terms.solver()) {
+  explicit Positions(DepthTerms& terms) : terms_(terms), solver_(terms.solver()) {
     terms.set_counts([this](const Family& lane, Term rank) { return runs(lane, rank); });
   }
 
   Term repeat(Term rank) { return solver_.apply("repeat", rank); }
   Term turn(Term rank) { return solver_.apply("turn", rank); }
-  Term place(Term rank) { return solver_.apply("step", rank); }
+  Term position(Term rank) { return solver_.apply("step", rank); }
   Term number(std::int64_t value) { return solver_.number(value); }
   Term end() { return number(size_of(terms_.shape().order)); }
 
   Term at_end(Term rank) { return repeat(rank) == end(); }
-  Term stands_at(int repeat_index, int place_index, Term rank) {
+  Term stands_at(int repeat_index, int position_index, Term rank) {
     return solver_.all_of({terms_.in_range(rank), repeat(rank) == number(repeat_index),
-                           place(rank) == number(place_index)});
+                           position(rank) == number(position_index)});
   }
 
-  // True if the rank is out of range or stands at a place that exists.
-  Term is_place(Term rank) {
+  // True if the rank is out of range or at a position that exists.
+  Term is_position(Term rank) {
     std::vector<Term> ways = {!terms_.in_range(rank), at_end(rank)};
     for (int i = 0; i < size_of(terms_.shape().order); ++i) {
       const ShapeRepeat& r = at(terms_.shape().order, i);
       ways.push_back(
           solver_.all_of({repeat(rank) == number(i), number(0) <= turn(rank),
-                          turn(rank) < terms_.value(r.count, rank), number(0) <= place(rank),
-                          place(rank) < number(size_of(r.places))}));
+                          turn(rank) < terms_.value(r.count, rank), number(0) <= position(rank),
+                          position(rank) < number(size_of(r.positions))}));
     }
     return solver_.any_of(ways);
   }
 
   template <class Visit>
-  void each_place(const Visit& visit) {
+  void each_position(const Visit& visit) {
     for (int i = 0; i < size_of(terms_.shape().order); ++i) {
       const ShapeRepeat& r = at(terms_.shape().order, i);
-      for (int j = 0; j < size_of(r.places); ++j) {
-        const ShapeStep& next = at(r.steps, at(r.places, j).next);
+      for (int j = 0; j < size_of(r.positions); ++j) {
+        const ShapeStep& next = at(r.steps, at(r.positions, j).next);
         visit(i, j, Family{next.op, next.chunk});
       }
     }
@@ -63,10 +63,11 @@ class Places {
       for (int j = 0; j < size_of(r.steps); ++j) {
         if (!(Family{at(r.steps, j).op, at(r.steps, j).chunk} == lane)) continue;
         ++in_turn;
-        const auto beyond = std::find_if(r.places.begin(), r.places.end(),
-                                         [j](const PlaceInTurn& p) { return j < p.passed; });
-        const Term last_before = number(beyond - r.places.begin() - 1);
-        const Term passed = solver_.all_of({repeat(rank) == number(i), last_before < place(rank)});
+        const auto beyond = std::find_if(r.positions.begin(), r.positions.end(),
+                                         [j](const PositionInTurn& p) { return j < p.passed; });
+        const Term last_before = number(beyond - r.positions.begin() - 1);
+        const Term passed =
+            solver_.all_of({repeat(rank) == number(i), last_before < position(rank)});
         parts.push_back(if_then_else(passed, number(1), number(0)));
       }
       if (in_turn == 0) continue;
@@ -133,15 +134,15 @@ Finding OrderDepth::once() { return once_; }
 Finding OrderDepth::deadlock() {
   if (once_.outcome != Outcome::proved) return not_asked();
   DepthTerms terms(shape_, use_);
-  Places places(terms);
+  Positions positions(terms);
   Solver& solver = terms.solver();
   const Term left = solver.integer("left");
-  // Whether there is room depends on the rank's own place alone.
+  // Room depends only on the rank's own position.
   std::vector<Term> full;
-  places.each_place([&](int i, int j, const Family& lane) {
-    full.push_back(solver.all_of({places.stands_at(i, j, left), no_room(terms, lane, left)}));
+  positions.each_position([&](int i, int j, const Family& lane) {
+    full.push_back(solver.all_of({positions.stands_at(i, j, left), no_room(terms, lane, left)}));
   });
-  if (solver.check("depth: no room", {places.is_place(left), solver.any_of(full)}) !=
+  if (solver.check("depth: no room", {positions.is_position(left), solver.any_of(full)}) !=
       Answer::unsat) {
     return {.method = Method::depth,
             .reason =
@@ -154,28 +155,28 @@ Finding OrderDepth::deadlock() {
   for (int op = 0; op < size_of(shape_.ops); ++op) {
     stages.add(at(shape_.ops, op).name + " next", [&, op](int chunk, Term rank) {
       std::vector<Term> ways;
-      places.each_place([&](int i, int j, const Family& next) {
-        if (next == Family{op, chunk}) ways.push_back(places.stands_at(i, j, rank));
+      positions.each_position([&](int i, int j, const Family& next) {
+        if (next == Family{op, chunk}) ways.push_back(positions.stands_at(i, j, rank));
       });
       return solver.any_of(ways);
     });
   }
   for (const Term t : stages.lemmas()) solver.require(t);
   solver.require(terms.in_range(left));
-  solver.require(!places.at_end(left));
+  solver.require(!positions.at_end(left));
   for (const Term rank : stages.ranks()) {
-    solver.require(places.is_place(rank));
+    solver.require(positions.is_position(rank));
     for (const Family& lane : terms.families()) {
       for (const Term fact : terms.order_facts(lane, rank)) solver.require(fact);
     }
-    std::vector<Term> blocked = {!terms.in_range(rank), places.at_end(rank)};
-    places.each_place([&](int i, int j, const Family& lane) {
+    std::vector<Term> blocked = {!terms.in_range(rank), positions.at_end(rank)};
+    positions.each_position([&](int i, int j, const Family& lane) {
       std::vector<Term> why;
       for (const Input& input : terms.inputs(lane, rank)) {
         why.push_back(solver.all_of(
             {input.there, terms.count(input.lane, input.rank) <= terms.count(lane, rank)}));
       }
-      blocked.push_back(solver.all_of({places.stands_at(i, j, rank), solver.any_of(why)}));
+      blocked.push_back(solver.all_of({positions.stands_at(i, j, rank), solver.any_of(why)}));
     });
     solver.require(solver.any_of(blocked));
   }
@@ -188,14 +189,14 @@ Finding OrderDepth::deadlock() {
 MemoryFinding OrderDepth::memory() {
   if (once_.outcome != Outcome::proved) return {not_asked()};
   DepthTerms terms(shape_, use_);
-  Places places(terms);
+  Positions positions(terms);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");
   std::vector<Start> starts;
-  places.each_place([&](int i, int j, const Family& lane) {
-    starts.push_back({lane, places.stands_at(i, j, rank)});
+  positions.each_position([&](int i, int j, const Family& lane) {
+    starts.push_back({lane, positions.stands_at(i, j, rank)});
   });
-  return {keeps_assertions(terms, rank, {places.is_place(rank)}, starts)};
+  return {keeps_assertions(terms, rank, {positions.is_position(rank)}, starts)};
 }
 
 }  // namespace ripeline::verify::depth

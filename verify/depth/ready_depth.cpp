@@ -22,7 +22,7 @@ std::vector<Term> ReadyDepth::facts(DepthTerms& terms, Term rank) const {
   return found;
 }
 
-// The facts at a rank, at those beside it, and at the first and the last rank.
+// The facts at a rank, at its neighbours, and at the first and the last rank.
 std::vector<Term> ReadyDepth::facts_around(DepthTerms& terms, Term rank) const {
   const Term one = terms.solver().number(1);
   std::vector<Term> found;
@@ -42,8 +42,8 @@ ReadyDepth::ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more)
   if (!problem_) problem_ = not_inductive();
 }
 
-// Checks that the invariant holds before the first task and is kept by every start: a start of one
-// lane at one rank, with the facts asked at any rank.
+// Checks that the invariant holds before the first task and that a start of any lane at one rank
+// preserves the facts at any rank.
 std::optional<std::string> ReadyDepth::not_inductive() {
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();

@@ -1,19 +1,19 @@
-// ReadyDepth: `dispatch ready` with every number of ranks, by an invariant and by the extremal
-// stages of a stuck state.
+// ReadyDepth: judges `dispatch ready` for every number of ranks, by an invariant and by the
+// extremal stages of a stuck state.
 //
 // Each question is free of quantifiers: it has the facts only at some ranks and their neighbours.
-// Fewer facts make fewer questions unsatisfiable, so a missing fact can cost a proof and never make
-// one wrong. verify/depth/lemmas.h says which ranks are looked at. Docs: docs/proofs.md.
+// Fewer facts make fewer questions unsatisfiable, so a missing fact may lose a proof, but never
+// makes one wrong. verify/depth/lemmas.h tells which ranks are used. Docs: docs/proofs.md.
 //
 // An example, which the solver finds in the same way: `F needs F at prev; B needs F at here, B at
-// next`, room for R - r on rank r, from F to B. Write f(r), b(r) for what has ended there. The
-// invariant has b(r) <= f(r) <= M, f(r) <= f(r - 1), b(r) <= b(r + 1) and f(r) - b(r) <= R - r.
-// Suppose that nothing may start. Is some B behind its F? Let l be the last such rank: b(l) < f(l).
-// Its B waits for the next rank alone, so l < R - 1 and b(l + 1) = b(l). Since l is the last,
-// f(l + 1) = b(l + 1) < f(l): the F of l + 1 has its input, holds nothing and has room for one.
-// Contradiction. So b = f everywhere and nobody holds anything; let x be the first rank with
-// f(x) < M. It is 0, or f(x - 1) = M: its F may start. For two ranks l can only be 0, and for a
-// thousand the argument looks at no more than l, l + 1, x - 1 and x.
+// next`, where rank r has room for R - r activations, held from F to B. Let f(r) and b(r) count its
+// ended tasks. The invariant has b(r) <= f(r) <= M, f(r) <= f(r - 1), b(r) <= b(r + 1) and f(r) -
+// b(r) <= R - r. Suppose that nothing may start. Is some B behind its F? Let l be the last such
+// rank: b(l) < f(l). Its B waits for the next rank alone, so l < R - 1 and b(l + 1) = b(l). Since l
+// is the last, f(l + 1) = b(l + 1) < f(l): the F of l + 1 has its input, holds nothing and has room
+// for one. Contradiction. So b = f everywhere and nobody holds anything; let x be the first rank
+// with f(x) < M. It is 0, or f(x - 1) = M: its F may start. For two ranks l can only be 0, and for
+// a thousand the argument looks at no more than l, l + 1, x - 1 and x.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,8 @@ namespace ripeline::verify::depth {
 
 class ReadyDepth final : public Judge {
  public:
-  // Facts of a rank that the invariant is to have beside DepthTerms::facts(). If they cannot be
-  // proved together with it, nothing is proved.
+  // Facts about a rank to be added to the invariant of DepthTerms::facts(). If they cannot be
+  // proved together with the invariant, nothing is proved.
   using MoreFacts = std::function<std::vector<Term>(DepthTerms& terms, Term rank)>;
   ReadyDepth(const Shape& shape, const SolverUse& use, MoreFacts more = {});
   [[nodiscard]] Finding deadlock() override;

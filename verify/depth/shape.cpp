@@ -13,7 +13,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// Goes through the items of a tree, and reads its order; ShapeFrame and ShapeOps read the rest.
+// Visits the items of a tree, and reads its order; ShapeFrame and ShapeOps read the rest.
 class ShapeReader {
  public:
   ShapeReader(const ast::Pipeline& pipeline, const spec::ElaborateOptions& options,
@@ -40,8 +40,8 @@ class ShapeReader {
   }
 
  private:
-  // Each kind of item by name, so that a kind added to the language cannot be overlooked. The kinds
-  // below are read elsewhere, or do not matter to a proof for every choice.
+  // Each kind of item has a function, so that a new kind cannot be overlooked. The kinds below are
+  // read elsewhere, or do not affect proofs, which hold for every choice among startable tasks.
   void read_item(const ast::Param&, spec::Span) {}
   void read_item(const ast::Inputs&, spec::Span) {}
   void read_item(const ast::Microbatches&, spec::Span) {}
@@ -110,7 +110,7 @@ class ShapeReader {
       }
       repeat.steps.push_back({op, static_cast<int>(*chunk)});
     }
-    repeat.places = places_in_turn(size_of(repeat.steps));
+    repeat.positions = positions_in_turn(size_of(repeat.steps));
     shape_.order.push_back(std::move(repeat));
   }
 

@@ -1,10 +1,10 @@
-// Shape: a program whose number of ranks is left open, read from its tree.
+// Shape: a program for any number of ranks, read from its tree.
 //
 // Its stages come in runs of `ranks` stages, one run for each chunk; a run goes up or down the
-// ranks. A chain is one run, a loop is several that go up, a V is one that goes up and one that
-// goes down. So a lane is an op, a chunk and a rank, and an expression over the stage is a function
-// of the rank r and of `ranks`. Expressions here are linear and use no other names than r, ranks
-// and microbatches. A program that cannot be read like this is a Problem, with its place in the
+// ranks. A chain is one run, a loop has several runs that go up, a V has one run up and one run
+// down. So a lane is an op, a chunk and a rank, and an expression over the stage is a function of
+// the rank r and of `ranks`. Expressions here are linear and use no other names than r, ranks and
+// microbatches. A program that cannot be read like this is a Problem, with its position in the
 // source. Plain values.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "spec/ast.h"
 #include "spec/elaborate.h"
 #include "spec/program.h"
-#include "verify/order/places.h"
+#include "verify/order/positions.h"
 #include "verify/solver/solver.h"
 #include "verify/verify.h"
 
@@ -43,7 +43,7 @@ struct Use {
 };
 
 struct OpAtChunk {
-  std::optional<spec::Expr> when;  // nothing: at every rank
+  std::optional<spec::Expr> when;  // nullopt if at every rank
   std::vector<Use> acquires;       // at most one for each resource
   std::vector<Use> releases;       // at most one for each resource
 };
@@ -58,7 +58,7 @@ struct ShapeOp {
 struct ShapeResource {
   std::string name;
   bool per_rank = false;
-  // Per chunk, or one for a resource `per rank`; nothing means unlimited, and measured only.
+  // One for each chunk, or one for a resource `per rank`; nullopt if usage is only measured.
   std::vector<std::optional<spec::Expr>> capacity;
 };
 
@@ -75,11 +75,11 @@ struct ShapeStep {
 struct ShapeRepeat {
   std::vector<ShapeStep> steps;
   spec::Expr count;
-  std::vector<PlaceInTurn> places;
+  std::vector<PositionInTurn> positions;
 };
 
 enum class Direction : std::uint8_t {
-  up,    // the chunk's stages stand on ranks 0, 1, ...
+  up,    // the chunk's stages are on ranks 0, 1, ...
   down,  // ... 1, 0
 };
 
@@ -96,7 +96,7 @@ struct Shape {
   bool in_order = false;
 };
 
-// `sample` is the program with least_ranks ranks: it has passed the checks of spec/elaborate.h.
+// `sample` is the program with least_ranks ranks, which has passed the checks of spec/elaborate.h.
 [[nodiscard]] std::variant<Shape, Problem> read_shape(const spec::ast::Pipeline& pipeline,
                                                       const spec::ElaborateOptions& options,
                                                       const spec::Program& sample,

@@ -11,7 +11,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// A program with more runs of stages makes more questions than the solver answers.
+// With more runs of stages, the questions are too large for the solver.
 constexpr std::int64_t kMostChunks = 16;
 
 }  // namespace
@@ -152,7 +152,7 @@ void ShapeFrame::check_range(const std::optional<std::int64_t>& narrowed, spec::
   const Expr& most = *shape_.most_microbatches;
   bool good = algebra_.always_at_least(least, 1) &&
               algebra_.always_at_least(Expr::binary("-", most, least), 0);
-  if (narrowed) {  // the narrowed count lies in the range at every depth
+  if (narrowed) {  // the narrowed count must be in the range at every depth
     const Expr count = Expr::number(*narrowed);
     good = good && algebra_.always_at_least(Expr::binary("-", count, least), 0) &&
            algebra_.always_at_least(Expr::binary("-", most, count), 0);

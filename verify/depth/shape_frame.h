@@ -1,8 +1,8 @@
 // ShapeFrame: the stages, ranks and names that a Shape's ops refer to, read from a program's tree.
 //
-// It reads how many stages each rank has and which way they run, the range of microbatches, and
-// what names mean at a rank and at a chunk. It also keeps the first problem that any reader finds;
-// what is read after that does not matter. Its constructor's arguments must outlive it. One thread.
+// It reads how many stages each rank has and their direction, the range of microbatches, and the
+// meanings of names at a rank and a chunk. It also stores the first problem that any reader finds,
+// after which results are void. The constructor's arguments must outlive it. One thread.
 #pragma once
 
 #include <optional>

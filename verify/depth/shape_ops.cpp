@@ -39,27 +39,29 @@ int ShapeOps::resource_of(const ast::Name& name) const {
 }
 
 void ShapeOps::read(const ast::Op& written) {
-  ShapeOp op{written.name.text, written.sequential, {}, {}};
-  if (written.once) return frame_.not_handled("once", written.name.span);
-  if (!written.kind.empty() && written.kind.front().text == "reduce") {
-    return frame_.not_handled("reduce", written.name.span);
+  // Names every part of an op, so that a new part of the language does not compile until it is read
+  // or refused here. An overlooked part would make a proof false.
+  const auto& [name, kind, user_name, sequential, once, engine, when, filter, header, clauses] =
+      written;
+  if (once) return frame_.not_handled("once", name.span);
+  if (!kind.empty() && kind.front().text == "reduce") {
+    return frame_.not_handled("reduce", name.span);
   }
-  if (written.engine && written.engine->text != "compute") {
-    return frame_.not_handled("engine " + written.engine->text, written.engine->span);
+  if (engine && engine->text != "compute") {
+    return frame_.not_handled("engine " + engine->text, engine->span);
   }
-  if (written.microbatch_filter) {
-    return frame_.not_handled("on m where", written.microbatch_filter->span);
-  }
-  for (const ast::OpClause& clause : written.clauses) {
+  if (filter) return frame_.not_handled("on m where", filter->span);
+  ShapeOp op{name.text, sequential, {}, {}};
+  for (const ast::OpClause& clause : clauses) {
     std::visit([&](const auto& node) { read_clause(op, node, clause.span); }, clause.value);
   }
   for (int chunk = 0; chunk < shape_.chunks && !frame_.problem(); ++chunk) {
-    op.chunks.push_back(at_chunk_of(written, chunk));
+    op.chunks.push_back(at_chunk_of(written, chunk));  // reads `when`
   }
   shape_.ops.push_back(std::move(op));
 }
 
-// Amounts acquired and released are read by at_chunk_of(); costs do not matter to a proof.
+// Amounts acquired and released are read by at_chunk_of(); costs do not affect a proof.
 void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Cost& /*cost*/, spec::Span /*span*/) {}
 void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Acquires& /*acquires*/,
                            spec::Span /*span*/) {}
@@ -71,18 +73,20 @@ void ShapeOps::read_clause(ShapeOp& /*op*/, const ast::Collectives& /*collective
 }
 void ShapeOps::read_clause(ShapeOp& op, const ast::Needs& needs, spec::Span /*span*/) {
   for (const ast::NeededOp& need : needs.items) {
-    if (need.at == ast::At::stage) return frame_.not_handled("needs at a stage", need.span);
-    const bool fifo = need.via && need.via->text == "fifo";
-    if (need.via && !fifo && need.via->text != "slots") {
-      return frame_.not_handled("via " + need.via->text, need.via->span);
+    const auto& [name, place, stage, span, via, via_capacity, of_all, of] = need;  // as in read()
+    if (place == ast::At::stage) return frame_.not_handled("needs at a stage", span);
+    const bool fifo = via && via->text == "fifo";
+    if (via && !fifo && via->text != "slots") {
+      return frame_.not_handled("via " + via->text, via->span);
     }
-    if (need.via_capacity) check_slots(need);
-    if (need.of_all || need.of) return frame_.not_handled("needs of", need.span);
+    if (via_capacity) check_slots(need);
+    if (of_all || of) return frame_.not_handled("needs of", span);
     const auto& ops = sample_.ops;
-    const auto it = std::find_if(ops.begin(), ops.end(),
-                                 [&](const spec::Op& o) { return o.name == need.op.text; });
+    const auto it = std::find_if(ops.begin(), ops.end(), [&needed = name](const spec::Op& o) {
+      return o.name == needed.text;
+    });
     op.needs.push_back(
-        {static_cast<int>(it - ops.begin()), need.at, fifo || need.via_capacity.has_value(), fifo});
+        {static_cast<int>(it - ops.begin()), place, fifo || via_capacity.has_value(), fifo});
   }
 }
 

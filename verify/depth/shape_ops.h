@@ -1,5 +1,5 @@
-// ShapeOps: reads a Shape's ops, the resources that they use and the bounds asserted of these from
-// the tree of a program. Its constructor's arguments must outlive it. One thread.
+// ShapeOps: reads a Shape's ops, the resources that these use and the bounds asserted of resources
+// from a program's tree. The constructor's arguments must outlive it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class ShapeOps {
   ShapeOps(const spec::Program& sample, ShapeFrame& frame, Shape& shape)
       : sample_(sample), frame_(frame), algebra_(frame.algebra()), shape_(shape) {}
 
-  // Each call adds what it reads to the shape. Resources come first: ops and assertions name them.
+  // Each call adds what it reads to the shape. Read resources first: ops and assertions name them.
   void read(const spec::ast::Resource& written);
   void read(const spec::ast::Op& written);
   void read(const spec::ast::Assert& written, spec::Span span);

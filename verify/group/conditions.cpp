@@ -26,9 +26,9 @@ bool GroupConditions::is_governed(const spec::Lane& lane) const {
   });
 }
 
-// The amount that a pool holds when members choose on an engine follows from what they have agreed
-// on there, if every task that uses the pool runs on that engine, one after the other. Otherwise
-// the amount depends on timing.
+// The amount that a pool holds when members choose on an engine follows from the agreements on this
+// engine, if every task that uses the pool runs on it, one after the other. Otherwise the amount
+// depends on timing.
 std::optional<std::string> GroupConditions::values_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   for (const spec::HintPlace& place : hint.places) {
@@ -56,7 +56,7 @@ std::optional<std::string> GroupConditions::values_that_differ() const {
 
 // A hint in turns counts the starts on all engines of its rank, and members may start tasks of
 // different engines in different orders; an op that fills ends the turn. Likewise, a hint with an
-// order and `fill` reads the first task left in its order, which starts of all other ops change.
+// order and `fill` reads the first task left in its order, which starts of other ops change.
 std::optional<std::string> GroupConditions::turns_that_differ() const {
   const spec::Hint& hint = program_.dispatch.hint;
   const bool reads_own_turn = program_.tensor_parallel.agree != Agree::leader;
@@ -68,7 +68,7 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
     return std::any_of(places.begin(), places.end(),
                        [&](const spec::HintPlace& place) { return place.lists(lane); });
   };
-  // Both lanes change the turn, and the choice of at least one of them depends on it.
+  // True if both lanes change the turn, and the choice of at least one of them depends on it.
   const auto count = [&](const spec::Lane& a, const spec::Lane& b) {
     if (!rounds) return !is_in(hint.fill, a) && !is_in(hint.fill, b);
     return is_in(hint.places, a) && (is_in(hint.places, b) || is_in(hint.fill, b));
@@ -87,7 +87,7 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
 }
 
 // The set of tasks that may start on an engine must only grow while the engine starts nothing, and
-// starts that need no agreement must lead every member to the same state in the end.
+// starts that need no agreement must finally lead every member to the same state.
 std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   for (int pool = 0; pool < size_of(program_.pools); ++pool) {
     if (!at(program_.pools, pool).capacity) continue;
@@ -125,14 +125,14 @@ std::optional<Doubt> GroupConditions::doubt_of_pools() const {
   return std::nullopt;
 }
 
-// True if each member sends the edge's messages in the same order and nothing else takes its slots.
+// True if every member sends the edge's messages in the same order and nothing else uses its slots.
 bool GroupConditions::comes_in_one_order(int edge) const {
   const spec::Edge& e = at(program_.edges, edge);
   const spec::Lane& producer = at(program_.lanes, e.producer);
   const bool own =
       std::none_of(program_.edges.begin(), program_.edges.end(),
                    [&](const spec::Edge& other) { return other.inbox == e.inbox && &other != &e; });
-  // Without agreement, messages have been proved to have one order.
+  // If there is no agreement, messages were proved to have one order.
   return e.fifo && own && (alone_ || producer.sequential || producer.once || is_governed(producer));
 }
 
@@ -164,7 +164,7 @@ Term some_choice(const Program& program, CounterQueries& queries) {
       choices.push_back(solver.all_of({may(a), may(b)}));
     }
     if (lane.sequential || lane.once) continue;
-    // Two microbatches of the lane: two are left, and two have come from each producer.
+    // Two microbatches of one lane: two are left, and two have arrived from each producer.
     std::vector<Term> two = {may(a)};
     Linear left = tasks_of(program, a);
     left.add(a, -1).constant -= 2;

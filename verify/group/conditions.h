@@ -1,8 +1,8 @@
 // GroupConditions: when a proof for one member holds for a tensor-parallel group.
 //
 // docs/proofs.md, Collectives, has the argument. Conditions on how the program is written are
-// decided here; the others are questions over the counters of one member, which the judge asks and
-// a certificate writes down. Plain values; the program must outlive it.
+// decided here; the others are questions about the counters of one member, which the judge asks and
+// a certificate writes down. Plain values, which the program must outlive.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace ripeline::verify {
 
-// Why members could part although one member alone is safe.
+// Why members could differ, although one member alone is safe.
 struct Doubt {
   std::string text;
   spec::Span span{};
@@ -27,14 +27,14 @@ class GroupConditions {
  public:
   explicit GroupConditions(const spec::Program& program);
 
-  // True if members start tasks without agreements: none is needed, or none is made.
+  // True if members start tasks without agreements, since none is needed or none is made.
   [[nodiscard]] bool alone() const { return alone_; }
-  // If false, members share nothing: they are as many programs of one member.
+  // Whether any task has collectives. If none has, members are independent programs of one member.
   [[nodiscard]] bool has_collectives() const;
-  // Why a hint's turn, or the value of a priority, may differ among members; nothing if it cannot.
+  // Why a hint's turn, or the value of a priority, may differ among members; nullopt if it cannot.
   [[nodiscard]] std::optional<std::string> turns_that_differ() const;
   [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
-  // One edge for each inbox whose slots must hold all messages that can ever wait for them.
+  // For each inbox whose slots must hold all messages that can ever wait for them, one edge.
   [[nodiscard]] std::vector<int> edges_that_must_fit() const;
 
  private:
@@ -46,9 +46,9 @@ class GroupConditions {
   bool alone_ = false;
 };
 
-// A state within the invariant in which some engine has two tasks to choose from.
+// True in a state of the invariant in which some engine can choose between two tasks.
 [[nodiscard]] Term some_choice(const spec::Program& program, CounterQueries& queries);
-// A state within the invariant in which more messages wait for the inbox than it has slots.
+// True in a state of the invariant in which more messages wait for the inbox than it has slots.
 [[nodiscard]] Term more_than_slots(const spec::Program& program, CounterQueries& queries,
                                    int inbox);
 

@@ -30,7 +30,7 @@ EverySize::EverySize(const GroupMachine& group, Budget& budget)
 
 bool EverySize::leads() const { return program_.tensor_parallel.agree == Agree::leader; }
 
-// The part of the state that decides the member's moves: a hint's turn only where members vote.
+// A key of all that decides the member's moves, including the hint's turn if members vote.
 std::string EverySize::key_of(const Local& local) const {
   StateKey key;
   key.add_tasks(local.state).add_messages(local.state).add_queues(local.state);
@@ -40,7 +40,7 @@ std::string EverySize::key_of(const Local& local) const {
   return key.take();
 }
 
-// True if a task that was agreed on is still to start on the lane's engine.
+// True if a task that was agreed on has not started yet on the lane's engine.
 bool EverySize::is_due(const Local& local, const spec::Lane& lane) const {
   return std::any_of(local.due.begin(), local.due.end(), [&](const Task& task) {
     const spec::Lane& other = at(program_.lanes, task.lane);
@@ -48,8 +48,8 @@ bool EverySize::is_due(const Local& local, const spec::Lane& lane) const {
   });
 }
 
-// True if nothing can prevent the event and nothing is lost if it happens at once: ends, starts of
-// agreed tasks, and arrivals that compete with no other message for a slot.
+// True if nothing can prevent the event, and nothing is lost if it happens at once. This holds for
+// ends, starts of agreed tasks, and arrivals that compete with no other message for a slot.
 bool EverySize::goes_first(const Event& event) const {
   if (event.what == Event::Do::end) return true;
   if (event.what == Event::Do::start) {
@@ -61,7 +61,7 @@ bool EverySize::goes_first(const Event& event) const {
   return e.inbox < 0 || (own && e.fifo);
 }
 
-// The events that the member may make by itself; a single one if that goes first.
+// The events that can happen at the member by itself. If one of them goes first, only that event.
 std::vector<Event> EverySize::moves(const Local& local) const {
   std::vector<Event> found;
   for (const Event& event : machine_.enabled(local.state, Chooser::any)) {
@@ -85,8 +85,8 @@ void EverySize::do_locally(Local& local, const Event& event) const {
   if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
-// The states that one member may come to by itself; it rests in those in which nothing goes first.
-// The last move is made first, which decides the order of a set, and hence which run is found.
+// The states that one member may reach by itself. It may rest in a state where no event goes first.
+// The last move is tried first: this determines the order of a set, and hence which run is found.
 class EverySize::Alone {
  public:
   using State = Entry;
@@ -117,7 +117,7 @@ class EverySize::Alone {
   std::vector<Rest> rests_;
 };
 
-// The states in which the members of `set` come to rest by themselves, the last entry's first.
+// The states in which a member that starts in an entry of `set` may rest; the last entry's first.
 EverySize::Set EverySize::closed(Set set) {
   std::reverse(set.begin(), set.end());
   Alone states(*this);
@@ -130,7 +130,7 @@ EverySize::Set EverySize::closed(Set set) {
   return rests;
 }
 
-// The next actions; `agrees`: the member takes part in agreements, on any task that may start.
+// The member's next common actions; if `agrees`, these include agreements on what it may start.
 EverySize::Actions EverySize::actions(const Local& local, bool agrees) const {
   Actions found;
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
@@ -149,7 +149,7 @@ EverySize::Actions EverySize::actions(const Local& local, bool agrees) const {
   return found;
 }
 
-// The actions of a member with nothing left to do by itself: it votes for its hint's choice only.
+// The actions of a member that has no moves. If members vote, it agrees only to its hint's choice.
 EverySize::Actions EverySize::last_actions(const Local& local, bool agrees) const {
   if (machine_.done(local.state)) return {{Action::Do::rest, {}}};
   Actions found = actions(local, agrees);
@@ -181,7 +181,7 @@ EverySize::Set EverySize::after(const Set& set, const Action& action, bool agree
   return closed(std::move(next));
 }
 
-// The lists of last actions in the set, each different list with the first entry that has it.
+// The different last_actions() of entries that have no moves, each with its first entry's index.
 std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& set,
                                                                      bool agrees) const {
   std::map<Actions, std::size_t> found;
@@ -192,7 +192,7 @@ std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& 
   return found;
 }
 
-// Members are added one by one, the fewest first, as long as they have fewer actions in common.
+// The space of groups. A move adds a member; a state has the actions that all members can take.
 class EverySize::InCommon {
  public:
   struct State {
@@ -201,7 +201,7 @@ class EverySize::InCommon {
   };
   using Move = std::map<Actions, std::size_t>::const_pointer;  // the member to add
 
-  // `least`: the fewest members that count as a group.
+  // `least` is the smallest number of members that counts as a group.
   InCommon(const std::map<Actions, std::size_t>& firsts,
            const std::map<Actions, std::size_t>& others, std::size_t least)
       : firsts_(firsts), others_(others), least_(least) {}
@@ -242,7 +242,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   const std::map<Actions, std::size_t> others = last_actions_of(sets.others, !leads());
   std::map<Actions, std::size_t> leaders;
   if (leads()) leaders = last_actions_of(sets.leader, true);
-  // A leader that may start a task can agree on it by itself, so it does not stick.
+  // A leader that may start a task can agree on that task by itself, so it does not stick.
   std::erase_if(leaders, [](const auto& leader) {
     const Actions& own = leader.first;
     return !own.empty() && own.front().what == Action::Do::agree;
@@ -256,7 +256,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   return members;
 }
 
-// The next actions that all members may take together; an end due in every entry is the only one.
+// The next actions that all members may take together. If every entry allows an end, only that end.
 std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
   const Set& deciding = leads() ? sets.leader : sets.others;
@@ -326,7 +326,7 @@ class EverySize::AllTogether {
   EverySize& all_;
   std::vector<Trails> trails_;
   int fewest_ = 0;
-  Members stuck_;  // in the last state in which some stick
+  Members stuck_;  // members that stick in the last such state
 };
 
 EverySize::Result EverySize::visit() {
@@ -343,8 +343,8 @@ EverySize::Result EverySize::visit() {
   return result;
 }
 
-// After each set of the path but the last, all members take one action. Members beyond those that
-// stick behave like the last of these.
+// Returns a run of the group through the sets of `path`; all members take actions[k] after set k.
+// Member i ends in entry stuck[i] of the last set; members beyond `stuck` act like its last one.
 std::vector<Event> EverySize::run_of(const std::vector<const Trails*>& path,
                                      const std::vector<Action>& actions,
                                      const Members& stuck) const {
@@ -352,7 +352,7 @@ std::vector<Event> EverySize::run_of(const std::vector<const Trails*>& path,
     const bool leader = leads() && member == 0;
     return (leader ? path[step]->leader : path[step]->others)[entry];
   };
-  std::vector<std::vector<std::size_t>> entries;  // per member: its entry of each set on the path
+  std::vector<std::vector<std::size_t>> entries;  // per member: the index of its entry in each set
   for (int member = 0; member < group_.members(); ++member) {
     std::vector<std::size_t> own(path.size());
     own.back() = at(stuck, std::min(member, size_of(stuck) - 1));

@@ -1,13 +1,13 @@
 // EverySize: whether a tensor-parallel group sticks, for one microbatch count and any number of
 // members at once.
 //
-// Members are coupled only by agreements and by the ends of collectives, which all of them do
-// together; between two such actions each acts alone. So after a sequence of actions, T members can
-// be in any T of the states that one member can be in after it. visit() goes through the sets of
+// Members take *actions* together: agreements and the ends of tasks with collectives. Between two
+// actions each member acts alone. So after a sequence of actions, T members can be in any T of the
+// states in which one member can be after the same actions. visit() visits the sets of
 // such states, for every choice among the tasks that may start, and looks in each set for the
 // fewest members that have no next action in common. docs/proofs.md, Collectives, has the argument.
 //
-// It needs an agreement, and each pool of a member acquired on one engine only. One thread.
+// Requires an agreement, and that each pool of a member is acquired on one engine only. One thread.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@ class EverySize {
   EverySize(const spec::GroupMachine& group, Budget& budget);
 
   struct Result {
-    bool complete = false;  // every set was visited
-    int fewest = 0;         // members of the smallest group found to stick; 0: none
-    // A run to a state in which members stick, with as many members as the group has; empty if no
-    // run of that many was found to stick. Its choices may differ from the dispatch's.
+    bool complete = false;  // true if every set was visited
+    int fewest = 0;         // members of the smallest group found to stick; 0 if none
+    // A run of a group of the program's size to a state in which its members stick; empty if none
+    // was found. The choices in the run may differ from those of the dispatch.
     std::vector<spec::Event> run;
   };
-  // Visits the sets; stops at the first in which the group's own number of members sticks.
+  // Visits the sets; stops at the first set in which a group of the program's size sticks.
   [[nodiscard]] Result visit();
 
  private:
   using State = spec::Machine::State;
   struct Local {
     State state;
-    std::vector<spec::Task> due;  // agreed on and not started, in order
+    std::vector<spec::Task> due;  // agreed on but not started, in order
   };
   // An action that all members take together.
   struct Action {
     enum class Do : std::uint8_t {
       agree,  // on a task
-      end,    // a task with collectives
-      rest,   // nothing, for all have done everything
+      end,    // the end of a task with collectives
+      rest,   // nothing, since all have done everything
     };
     Do what = Do::agree;
     spec::Task task = {};
@@ -57,10 +57,10 @@ class EverySize {
     bool operator==(const Action& other) const { return key() == other.key(); }
   };
   using Actions = std::vector<Action>;  // sorted
-  // The way in which a member came to its state.
+  // How a member reached its state.
   struct Trail {
-    std::size_t from = 0;             // the entry of the set before
-    std::vector<spec::Event> events;  // its own events since then
+    std::size_t from = 0;             // index of the member's entry in the previous set
+    std::vector<spec::Event> events;  // the member's own events since that entry
   };
   struct Entry {
     Local local;
@@ -68,14 +68,14 @@ class EverySize {
   };
   using Set = std::vector<Entry>;
   struct Sets {
-    Set leader;  // member 0's, with `agree by leader`; else empty
+    Set leader;  // the entries of member 0, for `agree by leader`; else empty
     Set others;
   };
   struct Trails {
     std::vector<Trail> leader;
     std::vector<Trail> others;
   };
-  // Members that stick, as indices of entries in the sets: the leader's first.
+  // Members that stick, as indices of entries in the sets, the leader's index first.
   using Members = std::vector<std::size_t>;
   // The spaces that explorers go through: the states of one member by itself, the lists of actions
   // that members have in common, and the pairs of sets.

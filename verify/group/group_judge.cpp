@@ -17,9 +17,9 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// The number of counts searched for a run, and of those visited if the range has no end.
+// How many counts are searched for a run and, if the range has no end, are visited.
 constexpr int kCounts = 4;
-// The states of one count may take one part in this many of the budget.
+// The states of one count may use 1 / kShares of the budget.
 constexpr std::uint64_t kShares = 8;
 
 }  // namespace
@@ -61,8 +61,8 @@ Finding GroupJudge::collectives() {
   return collectives_;
 }
 
-// True if, without agreement, no timing leaves any engine a choice. Then each engine's tasks start
-// in one order only, and the members are alike.
+// True if, without agreement, no timing lets any engine choose. Then each engine's tasks start in
+// only one order, and all members are alike.
 bool GroupJudge::never_a_choice() {
   CounterQueries& asked = queries();
   if (!inductive_ || conditions_.doubt_of_pools()) return false;
@@ -106,7 +106,7 @@ std::optional<Counterexample> GroupJudge::lifted(const Counterexample& of_one,
   Counterexample run = of_one;
   run.members = group.members();
   run.events = in_step(group, of_one.events);
-  for (Wait& wait : run.waits) wait.member = kAllMembers;
+  for (BlockedTask& wait : run.waits) wait.member = kAllMembers;
   const auto end = replayed(group, chooser, run.events);
   if (!end || (!run.waits.empty() && !group.stuck(*end))) return std::nullopt;
   return run;
@@ -131,7 +131,7 @@ MemoryFinding GroupJudge::memory() {
 }
 
 Finding GroupJudge::deadlock_given(const Finding& of_one) {
-  // Members that share nothing are as many programs of one member.
+  // Members without collectives are independent programs of one member.
   if (of_one.outcome == Outcome::refuted || !conditions_.has_collectives()) return of_each(of_one);
   if (collectives_.outcome == Outcome::refuted) {
     if (auto found = waiting_for_each_other()) return *found;
@@ -157,7 +157,7 @@ Finding GroupJudge::deadlock_given(const Finding& of_one) {
   return open;
 }
 
-// Members that have started different collectives on one engine never end them.
+// Shows that members that have started different collectives on one engine never end them.
 std::optional<Finding> GroupJudge::waiting_for_each_other() const {
   Finding found = collectives_;
   Counterexample& run = *found.counterexample;

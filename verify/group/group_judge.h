@@ -3,9 +3,9 @@
 // It is asked after the judges of one member. `collectives`: with an agreement, the members' logs
 // are the same for every number of members, by verify/group/protocol.h; without one, proved if no
 // engine ever has two tasks to choose from, refuted by a run in which members choose differently.
-// All else: a run of one member is a run of the group in which all are alike, and a proof for one
-// member holds for the group under conditions on links and pools that this judge checks;
-// docs/proofs.md, Collectives, has the argument. Otherwise it searches for a run, then visits every
+// For other obligations, a run of one member is a run of the group in which all are alike, and a
+// proof for one member holds for the group under conditions on links and pools that this judge
+// checks (docs/proofs.md, Collectives). If they fail, it searches for a run, then visits every
 // state of a few microbatch counts, for every number of members, or answers unknown. One thread.
 #pragma once
 
@@ -31,7 +31,7 @@ class GroupJudge final : public Judge {
   [[nodiscard]] Finding collectives() override;
   // Must be asked after collectives().
   [[nodiscard]] Finding deadlock() override { return deadlock_given(of_one_->deadlock()); }
-  // Each member holds what a single member holds in a run of its own.
+  // Each member holds the amounts that a single member holds in a run of its own.
   [[nodiscard]] MemoryFinding memory() override;
 
  private:

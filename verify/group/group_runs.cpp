@@ -53,9 +53,10 @@ void run_out(const GroupMachine& group, GroupMachine::State& state, std::vector<
   }
 }
 
-std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Event>& events) {
+std::vector<BlockedTask> waits_of_group(const GroupMachine& group,
+                                        const std::vector<Event>& events) {
   const auto state = replayed(group, Chooser::any, events);
-  std::vector<Wait> found;
+  std::vector<BlockedTask> found;
   if (!state) return found;
   for (int member = 0; member < group.members(); ++member) {
     const Machine::State& own = at(state->members, member);
@@ -72,7 +73,7 @@ std::vector<Wait> waits_of_group(const GroupMachine& group, const std::vector<Ev
     for (const Event& event : events) {
       if (event.what != Event::Do::agree && event.member == member) own.push_back(event);
     }
-    for (Wait wait : waits_after(group.member(), own)) {
+    for (BlockedTask wait : waits_after(group.member(), own)) {
       wait.member = member;
       found.push_back(std::move(wait));
     }
@@ -92,7 +93,7 @@ std::string names(const spec::Program& program, const std::vector<Task>& tasks) 
   return text;
 }
 
-// Which tasks each member may start on the engine, equal sets once; empty if no member has any.
+// Names the tasks that each member may start on the engine, equal sets once; empty if none has any.
 std::string differences(const GroupMachine& group, const GroupMachine::State& state, int rank,
                         Engine engine) {
   std::vector<std::vector<Task>> seen;

@@ -20,9 +20,9 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// The most ways to fill one rank's slots that are looked at in one state.
+// The greatest number of ways to fill a rank's slots that are tried in one state.
 constexpr std::size_t kMostFills = 64;
-// The most members of a rank with different fills, and the most combinations of fills tried.
+// The greatest number of members of a rank with different fills, and of combinations of fills.
 constexpr int kMostApart = 8;
 constexpr std::uint64_t kMostTried = 5'000;
 constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its tasks
@@ -46,13 +46,6 @@ void add_at(int member, std::vector<Event> some, std::vector<Event>& events) {
 GroupSearch::GroupSearch(const GroupMachine& group, Budget& budget)
     : group_(group), machine_(group.member()), program_(group.program()), budget_(budget) {}
 
-Event GroupSearch::arrival(int edge, int microbatch) const {
-  return {.what = Event::Do::arrive,
-          .lane = at(program_.edges, edge).consumer,
-          .microbatch = microbatch,
-          .edge = edge};
-}
-
 std::optional<std::vector<Event>> GroupSearch::deliveries(const State& state,
                                                           const Task& task) const {
   std::vector<Event> events;
@@ -63,7 +56,8 @@ std::optional<std::vector<Event>> GroupSearch::deliveries(const State& state,
       const int missing = machine_.first_missing(after, edge, task.microbatch);
       if (missing < 0) break;
       const bool queued = e.fifo && !at(after.queues, edge).empty();
-      const Event event = arrival(edge, queued ? at(after.queues, edge).front() : missing);
+      const Event event =
+          arrival_of(program_, edge, queued ? at(after.queues, edge).front() : missing);
       if (!machine_.is_enabled(after, event, Chooser::any)) return std::nullopt;
       machine_.step(after, event);
       events.push_back(event);
@@ -94,7 +88,7 @@ class GroupSearch::Alike {
 
   Alike(const GroupSearch& search, const Look& look) : search_(search), look_(look) {}
 
-  // The key: tasks that have ended, turns of hints, and what fifo edges have sent.
+  // The key has the tasks that have ended, the turns of hints, and the messages sent on fifo edges.
   [[nodiscard]] std::string key(const State& state) const {
     StateKey key;
     return key.add_ended(state).add_rounds(state).add_queues(state).take();
@@ -168,7 +162,7 @@ std::optional<GroupRun> GroupSearch::parting() {
   return run;
 }
 
-// Finds each set of arrivals once: in the order of edges; if the edge is no fifo, of microbatches.
+// Finds each set of arrivals once, ordered by edge and, if an edge is not fifo, by microbatch.
 void GroupSearch::fill(const Fill& now, int rank, std::vector<Fill>& found) {
   const Event last = now.arrivals.empty() ? Event{} : now.arrivals.back();
   bool full = true;
@@ -176,7 +170,7 @@ void GroupSearch::fill(const Fill& now, int rank, std::vector<Fill>& found) {
     const spec::Edge& e = at(program_.edges, edge);
     if (at(program_.lanes, e.consumer).rank != rank || e.inbox < 0) continue;
     for (int m = 0; m < machine_.microbatches(); ++m) {
-      const Event event = arrival(edge, m);
+      const Event event = arrival_of(program_, edge, m);
       if (!machine_.is_enabled(now.after, event, Chooser::any)) continue;
       full = false;
       const bool later = edge > last.edge || (edge == last.edge && (e.fifo || m > last.microbatch));
@@ -198,8 +192,8 @@ std::vector<GroupSearch::Fill> GroupSearch::fills(const State& state, int rank) 
     const spec::Edge& e = at(program_.edges, edge);
     if (at(program_.lanes, e.consumer).rank != rank || e.inbox >= 0) continue;
     for (int m = 0; m < machine_.microbatches(); ++m) {
-      if (!machine_.is_enabled(after, arrival(edge, m), Chooser::any)) continue;
-      unbounded.push_back(arrival(edge, m));
+      if (!machine_.is_enabled(after, arrival_of(program_, edge, m), Chooser::any)) continue;
+      unbounded.push_back(arrival_of(program_, edge, m));
       machine_.step(after, unbounded.back());
     }
   }
@@ -211,7 +205,7 @@ std::vector<GroupSearch::Fill> GroupSearch::fills(const State& state, int rank) 
   return found;
 }
 
-// True if nothing starts on the rank for good once these fills have arrived at members 0, 1, ….
+// True if no task ever starts on the rank once these fills have arrived at members 0, 1, ….
 bool GroupSearch::disagree(const std::vector<const Fill*>& members, int rank) const {
   const Agree agree = program_.tensor_parallel.agree;
   return std::all_of(
@@ -250,7 +244,7 @@ std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill
   const auto most = static_cast<std::size_t>(std::min(group_.members(), kMostApart));
   std::vector<const Fill*> members;
   std::uint64_t tried = 0;
-  // Members after the first are chosen in the order of the ways: a permutation makes no difference.
+  // Members after the first are chosen in the order of `ways`, since permutations do not matter.
   const std::function<bool(std::size_t, std::size_t)> choose = [&](std::size_t from,
                                                                    std::size_t count) {
     if (members.size() == count) return ++tried < kMostTried && disagree(members, rank);
@@ -267,7 +261,7 @@ std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill
   return {};
 }
 
-// Members beyond those that part have the same arrivals as the last of these.
+// Members beyond those that part have the same arrivals as the last one that parts.
 std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   GroupRun run;
   for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -281,7 +275,7 @@ std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   return run;
 }
 
-// The group with all members in `state` and all agreed tasks started: only a log's length matters.
+// The group with all members in `state` and all agreed tasks started. Only a log's length matters.
 GroupMachine::State GroupSearch::alike(const State& state) const {
   GroupMachine::State all = group_.initial();
   for (State& own : all.members) own = state;

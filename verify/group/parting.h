@@ -1,11 +1,11 @@
 // GroupSearch: searches for runs of a tensor-parallel group in which members act
-// differently, for one microbatch count.  States in which all members are alike are
+// differently, for one microbatch count. States in which all members are alike are
 // visited breadth first, one task at a time, with as few arrivals as each start
 // needs (see verify/states/task_moves.h). In each state the search asks whether
-// members that have different messages can part: start different collectives, or
-// never agree. A result is a run of spec::GroupMachine under the program's own
-// dispatch, the shortest first; no result proves nothing. Deterministic; one
-// thread.
+// members that have different messages can part, that is, start different
+// collectives or never agree. A result is a run of spec::GroupMachine under the
+// program's own dispatch, the shortest first; no result proves nothing.
+// Deterministic; one thread.
 #pragma once
 
 #include <functional>
@@ -40,10 +40,10 @@ class GroupSearch {
     Task task;
     std::vector<spec::Event> arrivals;  // the arrivals that the task's start waits for
   };
-  // Finds what members can do from a state in which they are alike, or nothing.
+  // Finds a run that members can make from a state in which they are alike, or nullopt.
   using Look = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
   class Alike;
-  // The arrivals at one rank of one member after which nothing more arrives there.
+  // The arrivals at one rank of one member after which nothing more can arrive there.
   struct Fill {
     std::vector<spec::Event> arrivals;
     State after;
@@ -55,7 +55,6 @@ class GroupSearch {
                                                                    const Task& task) const;
   [[nodiscard]] std::vector<Fill> fills(const State& state, int rank);
   void fill(const Fill& now, int rank, std::vector<Fill>& found);
-  [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
   [[nodiscard]] spec::GroupMachine::State alike(const State& state) const;
   [[nodiscard]] bool disagree(const std::vector<const Fill*>& members, int rank) const;
   [[nodiscard]] std::vector<const Fill*> parted(const std::vector<Fill>& ways, int rank) const;

@@ -67,7 +67,7 @@ std::uint32_t ProtocolMachine::ready(const Member& member) const {
   return tasks;
 }
 
-// The hint prefers the lowest number; a stale hint, the highest.
+// The hint prefers the lowest number; a stale hint prefers the highest.
 std::uint32_t ProtocolMachine::preferred(std::uint32_t tasks, int member) const {
   if (tasks == 0) return 0;
   const bool stale = protocol_.stale_hint && member == members_ - 1;
@@ -182,7 +182,7 @@ void ProtocolMachine::next_round(State& state, int member, bool retry) const {
   own.published = false;
   if (!has_rounds()) return;
   if (!retry || protocol_.new_round_on_retry) ++own.round;
-  // Rounds that all members have left are dropped: round numbers carry no meaning.
+  // Rounds that all members have left are dropped, since round numbers have no meaning.
   int first = own.round;
   for (const Member& other : state.members) first = std::min(first, other.round);
   if (first == 0) return;
@@ -262,7 +262,7 @@ std::string ProtocolMachine::describe(const ProtocolEvent& event) const {
 
 namespace {
 
-// States of the machine, with the states before each and with those in which all have ended.
+// The machine's states, with each state's predecessors, and the states in which all have ended.
 class ProtocolStates {
  public:
   using State = ProtocolMachine::State;
@@ -298,7 +298,7 @@ class ProtocolStates {
     before_[to].push_back(from);
   }
 
-  // The first state from which no end is within reach.
+  // The first state from which no end can be reached.
   [[nodiscard]] std::optional<std::size_t> first_without_end() const {
     std::vector<bool> reaches(before_.size(), false);
     std::vector<std::size_t> open = ends_;

@@ -1,16 +1,16 @@
 // Protocols by which the members of a tensor-parallel group come to start tasks in one order.
 //
-// spec/group.h has an agreement as one event; here it has the parts: what members publish, when
-// they look, how they decide and what they do if the decision comes to nothing. A protocol is a
-// plain description, so that the right one and those that are almost right differ by a field. Tasks
-// are numbers; each reaches each member at a time of its own and may then start there, since the
-// set of tasks that may start only grows while nothing starts.
+// spec/group.h has an agreement as one event; here it has parts: what members publish, when they
+// read, how they decide and what they do if the decision has no result. A protocol is a plain
+// description, so that the right one and those that are almost right differ by one field. Tasks are
+// numbers; each task arrives at each member at a different time, and may start there from then on,
+// since the set of tasks that may start only grows while nothing starts.
 //
-// agrees_for_every_size() asks the solver for the step of an induction over rounds: two members, of
-// any number, that have issued the same tasks up to a round issue the same in it. try_all() visits
-// every state of a small group and also checks that the end stays within reach. Both are exact for
-// the description; tests of the runtime check that the runtime does what the description says.
-// Values; one thread.
+// agrees_for_every_size() asks the solver for the step of an induction over rounds: if two members,
+// among any number, have issued the same tasks up to a round, they issue the same task in it.
+// try_all() visits every state of a small group and checks also that the end can always be reached.
+// Both are exact for the description; tests of the runtime check that the runtime does what the
+// description says. Values; one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@
 namespace ripeline::verify {
 
 struct Protocol {
-  // The content that a member publishes in a round: its word.
+  // The content that a member publishes in a round, which is called its word.
   enum class Publishes : std::uint8_t {
     nothing,
-    ready,   // the set of tasks that may start there when it publishes
+    ready,   // the set of tasks that may start at the member when it publishes
     choice,  // the task of this set that the member's hint chooses
   };
   // A member's decision, made once it sees what all members published in the round.
@@ -37,26 +37,26 @@ struct Protocol {
     most_choices,  // the word that more than half of the members published
     leader,        // the word of member 0, the only one that publishes
     own_choice,    // no rounds: its own hint's choice
-    first_come,    // no rounds: the task that reached it first
-    one_event,     // no rounds: any task of the event, which brings several at once
+    first_come,    // no rounds: the task that arrived at this member first
+    one_event,     // no rounds: any task of the event, in which several may arrive
   };
   // A member's answer to a decision for a task that is not ready at this member.
   enum class Unready : std::uint8_t {
     waits,   // waits until the task may start
-    passes,  // goes on to the next round without the task
+    passes,  // proceeds to the next round without the task
   };
   std::string name;
   Publishes publishes = Publishes::nothing;
   Decides decides = Decides::own_choice;
   Unready unready = Unready::waits;
-  bool looks_again = false;        // decides on what is ready by now, not on the words
-  bool stale_hint = false;         // the last member's hint prefers otherwise
+  bool looks_again = false;        // decides by the tasks that are ready now, not by the words
+  bool stale_hint = false;         // the last member's hint prefers other tasks
   bool compares_shapes = false;    // words count as the same if their tasks have the same shape
-  bool new_round_on_retry = true;  // else a new word replaces the old one of the same round
-  int shared_slots = 0;            // above 0: the most tasks that can be at a member unstarted
+  bool new_round_on_retry = true;  // if false, a new word replaces the old one of the same round
+  int shared_slots = 0;            // if above 0, the most unstarted tasks at a member
 };
 
-// spec::Agree, as a protocol; not for `none`.
+// The protocol of a spec::Agree other than `none`.
 [[nodiscard]] Protocol right_protocol(spec::Agree agree);
 
 struct ProtocolEvent {
@@ -64,7 +64,7 @@ struct ProtocolEvent {
     arrive,   // the task may start at the member from now on
     publish,  // the member publishes its word of its round
     start,    // the member issues the task
-    pass,     // the member gives up the task it decided on, or has nothing to start
+    pass,     // the member drops the task it decided on, or has no task to start
     await,    // the member decides on a task that is not ready yet
   };
   Do what = Do::arrive;
@@ -80,8 +80,8 @@ class ProtocolMachine {
 
   struct Member {
     std::uint32_t arrived = 0;  // a bit per task
-    std::vector<int> came;      // first_come: the tasks in order of arrival
-    std::vector<int> issued;    // in order
+    std::vector<int> came;      // for first_come: the tasks in order of arrival
+    std::vector<int> issued;    // the issued tasks, in order
     int round = 0;
     bool published = false;
     int awaits = -1;
@@ -89,7 +89,7 @@ class ProtocolMachine {
   };
   struct State {
     std::vector<Member> members;
-    // The words of each round that some member is still in: one per member, or nothing.
+    // For each round that some member is still in, the word of each member, or nullopt.
     std::vector<std::vector<std::optional<std::uint32_t>>> words;
     bool operator==(const State&) const = default;
   };
@@ -105,7 +105,7 @@ class ProtocolMachine {
  private:
   struct Decision {
     bool made = false;        // all words are published
-    std::uint32_t tasks = 0;  // those it may decide on; none: a retry
+    std::uint32_t tasks = 0;  // the tasks that it may decide on; if none, the round is retried
   };
   [[nodiscard]] bool has_rounds() const;
   [[nodiscard]] bool writes(int member) const;
@@ -125,13 +125,13 @@ class ProtocolMachine {
 
 struct Trial {
   enum class Result : std::uint8_t {
-    sound,    // members never part, and the end stays within reach
+    sound,    // members never part, and the end can always be reached
     parts,    // `run` ends with two members that have issued different tasks
-    hangs,    // after `run` the end is out of reach
-    too_many  // states to visit
+    hangs,    // after `run` the end cannot be reached
+    too_many  // there are too many states to visit
   };
   Result result = Result::too_many;
-  std::vector<ProtocolEvent> run;  // shortest
+  std::vector<ProtocolEvent> run;  // the shortest
   std::size_t states = 0;
 };
 [[nodiscard]] Trial try_all(const Protocol& protocol, int members, int tasks,

@@ -7,8 +7,8 @@ namespace ripeline::verify {
 
 namespace {
 
-// One of the two members in a round. What the rules leave to the member is a variable of its own;
-// what is the same for all members is shared.
+// One of the two members in a round. A choice that the rules leave to the member is a variable of
+// its own; values that are the same for all members are shared.
 class OneMember {
  public:
   OneMember(const Protocol& protocol, Solver& solver, const std::string& name)
@@ -24,8 +24,8 @@ class OneMember {
  private:
   Term own(const std::string& what) { return solver_.integer(what + " of " + name_); }
 
-  // The words of all members as this one sees them: all see the same words of a round, unless a
-  // retry replaces some of them.
+  // The words of all members as this member sees them: all members see the same words of a round,
+  // unless a retry replaces some.
   Term words(Term round) {
     if (protocol_.new_round_on_retry) return solver_.apply("words", {round});
     return solver_.apply("words", {round, own("time")});
@@ -46,7 +46,7 @@ class OneMember {
         return choice(solver_.apply("any", {words(round)}), history);
       case Decides::same_choice:
         if (!protocol_.compares_shapes) return solver_.apply("unanimous", {words(round)});
-        // The member's own choice, if all choices have the same shape as this one.
+        // The member chooses for itself, if all choices have the same shape as its own.
         solver_.require(solver_.apply("shape", {own("choice")}) ==
                         solver_.apply("unanimous", {words(round)}));
         return own("choice");

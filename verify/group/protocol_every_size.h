@@ -1,5 +1,5 @@
-// Whether a protocol keeps a group of any size together, by an induction over rounds: two members
-// that have issued the same tasks up to a round issue the same in it.
+// Whether a protocol keeps a group of any size together, by an induction over rounds: if two
+// members have issued the same tasks up to a round, they issue the same task in it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace ripeline::verify {
 
-// The statement that two members of a group of any size, alike up to a round, part in it.
+// True if two members of a group of any size issued the same tasks up to a round, but not in it.
 [[nodiscard]] Term two_members_part(const Protocol& protocol, Solver& solver);
-// Whether two members of any group, alike up to a round, can part in it; unsat: they never can.
+// The solver's answer whether two_members_part() is possible; `unsat` if it never is.
 [[nodiscard]] Answer agrees_for_every_size(const Protocol& protocol, std::uint64_t steps);
 
 }  // namespace ripeline::verify

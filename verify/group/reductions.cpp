@@ -17,7 +17,7 @@ spec::Span span_of(const Program& program, int lane) {
   return at(program.ops, at(program.lanes, lane).op).span;
 }
 
-// The lanes whose tasks wait for other replicas, directly or through what they need.
+// The lanes whose tasks wait for other replicas, directly or through tasks that they need.
 std::vector<bool> waiting(const Program& program) {
   std::vector<bool> found(program.lanes.size(), false);
   std::vector<int> open;
@@ -70,7 +70,7 @@ std::optional<Doubt> Reductions::doubt() const {
   return std::nullopt;
 }
 
-// Ended tasks alone must decide what each engine's next task finds in pools and inboxes.
+// Ended tasks alone must decide how much room each engine's next task finds in pools and inboxes.
 std::optional<Doubt> Reductions::doubt_of_order() const {
   if (const int pool = pool_of_several_engines(program_); pool >= 0) {
     return Doubt{
@@ -125,7 +125,7 @@ std::optional<Doubt> Reductions::doubt_of_links(int lane) const {
   return std::nullopt;
 }
 
-// An engine on which members agree could wait, in one replica, for what other replicas still need.
+// An engine on which members agree could wait, in one replica, for a task that others still need.
 std::optional<Doubt> Reductions::doubt_of_members(int lane) const {
   if (program_.tensor_parallel.members == 1) return std::nullopt;
   const Lane& own = at(program_.lanes, lane);

@@ -27,7 +27,7 @@ Finding ReplicaJudge::collectives() {
   }
   if (agrees_for_every_size(right_protocol(spec::Agree::intersection), options_.solver_steps) ==
       Answer::unsat) {
-    // The method of the members' own collectives says more, unless that is structure.
+    // The method for the members' collectives is more informative, unless it is `structure`.
     if (of_one.method == Method::structure) of_one.method = Method::induction;
     return of_one;
   }
@@ -55,7 +55,7 @@ MemoryFinding ReplicaJudge::memory() {
   return memory;
 }
 
-// A run of one replica is a run of all, if the replicas' own choice among reductions allows it.
+// Accepts a counterexample of one replica if all replicas can make that run at the same time.
 Finding ReplicaJudge::of_all(Finding of_one) const {
   if (!of_one.counterexample) return of_one;
   const Counterexample& run = *of_one.counterexample;

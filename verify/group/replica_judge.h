@@ -1,11 +1,11 @@
 // ReplicaJudge: turns the judges' findings for one replica into findings for several replicas.
 //
-// It is asked after the judges of one replica, which may be those of a group. `collectives`:
-// replicas that agree start the reductions of an engine in one order, by verify/group/protocol.h,
-// for every number of replicas; in a committed order they have no choice. A proof that one replica
-// does not stick holds for all under conditions that the judge checks (verify/group/reductions.h);
-// docs/proofs.md, Replicas, has the argument. A run that refutes is one replica's; it is replayed
-// with all replicas making it at once. One thread.
+// It first asks the judge of one replica, which may be a group's. `collectives` means that all
+// replicas start the reductions of an engine in one order. A committed order ensures this; without
+// an order, this is proved for every number of replicas (verify/group/protocol.h). A proof that one
+// replica does not deadlock is valid for all replicas under the conditions of
+// verify/group/reductions.h (docs/proofs.md, Replicas, has the argument). A counterexample of one
+// replica counts only if a replay shows that all replicas can make its run at once. One thread.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class ReplicaJudge final : public Judge {
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one)
       : ReplicaJudge(program, options, std::move(of_one), Reductions(program).doubt()) {}
-  // With a given doubt: the program's own, or one from a mistake that a test plants.
+  // Uses the given doubt, which is the program's own, or one that a test makes up.
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one, std::optional<Doubt> doubt);
 
@@ -40,7 +40,7 @@ class ReplicaJudge final : public Judge {
   std::unique_ptr<Judge> of_one_;
   Reductions reductions_;
   std::optional<Doubt> doubt_;
-  bool one_order_ = false;  // collectives() proved it
+  bool one_order_ = false;  // true if collectives() proved one order
 };
 
 }  // namespace ripeline::verify

@@ -1,4 +1,4 @@
-// The assumptions that a verdict on a program rests on, in sentences; printed with it.
+// The assumptions on which a verdict on a program rests, as sentences for its report.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
-// Bounds on what pools hold: those that programs assert, and the least ones that hold.
+// Bounds on the amounts that pools hold: those that programs assert, and the least true bounds.
 #include "verify/judge/bounds.h"
 
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "verify/order/eventually.h"
 #include "verify/solver/expressions.h"
@@ -22,8 +23,8 @@ Names names_of(const Program& program, const spec::Pool& pool) {
   return names;
 }
 
-// More than any pool that does not grow with the microbatches can hold, for programs of sensible
-// size; a guess that only costs tightness when it is wrong.
+// An amount that, in programs of sensible size, no pool exceeds unless it grows with the
+// microbatches; if this guess is wrong, bounds are less tight.
 std::int64_t beyond_growth(const Program& program) {
   std::int64_t sum = 1'000'000;
   for (const spec::Pool& pool : program.pools) sum += pool.capacity.value_or(0);
@@ -37,25 +38,30 @@ std::int64_t acquired_per_microbatch(const Program& program, int pool) {
   }
   return sum;
 }
+// Each assertion with each pool to which it applies.
+std::vector<std::pair<const spec::PeakAssertion*, int>> asserted_pools(const Program& program) {
+  std::vector<std::pair<const spec::PeakAssertion*, int>> found;
+  for (const spec::PeakAssertion& assertion : program.assertions) {
+    for (int p = 0; p < size_of(program.pools); ++p) {
+      if (at(program.pools, p).resource == assertion.resource) found.emplace_back(&assertion, p);
+    }
+  }
+  return found;
+}
 
 }  // namespace
 
 spec::Result<std::vector<AssertedBound>> asserted_bounds(const Program& program, Solver& solver,
                                                          Term microbatches) {
   std::vector<AssertedBound> found;
-  for (const spec::PeakAssertion& assertion : program.assertions) {
-    for (int p = 0; p < size_of(program.pools); ++p) {
-      const spec::Pool& pool = at(program.pools, p);
-      if (pool.resource != assertion.resource) continue;
-      Names names = names_of(program, pool);
-      names.terms["microbatches"] = microbatches;
-      const IntegerTerm term = integer_term(solver, assertion.bound, names);
-      if (!term.term) {
-        return spec::Diagnostic{"bound-not-linear", "the bound " + term.problem, "",
-                                assertion.span};
-      }
-      found.push_back({p, &assertion, *term.term});
+  for (const auto& [assertion, pool] : asserted_pools(program)) {
+    Names names = names_of(program, at(program.pools, pool));
+    names.terms["microbatches"] = microbatches;
+    const IntegerTerm term = integer_term(solver, assertion->bound, names);
+    if (!term.term) {
+      return spec::Diagnostic{"bound-not-linear", "the bound " + term.problem, "", assertion->span};
     }
+    found.push_back({pool, assertion, *term.term});
   }
   return found;
 }
@@ -68,17 +74,14 @@ std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& progra
     if (name != "microbatches") return std::nullopt;
     return Value{microbatches.slope, microbatches.base, 1};
   };
-  for (const spec::PeakAssertion& assertion : program.assertions) {
-    for (int p = 0; p < size_of(program.pools); ++p) {
-      const spec::Pool& pool = at(program.pools, p);
-      if (pool.resource != assertion.resource) continue;
-      try {
-        const Value bound = math.value(folded(assertion.bound, names_of(program, pool)), lookup);
-        if (bound.divisor != 1 || math.first() != first) return std::nullopt;
-        at(bounds, p).push_back({bound.slope, bound.base});
-      } catch (const Trouble&) {
-        return std::nullopt;
-      }
+  for (const auto& [assertion, pool] : asserted_pools(program)) {
+    try {
+      const Names names = names_of(program, at(program.pools, pool));
+      const Value bound = math.value(folded(assertion->bound, names), lookup);
+      if (bound.divisor != 1 || math.first() != first) return std::nullopt;
+      at(bounds, pool).push_back({bound.slope, bound.base});
+    } catch (const Trouble&) {
+      return std::nullopt;
     }
   }
   return bounds;
@@ -87,23 +90,19 @@ std::optional<std::vector<std::vector<InQ>>> asserted_in_q(const Program& progra
 Goal goal_of_assertions(const Program& program, int microbatches) {
   Goal goal;
   goal.bounds.resize(program.pools.size());
-  for (const spec::PeakAssertion& assertion : program.assertions) {
-    for (int p = 0; p < size_of(program.pools); ++p) {
-      const spec::Pool& pool = at(program.pools, p);
-      if (pool.resource != assertion.resource) continue;
-      const auto bound = spec::asserted_bound(program, assertion, pool, microbatches);
-      auto& least = at(goal.bounds, p);
-      if (bound && (!least || *bound < *least)) least = bound;
-    }
+  for (const auto& [assertion, pool] : asserted_pools(program)) {
+    const auto bound =
+        spec::asserted_bound(program, *assertion, at(program.pools, pool), microbatches);
+    auto& least = at(goal.bounds, pool);
+    if (bound && (!least || *bound < *least)) least = bound;
   }
   return goal;
 }
 
 std::optional<spec::Span> bound_without_value(const Program& program, int microbatches) {
-  for (const spec::PeakAssertion& assertion : program.assertions) {
-    for (const spec::Pool& pool : program.pools) {
-      if (pool.resource != assertion.resource) continue;
-      if (!spec::asserted_bound(program, assertion, pool, microbatches)) return assertion.span;
+  for (const auto& [assertion, pool] : asserted_pools(program)) {
+    if (!spec::asserted_bound(program, *assertion, at(program.pools, pool), microbatches)) {
+      return assertion->span;
     }
   }
   return std::nullopt;
@@ -137,14 +136,14 @@ std::vector<std::optional<std::int64_t>> least_bounds(
   const auto above_value = [&](int pool, std::int64_t bound) {
     return above(pool, solver.number(bound));
   };
-  // Most often the known amounts bound every pool: then one query settles all pools.
+  // Usually the known amounts bound every pool, so that one query settles all pools.
   std::vector<Term> more;
   for (int p = 0; p < pools; ++p) more.push_back(above_value(p, at(known, p)));
   if (solver.check("peak: as some run", {solver.any_of(more)}) == Answer::unsat) {
     for (int p = 0; p < pools; ++p) at(found, p) = at(known, p);
     return found;
   }
-  // If not, perhaps all the pools can be full at once.
+  // Else perhaps all pools can be full at once.
   std::vector<Term> full;
   for (int p = 0; p < pools; ++p) {
     const auto& capacity = at(program.pools, p).capacity;
@@ -157,7 +156,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
       at(found, p) = *capacity;
       continue;
     }
-    std::int64_t low = at(known, p);  // amounts below it are not asked about
+    std::int64_t low = at(known, p);  // no amount below it is asked about
     std::int64_t high = 0;            // never exceeded
     if (capacity) {
       high = *capacity;
@@ -171,7 +170,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
       if (solver.check(query, {above_value(p, high)}) != Answer::unsat) continue;
     }
     while (low < high) {
-      // Most pools fill up: try the top first, then halves.
+      // Most pools can be full, so the top is tried first, then halves.
       const std::int64_t middle = high == capacity ? high - 1 : std::midpoint(low, high);
       const Answer answer = solver.check("peak: " + program.pool_name(p), {above_value(p, middle)});
       if (answer == Answer::sat) {

@@ -1,4 +1,4 @@
-// Bounds on what pools hold: those that programs assert, and the least ones that hold.
+// Bounds on the amounts that pools hold: those that programs assert, and the least true bounds.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ struct AssertedBound {
 [[nodiscard]] spec::Result<std::vector<AssertedBound>> asserted_bounds(const spec::Program& program,
                                                                        Solver& solver,
                                                                        Term microbatches);
-// Per pool its asserted bounds as functions of q, as `microbatches` is one. Nothing if a bound is
+// For each pool its asserted bounds as functions of q, like `microbatches`. nullopt if a bound is
 // not linear in q from q = `first` on, or has no integer value.
 [[nodiscard]] std::optional<std::vector<std::vector<InQ>>> asserted_in_q(
     const spec::Program& program, InQ microbatches, std::int64_t first);
-// Per pool the least asserted bound for this count.
+// The goal that has, for each pool, the least asserted bound for this count.
 [[nodiscard]] Goal goal_of_assertions(const spec::Program& program, int microbatches);
-// The place of an asserted bound without an integer value for this count, if there is one: nothing
-// can be proved about such a bound.
+// The source location of an asserted bound that has no integer value for this count, if there is
+// one. Nothing can be proved about such a bound.
 [[nodiscard]] std::optional<spec::Span> bound_without_value(const spec::Program& program,
                                                             int microbatches);
-// The place of the assertion that a run breaks with its last start, a task of `last_lane`.
+// The location of the assertion that is violated by a run whose last start is of `last_lane`.
 [[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
                                         int microbatches, int last_lane);
 
-// Per pool its capacity, which the guards enforce, or nothing.
+// For each pool its capacity, which the guards enforce, or nullopt.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> capacities_of(const spec::Program& program);
-// Per pool the least bound that `above` shows is never exceeded, or nothing if the amount grows
-// with the microbatches. `known`: per pool the lowest bound to try.
+// For each pool the least bound that, by the queries of `above`, is never exceeded; nullopt if the
+// amount grows with the microbatches. `known` has for each pool the lowest bound to try.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
     const spec::Program& program, Solver& solver,
     const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);

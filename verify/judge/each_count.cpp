@@ -95,8 +95,8 @@ Finding refuted_by(const spec::Machine& machine, const Goal& goal,
 }
 
 std::optional<spec::Span> span_of_full(const spec::Program& program,
-                                       const std::vector<Wait>& waits) {
-  for (const Wait& wait : waits) {
+                                       const std::vector<BlockedTask>& waits) {
+  for (const BlockedTask& wait : waits) {
     if (wait.block.why != spec::Block::Why::room) continue;
     return at(program.resources, at(program.pools, wait.block.pool).resource).span;
   }

@@ -1,8 +1,8 @@
 // Obligations that are settled count by count of microbatches.
 //
-// A judge without a proof for all counts at once puts one question to one count after another, and
-// returns what each count answers. each_count() decides which counts are asked and when the rest is
-// left open; by_counts() draws the conclusion:
+// A judge without a proof for all counts at once asks one question for one count after another.
+// each_count() decides which counts are asked and when the rest is left open, and collects the
+// answers; by_counts() draws the conclusion:
 //
 //   const CountAnswers answers = each_count(
 //       {.range = program.microbatches, .most = 8, .budget = &budget},
@@ -23,16 +23,16 @@
 
 namespace ripeline::verify {
 
-// The most counts whose states are all visited.
+// The greatest number of counts whose states are all visited.
 inline constexpr int kFewCounts = 8;
 
 // The counts to ask, from the fewest microbatches on.
 struct CountPlan {
   spec::MicrobatchRange range;
-  int most = std::numeric_limits<int>::max();  // at most so many; the rest stays open;
-  bool to_the_end = false;         // a range with an end is asked to its end while all are safe
+  int most = std::numeric_limits<int>::max();  // at most this many; the rest stays open
+  bool to_the_end = false;         // a range that has an end is asked to its end while all are safe
   const Budget* budget = nullptr;  // once the budget is spent, the rest stays open
-  // The first count >= `from` that is in question, or nothing; if empty, each count in range is.
+  // Returns the first count >= `from` to be asked, or nullopt. If empty, all counts are asked.
   std::function<std::optional<int>(int from)> in_question{};
 };
 
@@ -40,39 +40,39 @@ struct CountPlan {
 struct CountAnswer {
   enum class What : std::uint8_t {
     safe,     // no choice goes wrong
-    others,   // choices that differ from the dispatch's go wrong: see other_choices
+    others,   // only choices unlike the dispatch's go wrong: see other_choices
     open,     // nothing was found, and not everything was visited
-    settled,  // the finding answers all counts: a run was found, or none ever will be
+    settled,  // the finding is final for all counts, with a run or without
   };
   What what = What::open;
   Finding finding{};
-  bool dispatch_is_safe = false;  // for others and open: the dispatch makes no such run with it
+  bool dispatch_is_safe = false;  // for others, open: the dispatch makes no such run
 };
 
 struct CountAnswers {
   std::optional<Finding> settled;  // the answer that ended the asking
   std::vector<int> safe;
   std::optional<int> open;                      // the fewest microbatches left open
-  std::optional<Counterexample> other_choices;  // from the fewest microbatches that have such a run
+  std::optional<Counterexample> other_choices;  // with the fewest microbatches that have one
 };
 
-// `fewest`: it is certain that the dispatch makes no such run with a smaller count.
+// `fewest` is true if the dispatch certainly makes no such run with a smaller count.
 [[nodiscard]] CountAnswers each_count(
     const CountPlan& plan, const std::function<CountAnswer(int microbatches, bool fewest)>& ask);
 
-// The answer for one count, from the result of hunt(). `of_run` makes the finding of hunt()'s run.
+// The answer for one count, from the result of hunt(). `of_run` makes the finding for hunt()'s run.
 [[nodiscard]] CountAnswer answer_of(const HuntResult& hunted,
                                     const std::function<Finding()>& of_run);
 
-// The finding that settled a count, if one did; unknown if some count is safe only through its
-// hint; proved by states if all counts in question are safe; else `open`.
+// The finding that is final for all counts, if there is one; unknown if some count is safe only
+// owing to the hint; proved by states if all counts in question are safe; else `open`.
 [[nodiscard]] Finding by_counts(const CountAnswers& answers, Finding open);
 
-// Refuted by a run that shows the goal, with explanations. Machine must have replayed the run.
+// A refutation by a run that shows the goal, with explanations. Machine must have replayed the run.
 [[nodiscard]] Finding refuted_by(const spec::Machine& machine, const Goal& goal,
                                  const std::vector<spec::Event>& run, bool fewest, Method method);
-// The place of the first resource in which one of these waits finds no room, if any does.
+// The source location of the first resource for whose room one of these tasks waits, if any does.
 [[nodiscard]] std::optional<spec::Span> span_of_full(const spec::Program& program,
-                                                     const std::vector<Wait>& waits);
+                                                     const std::vector<BlockedTask>& waits);
 
 }  // namespace ripeline::verify

@@ -29,9 +29,9 @@ struct Finding {
 
 struct MemoryFinding {
   Finding finding;
-  // For proved memory, per pool: a bound of what it holds; nothing if that grows with microbatches.
+  // For proved memory, by pool: a bound of its amount; nullopt if that grows with microbatches.
   std::vector<std::optional<std::int64_t>> bounds{};
-  std::vector<std::int64_t> held{};  // per pool: an amount that some run holds; empty: not known
+  std::vector<std::int64_t> held{};  // by pool: an amount that some run holds; empty if not known
 };
 
 // The finding of an obligation that holds by construction.
@@ -46,14 +46,14 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
   virtual ~Judge() = default;
 
-  // Under readiness-first dispatch each lane runs each microbatch, or the program sticks.
+  // Holds for readiness-first dispatch, where each lane runs each microbatch or the program sticks.
   [[nodiscard]] virtual Finding once() { return by_structure(); }
-  // One member has nobody to agree with.
+  // Holds for one member, which has nobody to agree with.
   [[nodiscard]] virtual Finding collectives() { return by_structure(); }
   [[nodiscard]] virtual Finding deadlock() = 0;
   [[nodiscard]] virtual MemoryFinding memory() = 0;
   // Must be asked after once(). By construction each message has one producer and one consumer,
-  // waits for a slot or has its own, and keeps to its link's order: it remains that both tasks run
+  // waits for a slot or has its own, and keeps to its link's order, so only the two tasks must run
   // once. A message that waits for ever is a deadlock.
   [[nodiscard]] virtual Finding messages(Outcome once);
 };
@@ -74,10 +74,10 @@ class NoJudge final : public Judge {
   spec::Span span_;
 };
 
-// Gives the peak of each pool, for proved memory.
+// Returns the peak of each pool, for proved memory.
 using PeaksOf = std::function<std::vector<std::optional<Peak>>(const MemoryFinding&)>;
-// Asks for every obligation, times each and draws the verdict. Without `peaks_of`, the memory
-// obligation lists no peaks.
+// Asks for every obligation, measures the time of each, and draws the verdict. Without `peaks_of`,
+// the memory obligation lists no peaks.
 [[nodiscard]] Verdict judged_by(Judge& judge, const spec::Program& program,
                                 const PeaksOf& peaks_of = {});
 

@@ -21,14 +21,14 @@ using spec::Program;
 
 namespace {
 
-// The most starts that greedy runs may make or try in all, and the number of random lane orders.
+// The number of starts that greedy runs may make or try in all, and of random lane orders.
 constexpr std::uint64_t kStarts = 50'000;
 constexpr int kRandomOrders = 8;
-// Counts with more tasks than this are not looked at.
+// Counts with more tasks than this are skipped.
 constexpr std::int64_t kMostTasks = 100'000;
-// The most states that are visited in all.
+// The number of states that may be visited in all.
 constexpr std::uint64_t kStates = 20'000;
-// If not every count can be visited, visits can only find a run: they get one part in this many.
+// If not every count can be visited, visits can only find a run, so they get this fraction.
 constexpr std::uint64_t kShare = 4;
 // The bound of a pool for which nothing is proved.
 constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
@@ -38,7 +38,7 @@ class Peaks {
   Peaks(const Program& program, const VerifyOptions& options, const MemoryFinding& memory)
       : program_(program), bounds_(memory.bounds), held_(memory.held), starts_{kStarts} {
     held_.resize(program.pools.size(), 0);
-    // A run of one member of a group shows nothing until all have made it.
+    // A run of one member shows nothing about its group until all members have made the same run.
     reached_.resize(held_.size(), 0);
     if (program.tensor_parallel.members == 1) reached_ = held_;
     states_.left = std::min(kStates, options.search_states);
@@ -57,7 +57,7 @@ class Peaks {
     for (std::int64_t m = first; m <= last; ++m) fill_with(m);
     if (!is_open()) return;
     if (few_) {
-      // Runs of more microbatches mostly hold no less: beginning with these saves visits.
+      // Runs with more microbatches mostly hold no less, so the largest count is visited first.
       for (std::int64_t m = last; m >= first; --m) {
         if (!visit(m)) return;
       }
@@ -99,7 +99,7 @@ class Peaks {
     return std::any_of(open.begin(), open.end(), [](const auto& bound) { return bound; });
   }
 
-  // A count with which lanes have tasks enough to fill the pools, within the range.
+  // A count in range with which lanes have enough tasks to fill the pools.
   std::int64_t enough_microbatches() const {
     const auto& range = program_.microbatches;
     std::int64_t enough = range.min;
@@ -120,7 +120,7 @@ class Peaks {
     return kMostTasks / std::max(1, size_of(program_.lanes));
   }
 
-  // True if the order of each rank has a meaning for this count, and the count is not too large.
+  // True if each rank's order has a meaning for this count, and the count is not too large.
   bool can_run(std::int64_t microbatches) const {
     if (microbatches > most_microbatches()) return false;
     if (program_.dispatch.binding() < 0) return true;
@@ -147,7 +147,7 @@ class Peaks {
     for (int seed = 1; seed <= kRandomOrders; ++seed) try_wishes(at_random(seed));
   }
 
-  // Wishes for lanes in the order of their numbers; lanes with number 0 start freely.
+  // The wishes that sort lanes by their numbers; lanes with the number 0 start freely.
   template <class NumberOf>
   Wishes by_use(const NumberOf& number_of) const {
     Wishes wishes;
@@ -197,7 +197,7 @@ class Peaks {
 
   // --- every state ---
 
-  // False if not all states of this count were visited, so that nothing is known about it.
+  // Returns false if not all states of this count were visited, so that the count stays open.
   bool visit(std::int64_t microbatches) {
     if (!can_run(microbatches)) return false;
     const Machine machine(program_, static_cast<int>(microbatches));
@@ -221,7 +221,7 @@ class Peaks {
   std::vector<std::int64_t> held_;     // the most that one member holds in some run
   std::vector<std::int64_t> reached_;  // the most held in a run of the whole group
   bool few_ = false;                   // the range has few counts
-  bool all_visited_ = false;           // no member ever holds more, for any count in range
+  bool all_visited_ = false;           // so no member ever holds more, for any count in range
   Budget starts_;
   Budget states_;
 };

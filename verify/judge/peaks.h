@@ -1,8 +1,8 @@
-// Peaks: which bounds that a judge proved are reached, and the least bounds where states are few.
+// Peaks: which of the proved bounds are reached, and the least bounds if there are few states.
 //
-// A bound need not be the least: counts and cuts may stand for states that no run reaches. So a few
-// greedy runs are made first; the amounts that they hold are reached. If a bound stays open and the
-// range has few counts with few states, all states are visited, which finds the least bound.
+// A bound may not be the least, since counts and cuts may describe states that no run reaches. So a
+// few greedy runs are made first, and amounts that they hold are reached. If a bound stays open and
+// the range has few counts with few states, all states are visited, which finds the least bound.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace ripeline::verify {
 
-// Per pool the peak, for proved memory. Without `options.find_runs` nothing is looked for.
+// The peak of each pool, for proved memory. Without `options.find_runs` no run is searched for.
 [[nodiscard]] std::vector<std::optional<Peak>> peaks_of(const spec::Program& program,
                                                         const VerifyOptions& options,
                                                         const MemoryFinding& memory);

@@ -28,8 +28,8 @@ Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Writes out a run whose few turns do not depend on q: then each step of each turn is a place of
-// its own, and any time may pass between turns.
+// Writes out a run that has few turns, whatever q is, so that each step of each turn is a position
+// of its own, and any time may pass between turns.
 PeriodicRun in_one_turn(const PeriodicRun& run) {
   const std::int64_t steps = run.count.base * size_of(run.lanes);
   if (run.count.slope != 0 || run.count.base < 1 || steps > kMostWrittenOut) return run;
@@ -86,7 +86,7 @@ AffineOrder affine_order(const Program& program, const PeriodicOrder& order, InQ
       for (const int lane : run.lanes) {
         std::vector<LaneInRun>& own = at(affine.of_lane, lane);
         if (own.empty() || own.back().run != number) own.push_back({number, at(before, lane), {}});
-        own.back().places.push_back(size_of(affine.lanes));
+        own.back().positions.push_back(size_of(affine.lanes));
         affine.lanes.push_back(lane);
       }
       for (const int lane : run.lanes) {
@@ -99,7 +99,7 @@ AffineOrder affine_order(const Program& program, const PeriodicOrder& order, InQ
   return affine;
 }
 
-// Where the run has turns, these are 0 to turns - 1; at each q the extremes are at their ends.
+// If the run has turns, they are 0 to turns - 1, and for each q the extremes are at their ends.
 Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& value) {
   const auto some = where_not_negative(order.range, run.turns.slope, Wide{run.turns.base} - 1);
   if (!some) return {};
@@ -115,7 +115,7 @@ Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& va
 std::optional<InQ> tasks_in_q(const Program& program, const AffineOrder& order, int lane) {
   const spec::Lane& l = at(program.lanes, lane);
   if (!l.once && order.microbatches.slope % l.share.period != 0) return std::nullopt;
-  // The number is linear, as two counts show that differ by a whole number of the share's periods.
+  // The number grows by the same amount with each turn of q, so two values determine it.
   const auto tasks = [&](std::int64_t turns) {
     return program.tasks_of(
         lane, static_cast<int>(order.microbatches.slope * turns + order.microbatches.base));
@@ -142,7 +142,7 @@ bool has_each_once(const Program& program, const AffineOrder& order) {
 
 namespace {
 
-// Follows ranks through their orders, with the amounts that their pools hold on the way.
+// Follows ranks through their orders, with the amounts that their pools hold at each position.
 class PeaksOfRank {
  public:
   PeaksOfRank(const Program& program, const AffineOrder& order,
@@ -165,7 +165,7 @@ class PeaksOfRank {
     }
     std::vector<Wide> so_far(program_.pools.size(), 0);
     for (int step = 0; step < run.steps; ++step) {
-      const int lane = at(order_.lanes, run.first_place + step);
+      const int lane = at(order_.lanes, run.first_position + step);
       for (const spec::Acquire& a : at(program_.lanes, lane).acquires) {
         InTurn held = at(held_, a.pool);
         held.turn = at(in_turn, a.pool);
@@ -186,7 +186,7 @@ class PeaksOfRank {
 
  private:
   const spec::Lane& lane_at(const AffineRun& run, int step) const {
-    return at(program_.lanes, at(order_.lanes, run.first_place + step));
+    return at(program_.lanes, at(order_.lanes, run.first_position + step));
   }
 
   void look_at(const AffineRun& run, int lane, const spec::Acquire& acquire, const InTurn& held) {

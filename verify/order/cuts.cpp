@@ -1,14 +1,14 @@
 // Every microbatch count of a committed order.
 //
-// A rank stands at a place: in a repeat with some turns completed, before one of its steps; or at
-// the end. How often each of its lanes has run there is linear in the turn and the microbatches.
-// Places of all ranks at which nobody has run ahead of a producer are a consistent cut, which is a
-// state that some run could have reached. The run that goes as far as it can ends at such a cut. At
-// a cut where nobody can go on, either a run arrives and sticks, or none arrives because it stuck
+// A rank is at a position: in a repeat with some turns completed, before one of its steps; or at
+// the end. How often each lane has then run is linear in the turn and the microbatches. Positions
+// of all ranks with which no lane has run ahead of a producer are a consistent cut, a state that
+// some run could have reached. The run that goes as far as possible ends at such a cut. A cut where
+// no rank can proceed either is reached by a run, which sticks, or is not reached since runs stick
 // before; so the query is exact for each microbatch count. Streams are plain repeats for the counts
-// of one remainder (periods.h), and each remainder has queries of its own. Room is a question of
-// its own, since it depends only on the place of the pool's own rank: a place without room is never
-// passed.
+// of one remainder (periods.h), and each remainder has queries of its own. Room is a separate
+// question, since it depends only on the position of the pool's rank: a position without room is
+// never passed.
 #include "verify/order/cuts.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ CutQueries::CutQueries(CutInput input, SolverUse use)
       return;
     }
     repeats_.push_back(std::move(read).value());
-    add_places(rank);
+    add_positions(rank);
   }
 }
 
@@ -72,7 +72,7 @@ CutQueries::CutQueries(CutInput input, SolverUse use, const PeriodicFamily& fami
   const PeriodicOrder& order = at(family.orders, static_cast<int>(remainder));
   for (int rank = 0; rank < program_.ranks; ++rank) {
     repeats_.push_back(periodic_repeats(order, rank, solver_, turn));
-    add_places(rank);
+    add_positions(rank);
   }
 }
 
@@ -84,11 +84,11 @@ void CutQueries::require_range() {
   done_.resize(program_.lanes.size());
 }
 
-void CutQueries::add_places(int rank) {
-  for (const spec::Engine engine : spec::kAllEngines) add_places(rank, engine);
+void CutQueries::add_positions(int rank) {
+  for (const spec::Engine engine : spec::kAllEngines) add_positions(rank, engine);
 }
 
-// A lane that does not exist is only in repeats with a count of 0, or else `once` is refuted.
+// A lane that does not exist is only in repeats with a count of 0; otherwise `once` is refuted.
 Repeat CutQueries::of_engine(const Repeat& repeat, spec::Engine engine) const {
   std::vector<int> own;
   for (const int lane : repeat.lanes) {
@@ -99,12 +99,12 @@ Repeat CutQueries::of_engine(const Repeat& repeat, spec::Engine engine) const {
   return read;
 }
 
-// One variable per engine counts the completed turns of the present repeat; one per lane, how often
-// the lane has run.
-void CutQueries::add_places(int rank, spec::Engine engine) {
+// One variable per engine counts the completed turns of the present repeat; one per lane counts the
+// tasks that the lane has run.
+void CutQueries::add_positions(int rank, spec::Engine engine) {
   const int first = program_.first_lane(rank);
   const int last = program_.first_lane(rank + 1);
-  places_.emplace_back();
+  positions_.emplace_back();
   std::vector<int> own;
   for (int lane = first; lane < last; ++lane) {
     if (at(program_.lanes, lane).engine == engine) own.push_back(lane);
@@ -121,13 +121,13 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
   }
   std::vector<Term> somewhere;
   std::vector<std::pair<Term, int>> last_before;  // the last lane before this repeat
-  const auto add_place = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
-                             std::vector<std::pair<Term, int>> last_lanes) {
+  const auto add_position = [&](std::vector<Term> facts, const std::vector<Term>& counts, int next,
+                                std::vector<std::pair<Term, int>> last_lanes) {
     for (const int lane : own) {
       facts.push_back(at(done_, lane) == at(counts, lane - first));
     }
     const Term here = solver_.all_of(facts);
-    places_.back().push_back({here, next, std::move(last_lanes)});
+    positions_.back().push_back({here, next, std::move(last_lanes)});
     somewhere.push_back(here);
   };
   for (const Repeat& whole : at(repeats_, rank)) {
@@ -136,23 +136,23 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
     for (const int lane : repeat.lanes) ++at(in_turn, lane - first);
     std::vector<std::int64_t> so_far(before.size(), 0);
     int counted = 0;  // steps of the turn
-    for (const PlaceInTurn& place : repeat.places) {
-      for (; counted < place.passed; ++counted) ++at(so_far, at(repeat.lanes, counted) - first);
+    for (const PositionInTurn& position : repeat.positions) {
+      for (; counted < position.passed; ++counted) ++at(so_far, at(repeat.lanes, counted) - first);
       std::vector<Term> counts;
       for (std::size_t l = 0; l < before.size(); ++l) {
         counts.push_back(before[l] + in_turn[l] * turn + solver_.number(so_far[l]));
       }
       std::vector<std::pair<Term, int>> last_lanes;
-      if (place.next > 0) {
-        last_lanes = {{zero == zero, at(repeat.lanes, place.next - 1)}};
+      if (position.next > 0) {
+        last_lanes = {{zero == zero, at(repeat.lanes, position.next - 1)}};
       } else {
         last_lanes = {{zero < turn, repeat.lanes.back()}};
         for (const auto& [where, lane] : last_before) {
           last_lanes.emplace_back(solver_.all_of({turn == zero, where}), lane);
         }
       }
-      add_place({zero <= turn, turn < repeat.count}, counts, at(repeat.lanes, place.next),
-                std::move(last_lanes));
+      add_position({zero <= turn, turn < repeat.count}, counts, at(repeat.lanes, position.next),
+                   std::move(last_lanes));
     }
     for (std::size_t l = 0; l < before.size(); ++l) {
       if (in_turn[l] > 0) before[l] = before[l] + in_turn[l] * repeat.count;
@@ -164,7 +164,7 @@ void CutQueries::add_places(int rank, spec::Engine engine) {
       last_before.emplace_back(zero < repeat.count, repeat.lanes.back());
     }
   }
-  add_place({turn == zero}, before, -1, last_before);
+  add_position({turn == zero}, before, -1, last_before);
   solver_.require(solver_.any_of(somewhere));
 }
 
@@ -216,10 +216,10 @@ Term CutQueries::lacks_room(int lane) {
 
 Term CutQueries::no_room() {
   std::vector<Term> ways;
-  for (const auto& places : places_) {
-    for (const Place& place : places) {
-      if (place.lane < 0 || at(program_.lanes, place.lane).acquires.empty()) continue;
-      ways.push_back(solver_.all_of({place.here, lacks_room(place.lane)}));
+  for (const auto& positions : positions_) {
+    for (const Position& position : positions) {
+      if (position.lane < 0 || at(program_.lanes, position.lane).acquires.empty()) continue;
+      ways.push_back(solver_.all_of({position.here, lacks_room(position.lane)}));
     }
   }
   return solver_.any_of(ways);
@@ -230,23 +230,23 @@ Term CutQueries::total_of(int lane) {
   return l.once ? solver_.number(1) : below(solver_, l.share, microbatches_);
 }
 
-const std::vector<CutQueries::Place>& CutQueries::places_of(const spec::Lane& lane) const {
-  return places_[spec::engine_index(lane.rank, lane.engine)];
+const std::vector<CutQueries::Position>& CutQueries::positions_of(const spec::Lane& lane) const {
+  return positions_[spec::engine_index(lane.rank, lane.engine)];
 }
 
 Term CutQueries::is_next(int lane) {
   std::vector<Term> ways;
-  for (const Place& place : places_of(at(program_.lanes, lane))) {
-    if (place.lane == lane) ways.push_back(place.here);
+  for (const Position& position : positions_of(at(program_.lanes, lane))) {
+    if (position.lane == lane) ways.push_back(position.here);
   }
   return solver_.any_of(ways);
 }
 
 Term CutQueries::is_last(int lane) {
   std::vector<Term> ways;
-  for (const Place& place : places_of(at(program_.lanes, lane))) {
-    for (const auto& [where, last] : place.last) {
-      if (last == lane) ways.push_back(solver_.all_of({place.here, where}));
+  for (const Position& position : positions_of(at(program_.lanes, lane))) {
+    for (const auto& [where, last] : position.last) {
+      if (last == lane) ways.push_back(solver_.all_of({position.here, where}));
     }
   }
   return solver_.any_of(ways);
@@ -274,7 +274,7 @@ Term CutQueries::needs_missing(const spec::Edge& edge) {
   return produced < total_of(edge.producer);
 }
 
-// True if the edge's first `count` messages, by rendezvous, are accepted: consumers have got there.
+// True if the first `count` messages of a rendezvous edge are accepted, by the consumers' progress.
 Term CutQueries::accepted(const spec::Edge& edge, Term count) {
   const Term taken = at(done_, edge.consumer);
   return solver_.any_of({count <= taken, solver_.all_of({count <= taken + solver_.number(1),
@@ -285,14 +285,14 @@ Term CutQueries::shift_of(const spec::Edge& edge) {
   return solver_.number(edge.of == spec::Of::before ? 1 : 0);
 }
 
-// How many microbatches, among those that the producer has and the consumer needs, the consumer's
-// tasks have taken so far.
+// The number of microbatches that the consumer's tasks have taken so far, among those that the
+// producer has and the consumer needs.
 Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
   const spec::Share& to = at(program_.lanes, edge.consumer).share;
   return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
 }
 
-// True if all that the consumer took has ended, for a producer with other microbatches than it has.
+// True if all tasks that the consumer needed so far have ended, for lanes with different shares.
 Term CutQueries::none_ahead(const spec::Edge& edge) {
   const spec::Share needed = needed_share(program_, edge);
   if (needed.remainders == 0) return solver_.all_of({});
@@ -316,14 +316,14 @@ Term CutQueries::consistent() {
     if (e.of == spec::Of::all) {
       facts.push_back(solver_.any_of({taken <= zero, produced == total_of(e.producer)}));
     }
-    // A rank that has gone on has handed over all messages of its earlier tasks.
+    // A rank at a later task has handed over all messages of its earlier tasks.
     if (e.rendezvous) {
       facts.push_back(accepted(e, produced - solver_.number(1)));
       facts.push_back(solver_.any_of({is_last(e.producer), accepted(e, produced)}));
     }
   }
-  // With several engines a place without room may be passed later. Cuts with more held than a
-  // capacity, which no run makes, are left out.
+  // With several engines a position without room may be passed later. Cuts that exceed a capacity,
+  // which no run reaches, are left out.
   for (int pool = 0; pool < size_of(program_.pools) && has_other_engines(program_); ++pool) {
     const auto& capacity = at(program_.pools, pool).capacity;
     if (capacity) facts.push_back(held(pool) <= solver_.number(*capacity));
@@ -331,9 +331,9 @@ Term CutQueries::consistent() {
   return solver_.all_of(facts);
 }
 
-Term CutQueries::not_handed_over(const Place& place) {
+Term CutQueries::not_handed_over(const Position& position) {
   std::vector<Term> ways;
-  for (const auto& [where, lane] : place.last) {
+  for (const auto& [where, lane] : position.last) {
     if (lane < 0) continue;
     for (const int edge : at(program_.lanes, lane).feeds) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -348,20 +348,20 @@ Term CutQueries::not_handed_over(const Place& place) {
 Term CutQueries::stuck_cut() {
   std::vector<Term> facts{consistent()};
   std::vector<Term> unfinished;
-  for (const auto& places : places_) {
-    if (places.empty()) continue;  // no such engine
+  for (const auto& positions : positions_) {
+    if (positions.empty()) continue;  // no such engine
     std::vector<Term> blocked;
-    for (const Place& place : places) {
-      if (place.lane < 0) {
-        blocked.push_back(place.here);
+    for (const Position& position : positions) {
+      if (position.lane < 0) {
+        blocked.push_back(position.here);
         continue;
       }
-      std::vector<Term> why{not_handed_over(place)};
-      for (const int edge : at(guards_, place.lane).needs) {
+      std::vector<Term> why{not_handed_over(position)};
+      for (const int edge : at(guards_, position.lane).needs) {
         why.push_back(needs_missing(at(program_.edges, edge)));
       }
-      if (has_other_engines(program_)) why.push_back(lacks_room(place.lane));
-      blocked.push_back(solver_.all_of({place.here, solver_.any_of(why)}));
+      if (has_other_engines(program_)) why.push_back(lacks_room(position.lane));
+      blocked.push_back(solver_.all_of({position.here, solver_.any_of(why)}));
     }
     facts.push_back(solver_.any_of(blocked));
   }
@@ -372,8 +372,8 @@ Term CutQueries::stuck_cut() {
   return solver_.all_of(facts);
 }
 
-// Messages sent and not taken. For needs of the microbatch before, the last microbatch sends none
-// and the first task takes none; for needs of all, the first task takes them all.
+// The number of messages sent and not taken. For needs of the microbatch before, the last
+// microbatch sends none and the first task takes none; for needs of all, the first task takes all.
 Term CutQueries::pending(const spec::Edge& edge) {
   const Term produced = at(done_, edge.producer);
   const Term taken = at(done_, edge.consumer);
@@ -405,8 +405,8 @@ Term CutQueries::overfull() {
   std::vector<Term> ways;
   for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
     std::vector<Term> waiting;
-    // Over a fifo edge messages arrive in the order in which they are taken: each occurrence of a
-    // lane is the lane's next microbatch, at both ends.
+    // Over a fifo edge messages arrive in the order in which they are taken, since at both ends
+    // each occurrence of a lane is the lane's next microbatch.
     for (const spec::Edge& e : program_.edges) {
       const bool in_order = e.fifo && e.of != spec::Of::all;
       if (e.inbox == inbox && !in_order) waiting.push_back(pending(e));
@@ -422,10 +422,11 @@ Term CutQueries::above(int pool, Term bound) {
   std::vector<Term> ways;
   const int rank = at(program_.pools, pool).rank;
   for (const spec::Engine engine : spec::kAllEngines) {
-    const auto& places = places_[spec::engine_index(rank, engine)];
-    const bool starts = std::any_of(places.begin(), places.end(), [&](const Place& place) {
-      return place.lane >= 0 && acquired(place.lane, pool) > 0;
-    });
+    const auto& positions = positions_[spec::engine_index(rank, engine)];
+    const bool starts =
+        std::any_of(positions.begin(), positions.end(), [&](const Position& position) {
+          return position.lane >= 0 && acquired(position.lane, pool) > 0;
+        });
     if (!starts) continue;
     std::vector<Term> beside;  // facts about the tasks that the other engines run
     std::vector<Term> held_then = {held(pool)};
@@ -436,16 +437,16 @@ Term CutQueries::above(int pool, Term bound) {
       add_each(held_then, unreleased_on(rank, other, pool));
     }
     if (has_other_engines(program_)) beside.push_back(consistent());
-    for (const Place& place : places) {
-      if (place.lane < 0) continue;
-      for (const auto& a : at(program_.lanes, place.lane).acquires) {
+    for (const Position& position : positions) {
+      if (position.lane < 0) continue;
+      for (const auto& a : at(program_.lanes, position.lane).acquires) {
         if (a.pool != pool) continue;
         std::vector<Term> held_before = held_then;
-        add_each(held_before, unreleased_beside(place.lane, pool));
+        add_each(held_before, unreleased_beside(position.lane, pool));
         for (const Term& before : held_before) {
-          std::vector<Term> facts = {place.here, bound < before + solver_.number(a.amount)};
-          // A place without room is never passed.
-          const auto room = room_in(at(guards_, place.lane), pool);
+          std::vector<Term> facts = {position.here, bound < before + solver_.number(a.amount)};
+          // A position without room is never passed.
+          const auto room = room_in(at(guards_, position.lane), pool);
           if (room) facts.push_back(before <= solver_.number(room->most_held()));
           facts.insert(facts.end(), beside.begin(), beside.end());
           ways.push_back(solver_.all_of(facts));
@@ -456,15 +457,15 @@ Term CutQueries::above(int pool, Term bound) {
   return solver_.any_of(ways);
 }
 
-// The amounts that tasks of lanes paired with this one may still hold beside it, though they count
-// as ended: the amount that each lane releases, once a task of the lane has begun.
+// The amounts that tasks of paired lanes may still hold beside a task of this one, though they
+// count as ended: the amount that each lane releases, once a task of the lane has begun.
 std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
   std::vector<Term> ways;
   for (const int other : at(guards_, lane).beside) add_unreleased(other, pool, ways);
   return ways;
 }
 
-// The same for paired lanes on another engine, beside the task that the other engine runs next.
+// The same amounts for paired lanes on another engine, beside that engine's next task.
 std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
   std::vector<Term> ways;
   for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
@@ -485,7 +486,7 @@ void CutQueries::add_unreleased(int lane, int pool, std::vector<Term>& ways) {
   }
 }
 
-// Each sum by itself, and with each of the ways added.
+// Appends the sum of each of `sums` and each of `ways`.
 void CutQueries::add_each(std::vector<Term>& sums, const std::vector<Term>& ways) {
   const std::size_t before = sums.size();
   for (const Term& way : ways) {
@@ -500,21 +501,23 @@ std::int64_t CutQueries::acquired(int lane, int pool) const {
   return 0;
 }
 
-// The amount that an engine's next task has acquired if it is running, since it has not ended.
+// The amount that an engine's next task holds. It may be running, since it has not ended.
 Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
   const Term zero = solver_.number(0);
-  const auto& places = places_[engine];
-  const bool acquires = std::any_of(places.begin(), places.end(), [&](const Place& place) {
-    return place.lane >= 0 && acquired(place.lane, pool) > 0;
-  });
+  const auto& positions = positions_[engine];
+  const bool acquires =
+      std::any_of(positions.begin(), positions.end(), [&](const Position& position) {
+        return position.lane >= 0 && acquired(position.lane, pool) > 0;
+      });
   if (!acquires) return zero;
   const auto [it, fresh] = running_.try_emplace({engine, pool});
   if (fresh) it->second = solver_.integer(fmt::format("run by engine {} of pool {}", engine, pool));
   std::vector<Term> ways = {it->second == zero};
-  for (const Place& place : places) {
-    if (place.lane < 0 || acquired(place.lane, pool) == 0) continue;
-    std::vector<Term> runs = {place.here, it->second == solver_.number(acquired(place.lane, pool))};
-    for (const int edge : at(guards_, place.lane).needs) {
+  for (const Position& position : positions) {
+    if (position.lane < 0 || acquired(position.lane, pool) == 0) continue;
+    std::vector<Term> runs = {position.here,
+                              it->second == solver_.number(acquired(position.lane, pool))};
+    for (const int edge : at(guards_, position.lane).needs) {
       runs.push_back(!needs_missing(at(program_.edges, edge)));
     }
     ways.push_back(solver_.all_of(runs));

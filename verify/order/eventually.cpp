@@ -74,7 +74,7 @@ int Eventually::sign(const Value& a) {
   const auto of = [](std::int64_t x) { return x < 0 ? -1 : x > 0 ? 1 : 0; };
   if (a.slope == 0) return of(a.base);
   const int later = of(a.slope);
-  // The sign is that of the slope from the first q beyond -base / slope on.
+  // From the first q beyond -base / slope on, the sign is that of the slope.
   const std::int64_t turned = multiply(a.base, -later);
   first_ = std::max(first_, add(floor_of(turned, multiply(a.slope, later)), 1));
   return later;

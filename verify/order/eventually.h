@@ -1,8 +1,8 @@
-// Expressions as linear functions of q, exact from some q on.
+// Expressions as linear functions of q that are exact from some q on.
 //
 // Comparisons, `min` and `max` are decided by the side that wins for all large q; `first` is raised
-// to the q from which it does. An expression without such a form throws a Trouble, and so does a
-// value that overflows 64 bits. One thread.
+// to the q from which that side wins. An expression without such a form throws a Trouble, and so
+// does a value that overflows 64 bits. One thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Value {
 
 struct Trouble {
   std::string why;
-  std::int64_t factor = 1;  // above 1: a period this many times longer would avoid it
+  std::int64_t factor = 1;  // above 1 if a period this many times longer would avoid it
   spec::Span span{};
 };
 

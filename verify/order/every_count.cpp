@@ -1,4 +1,4 @@
-// Every count: each remainder by times, then by graphs the counts below its first q.
+// Every count: each remainder is judged by times, and the counts below its first q by graphs.
 #include "verify/order/every_count.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool waits_for_tasks_alone(const Program& program) {
                       [](const spec::Edge& e) { return e.rendezvous; });
 }
 
-// True if a task counts as ended in a pool that a task beside it acquires from.
+// True if a task may count as ended in a pool from which a task that runs beside it acquires.
 bool holds_beside(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     for (const int other : spec::guards_of(program, lane).beside) {
@@ -113,8 +113,8 @@ class Prover {
 
   const Program& program_;
   EveryCount found_;
-  std::vector<int> below_;  // counts that are judged by their graphs
-  std::int64_t tasks_ = 0;  // over these counts
+  std::vector<int> below_;  // counts judged by their graphs
+  std::int64_t tasks_ = 0;  // in the graphs of these counts
 };
 
 }  // namespace

@@ -19,12 +19,12 @@ namespace ripeline::verify {
 inline constexpr std::int64_t kMostGraphTasks = 20'000'000;
 
 struct EveryCount {
-  bool memory = false;  // every asserted peak holds, and `bounds` are never exceeded
-  std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nothing if it grows
+  bool memory = false;  // true if asserted peaks hold and `bounds` are never exceeded
+  std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nullopt if it grows
 };
 
-// Proves that an order has each task once and never sticks, whatever the count in range; nothing if
-// it could not be proved.
+// Proves that an order has each task once and never sticks, for each count in range; nullopt if
+// that could not be proved.
 [[nodiscard]] std::optional<EveryCount> prove_every_count(const spec::Program& program);
 
 }  // namespace ripeline::verify

@@ -1,19 +1,19 @@
-// Readiness-first dispatch that keeps room for the rest of an order: by the order's own proof where
-// that decides, else count by count.
+// Readiness-first dispatch that keeps room for the rest of an order: judged by the order's own
+// proof if that decides, else count by count.
 //
-// Let each rank commit to the order, and let it be proved that this lists each task once and never
-// sticks. Then the program that keeps room for the order never sticks either.
-//  * In every state the rest of a rank's order finds room, one task after the other. This is so at
-//    the beginning, since the committed run comes to its end and a rank's pools are its own. A
-//    start preserves this: tasks listed before the started one find room by the guard, and tasks
-//    listed after it find the same room as before.
-//  * Suppose that nothing runs and nothing is on its way. In the committed run, take the first task
-//    that is the k-th of its lane where only k - 1 have started. It comes first in the rest of its
-//    rank's order, so the guard lets it start and it has room. The tasks that it needs come before
+// Suppose that each rank commits to the order, and that this program is proved to list each task
+// once and never to stick. Then the program that keeps room for the order never sticks, either.
+//  * In every state the rest of a rank's order finds room, one task after the other. This is true
+//    at the beginning, since the committed run ends and a rank's pools are its own. A start
+//    preserves it: tasks listed before the started one find room by the guard, and tasks listed
+//    after it find the same room as before.
+//  * Suppose that no task runs and no message is on its way. In the committed run, take the first
+//    task that is the k-th of a lane of which only k - 1 have started. It is first in the rest of
+//    its rank's order, so the guard lets it start and it has room. The tasks that it needs precede
 //    it in the run, so at least as many tasks of each producer have ended as the k-th task needs.
 //    If counts decide what a lane finds (verify/ready/counters.h), one of its tasks may therefore
 //    start.
-// Bounded links are left out: messages other than the one that this task needs may fill their
+// Bounded links are excluded, since messages that this task does not need may fill their
 // slots.
 #include "verify/order/kept_judge.h"
 
@@ -94,7 +94,7 @@ Finding KeptJudge::deadlock() {
 }
 
 MemoryFinding KeptJudge::memory() {
-  // A bound that holds for every run without kept room also holds for the runs with kept room.
+  // A bound that holds for every run without kept room also holds for runs with kept room.
   if (MemoryFinding free = ReadyJudge(free_, options_).memory();
       free.finding.outcome == Outcome::proved) {
     return free;
@@ -112,7 +112,7 @@ MemoryFinding KeptJudge::by_capacities() {
     found.finding = not_known(asserted.errors().front());
     return found;
   }
-  std::vector<Term> exceeded;  // if pools hold their capacities
+  std::vector<Term> exceeded;  // true if a full pool exceeds its bound
   for (const AssertedBound& b : asserted.value()) {
     const auto& capacity = at(program_.pools, b.pool).capacity;
     exceeded.push_back(capacity ? b.bound < solver.number(*capacity)
@@ -126,7 +126,7 @@ MemoryFinding KeptJudge::by_capacities() {
           ? Answer::unsat
           : solver.check("memory: a capacity above an asserted bound", {solver.any_of(exceeded)});
   if (answer == Answer::unsat) {
-    found.finding = by_structure();  // the guards keep to the capacities
+    found.finding = by_structure();  // the guards enforce the capacities
     return found;
   }
   found.finding = by_states(
@@ -140,7 +140,7 @@ Finding KeptJudge::by_states(const std::string& open,
                              const std::function<Goal(int microbatches)>& goal_of) {
   const auto& range = program_.microbatches;
   const spec::Order& order = at(program_.orders, program_.dispatch.keeps);
-  // If not every count can be visited, only a run that refutes can come of the visits.
+  // If not every count can be visited, visits can only yield a run that refutes.
   constexpr std::uint64_t kShare = 8;
   const bool all = range.max && *range.max < range.min + kFewCounts;
   if (!all && !options_.find_runs) return {.method = Method::states, .reason = open};
@@ -155,7 +155,7 @@ Finding KeptJudge::by_states(const std::string& open,
                .span = tasks.errors().front().span}};
     }
     const Goal goal = goal_of(m);
-    // A bound without a value cannot be broken by a run, nor can it be proved.
+    // A bound without a value can neither be exceeded by a run nor be proved.
     if (!goal.is_stuck() && bound_without_value(program_, m)) {
       return {CountAnswer::What::open, {}, true};
     }

@@ -1,5 +1,5 @@
-// KeptJudge: readiness-first dispatch that keeps room for the rest of an order, judged by the
-// order's own proof where this decides, else count by count.
+// KeptJudge: readiness-first dispatch that keeps room for the rest of an order, judged by the proof
+// of the committed order if this decides, else count by count.
 //
 // One thread.
 #pragma once
@@ -19,14 +19,14 @@ namespace ripeline::verify {
 // The program with its dispatch committed to the order that it keeps room for, and without its
 // assertions, which the proof of that order does not need.
 [[nodiscard]] spec::Program committed_to_kept(const spec::Program& program);
-// Why a proof of that order does not decide the program; nothing if it does.
+// Why a proof of the committed order does not decide the program; nullopt if it does.
 [[nodiscard]] std::optional<std::string> beyond_kept_order(const spec::Program& program);
 
 class KeptJudge final : public Judge {
  public:
   KeptJudge(const spec::Program& program, const VerifyOptions& options);
-  // With a given judge of the committed order, and a reason why its proof does not decide (nothing
-  // if it does): the program's own, or those of a mistake that a test plants.
+  // Uses the given judge of the committed order and the reason why its proof does not decide
+  // (nullopt if it does). Both are the program's own, or have a mistake that a test plants.
   KeptJudge(const spec::Program& program, const VerifyOptions& options,
             std::unique_ptr<Judge> of_order, std::optional<std::string> beyond_order);
   [[nodiscard]] Finding deadlock() override;
@@ -34,7 +34,7 @@ class KeptJudge final : public Judge {
 
  private:
   [[nodiscard]] MemoryFinding by_capacities();
-  // `open`: the reason to give if visiting states does not settle the goal.
+  // `open` is the reason to report if visiting states does not settle the goal.
   [[nodiscard]] Finding by_states(const std::string& open,
                                   const std::function<Goal(int microbatches)>& goal_of);
 

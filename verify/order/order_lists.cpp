@@ -11,7 +11,7 @@ using spec::Task;
 
 namespace {
 
-// The first task that the rank lists twice, lacks or should not list, as a clause; empty if none.
+// A clause about the first task that the rank lists twice, lacks or should not list; or empty.
 std::string not_once(const Program& program, int microbatches, int rank,
                      const std::vector<Task>& tasks) {
   const int first = program.first_lane(rank);
@@ -22,7 +22,7 @@ std::string not_once(const Program& program, int microbatches, int rank,
     std::vector<int>& its = at(listed, lane - first);
     const int count = program.tasks_of(lane, microbatches);
     std::sort(its.begin(), its.end());
-    // The first entry that is not the successor of the entry before.
+    // Finds the first entry that is not the successor of the previous entry.
     int next = 0;
     while (next < size_of(its) && its[static_cast<std::size_t>(next)] == next) ++next;
     if (next == count && next == size_of(its)) continue;
@@ -39,7 +39,7 @@ void add_by_engine(const Program& program, const std::vector<Task>& tasks, Order
   lists.of_engine.resize(first + spec::kEngines);
   for (const Task& task : tasks) {
     const auto engine = first + static_cast<std::size_t>(at(program.lanes, task.lane).engine);
-    std::vector<int>& its = at(lists.place, task.lane);
+    std::vector<int>& its = at(lists.position, task.lane);
     const auto m = static_cast<std::size_t>(task.microbatch);
     if (its.size() <= m) its.resize(m + 1, -1);
     if (its[m] < 0) its[m] = size_of(lists.of_engine[engine]);
@@ -51,7 +51,7 @@ void add_by_engine(const Program& program, const std::vector<Task>& tasks, Order
 
 OrderLists lists_of_order(const Program& program, int microbatches) {
   OrderLists lists;
-  lists.place.resize(program.lanes.size());
+  lists.position.resize(program.lanes.size());
   const spec::Order& order = at(program.orders, program.dispatch.order);
   for (int rank = 0; rank < program.ranks; ++rank) {
     const spec::Result<std::vector<Task>> tasks = expand(program, order, rank, microbatches);

@@ -11,10 +11,10 @@
 namespace ripeline::verify {
 
 struct OrderLists {
-  std::optional<spec::Diagnostics> invalid;        // the order has no meaning for this count
+  std::optional<spec::Diagnostics> invalid;        // set if the order has no meaning for this count
   std::vector<std::vector<spec::Task>> of_engine;  // per rank and engine
   // Per lane and microbatch: the index of its first occurrence in its engine's list, or -1.
-  std::vector<std::vector<int>> place;
+  std::vector<std::vector<int>> position;
   // Why a rank's list does not have each task exactly once; empty if every list does.
   std::string not_once;
 };

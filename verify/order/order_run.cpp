@@ -1,4 +1,4 @@
-// One microbatch count of a committed order: each engine runs its list as far as it can.
+// Runs one microbatch count of a committed order: each engine runs its list as far as possible.
 #include "verify/order/order_run.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ class OrderGraph {
     return std::move(result_);
   }
 
-  // Holds the receiver back before each of its tasks in turn, while all other engines go on: then
-  // the most messages wait for the receiver.
+  // Holds the receiver back before each of its tasks in turn, while all other engines proceed,
+  // since then the most messages wait for the receiver.
   std::optional<Overflow> overflow() {
     std::vector<std::vector<int>> inboxes(lists_.of_engine.size());  // per engine of the receivers
     for (int inbox = 0; inbox < size_of(program_.inboxes); ++inbox) {
@@ -66,8 +66,8 @@ class OrderGraph {
   }
 
  private:
-  // The engine that takes from the inbox, if timing decides which messages have its slots; -1 if
-  // not: over a fifo edge timing decides nothing (slot_stops.h).
+  // The engine that takes messages from the inbox, if timing decides which have its slots; else -1,
+  // as for fifo edges, where timing decides nothing (slot_stops.h).
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
@@ -80,9 +80,9 @@ class OrderGraph {
     result_.run.clear();
     position_.assign(lists_.of_engine.size(), 0);
     done_.assign(program_.lanes.size(), {});
-    for (int lane = 0; lane < size_of(lists_.place); ++lane) {
+    for (int lane = 0; lane < size_of(lists_.position); ++lane) {
       const auto most = static_cast<std::size_t>(program_.tasks_of(lane, microbatches_));
-      at(done_, lane).assign(std::min(at(lists_.place, lane).size(), most), false);
+      at(done_, lane).assign(std::min(at(lists_.position, lane).size(), most), false);
     }
     begun_.assign(program_.lanes.size(), false);
     held_.assign(program_.pools.size(), 0);
@@ -90,7 +90,7 @@ class OrderGraph {
     result_.peaks.assign(program_.pools.size(), 0);
     result_.peak_at.assign(program_.pools.size(), -1);
     waiting_.assign(program_.lanes.size(), {});
-    waiting_for_place_.assign(lists_.of_engine.size(), {});
+    waiting_for_position_.assign(lists_.of_engine.size(), {});
     waiting_for_room_.assign(static_cast<std::size_t>(program_.ranks), {});
     ready_.clear();
     for (int engine = 0; engine < size_of(lists_.of_engine); ++engine) ready_.push_back(engine);
@@ -104,7 +104,7 @@ class OrderGraph {
     }
   }
 
-  // Runs the engine until its next task cannot start, and lists it with the waiters for the cause.
+  // Runs the engine until its next task cannot start, then lists it as waiting for the cause.
   void advance(int engine) {
     const std::vector<spec::Task>& order = at(lists_.of_engine, engine);
     for (std::size_t& next = position_[static_cast<std::size_t>(engine)]; next < order.size();) {
@@ -114,14 +114,14 @@ class OrderGraph {
       if (!may_start(order[next], engine)) return;
       start(order[next]);
       ++next;
-      wake(at(waiting_for_place_, engine));
+      wake(at(waiting_for_position_, engine));
     }
   }
 
   bool may_start(const spec::Task& task, int engine) {
     const auto [lane, microbatch] = task;
     const spec::Guards& guards = at(guards_, lane);
-    // A task beyond the last microbatch, or listed before, never starts.
+    // A task beyond the last microbatch, or one that is listed twice, never starts.
     if (microbatch >= program_.tasks_of(lane, microbatches_) || is_done(lane, microbatch)) {
       return false;
     }
@@ -147,11 +147,11 @@ class OrderGraph {
       const spec::Edge& e = at(program_.edges, edge);
       const int needed_by = program_.needed_by(e, task.microbatch, microbatches_);
       if (!e.rendezvous || needed_by < 0) continue;
-      const std::vector<int>& places = at(lists_.place, e.consumer);
+      const std::vector<int>& positions = at(lists_.position, e.consumer);
       const int receiver = list_of(program_, e.consumer);
-      const bool listed = needed_by < size_of(places) && at(places, needed_by) >= 0;
-      if (listed && size_of_position(receiver) >= at(places, needed_by)) continue;
-      at(waiting_for_place_, receiver).push_back(engine);
+      const bool listed = needed_by < size_of(positions) && at(positions, needed_by) >= 0;
+      if (listed && size_of_position(receiver) >= at(positions, needed_by)) continue;
+      at(waiting_for_position_, receiver).push_back(engine);
       return false;
     }
     return true;
@@ -195,8 +195,8 @@ class OrderGraph {
     if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
   }
 
-  // The most that a task paired with the lane may still hold beside it, though it counts as ended;
-  // only amounts are counted beside which the lane's own has room.
+  // The greatest amount that a task paired with the lane may still hold beside it, though it counts
+  // as ended, among the amounts beside which the lane's own amount has room.
   std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
     std::int64_t most = 0;
     const spec::Guards& guards = at(guards_, lane);
@@ -212,7 +212,7 @@ class OrderGraph {
     return most;
   }
 
-  // Takes the messages that the task needs from their inboxes, and adds its own to their inboxes.
+  // Removes the messages that the task needs from their inboxes, and adds those that it sends.
   void count_messages(const spec::Task& task) {
     const spec::Lane& l = at(program_.lanes, task.lane);
     for (const int edge : l.edges) {
@@ -239,18 +239,19 @@ class OrderGraph {
   std::vector<spec::Guards> guards_;  // per lane
   OrderLists lists_;
   OrderRunResult result_;
-  std::vector<std::size_t> stops_;         // per rank and engine: an index that it never passes
+  std::vector<std::size_t> stops_;         // per rank and engine: an index never passed
   std::vector<std::size_t> position_;      // per rank and engine
   std::vector<std::vector<bool>> done_;    // per lane, by microbatch
-  std::vector<bool> begun_;                // per lane: a task of it has started
+  std::vector<bool> begun_;                // per lane: one of its tasks has started
   std::vector<std::int64_t> held_;         // per pool
   std::vector<std::int64_t> pending_;      // per inbox: messages sent and not taken
-  std::vector<std::vector<int>> waiting_;  // per lane: engines that wait for a task of it
-  std::vector<std::vector<int>> waiting_for_place_;  // per engine: those that wait for its progress
-  std::vector<std::vector<int>> waiting_for_room_;   // per rank
-  std::deque<int> ready_;                            // engines that may be able to go on
-  int held_back_ = -1;                               // the engine that is held back, or -1
-  std::size_t may_begin_ = 0;                        // the first step that it may not begin
+  std::vector<std::vector<int>> waiting_;  // per lane: engines that wait for its tasks
+  std::vector<std::vector<int>>
+      waiting_for_position_;                        // per engine: engines that wait for its steps
+  std::vector<std::vector<int>> waiting_for_room_;  // per rank
+  std::deque<int> ready_;                           // engines that may be able to proceed
+  int held_back_ = -1;                              // the engine held back, or -1
+  std::size_t may_begin_ = 0;                       // the first step that this engine cannot begin
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // A committed order with one microbatch count, as a graph of tasks.
 //
-// A rank does its tasks one after another, so a task whose resource has no room when its turn comes
-// never starts, and all runs of one microbatch count run the same tasks: either all deadlock or
-// none does, whatever the timing. The same holds with several engines if no resource is acquired on
-// two of them, and for rendezvous: a wait that has ended never begins again. Slots that other
-// messages may take make the one exception (Overflow). Pure functions.
+// A rank runs its tasks one after another, so a task whose resource has no room when it is next
+// never starts, and all runs of one microbatch count run the same tasks: for any timing, either all
+// deadlock or none does. The same holds with several engines if no resource is acquired on two of
+// them, and for rendezvous: a wait that has ended never begins again. The only exception are slots
+// that other messages may take (Overflow). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@
 namespace ripeline::verify {
 
 struct OrderRunResult {
-  std::optional<spec::Diagnostics> invalid;  // the order has no meaning for this count
+  std::optional<spec::Diagnostics> invalid;  // set if the order has no meaning for this count
   bool finished = false;                     // every task has ended
   Run run;  // all tasks that can run, in an order in which they can run
-  // Per pool; for pairs, the most that may be held while the first still runs and releases nothing.
+  // By pool; for pairs, the greatest possible amount while the first still runs and holds its own.
   std::vector<std::int64_t> peaks;
-  std::vector<int> peak_at;  // per pool: index in `run` of the start that reaches its peak, or -1
+  std::vector<int> peak_at;  // by pool: index in `run` of the start that reaches the peak, or -1
   // Why a rank's list does not have each task exactly once; empty if every list does.
   std::string not_once;
 };
-// Takes time in proportion to the number of tasks. `as_given`: with the slots that links have, each
-// message arriving just before the task that takes it; no timing goes further. Slots can only delay
-// engines and are simpler to leave out, so peaks are found without slots.
+// Takes time in proportion to the number of tasks. With `as_given`, links have their slots, and
+// each message arrives just before the task that takes it; no timing gets further. Slots can only
+// delay engines, so peaks are found without slots, which is simpler.
 enum class Slots : std::uint8_t { as_given, unbounded };
 [[nodiscard]] OrderRunResult run_order(const spec::Program& program, int microbatches, Slots slots);
 
-// A run after which more messages wait for an inbox than it has slots. Timing may then leave out
-// the message that is taken first, so that its rank never passes the task that takes it. If there
-// is no such run, no message ever waits for a slot. The order must finish with the slots that links
-// have, and each inbox must be taken from on one engine only.
+// A run after which more messages wait for an inbox than it has slots. Timing may then deny a slot
+// to the message that is needed first, so that its rank never passes the task that needs it. If
+// there is no such run, no message ever waits for a slot. The order must end with the slots that
+// links have, and one engine only may take messages from an inbox.
 struct Overflow {
   int inbox = -1;
   Run run;
@@ -45,8 +45,8 @@ struct Overflow {
 [[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
 
 // Why the order alone does not decide which tasks run, as in "X is acquired" (on two engines);
-// nothing if it does. A resource that two engines of a rank acquire goes to the engine that comes
-// first, and an inbox from which two engines take may be filled by the messages of either.
+// nullopt if it does. A resource that two engines of a rank acquire is given to the faster one, and
+// an inbox from which two engines take may be filled by the messages of either.
 [[nodiscard]] std::optional<std::string> depends_on_timing(const spec::Program& program);
 
 }  // namespace ripeline::verify

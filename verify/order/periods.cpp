@@ -1,4 +1,4 @@
-// Reads orders with streams as runs: a rank's streams first, then what its repeats take from them.
+// Reads orders with streams as runs: first a rank's streams, then the items that its repeats use.
 #include "verify/order/periods.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using spec::Program;
 
 namespace {
 
-// Limits on the lanes written out for a rank, and on the period: beyond them queries take too long.
+// Limits of the lanes written out for a rank, and of the period; above them queries take too long.
 constexpr std::size_t kMostLanes = 20'000;
 constexpr std::int64_t kLongestPeriod = 64;
 
@@ -129,7 +129,7 @@ class RankReader {
       }
       names_.erase(range.variable);
     } else if (math_.sign(turns) > 0) {
-      // The variable has no value here, since each turn must be the same.
+      // The loop's variable has no value here, since all turns must be the same.
       std::vector<Group> turn;
       unroll(part, loop + 1, turn);
       Group whole{{}, turns};
@@ -166,7 +166,7 @@ class RankReader {
     runs.push_back(std::move(run));
   }
 
-  // The stream without the items beyond each lane's last microbatch.
+  // The stream without the items that are beyond their lane's last microbatch.
   Stream truncated(const std::vector<Group>& runs) {
     Stream stream;
     std::map<int, Value> listed;
@@ -195,7 +195,7 @@ class RankReader {
         if (math_.sign(turns) > 0) add(lanes, turns);
         left = math_.difference(left, turns);
         if (math_.sign(left) <= 0) break;
-        for (const int lane : lanes) {  // a turn in which some lanes are beyond
+        for (const int lane : lanes) {  // a turn in which some lanes have no microbatch left
           if (has_left(lane)) add({lane}, {0, 1, 1});
         }
         left = math_.difference(left, {0, 1, 1});
@@ -262,7 +262,7 @@ class RankReader {
     return lanes;
   }
 
-  // Takes this many turns, during which each stream stays in its present run.
+  // Writes `turns` turns, during which each stream stays in its present run.
   void take_turns(const spec::OrderRepeat& repeat, const std::map<int, std::int64_t>& taken,
                   const Value& turns) {
     std::int64_t period = 1;
@@ -277,7 +277,7 @@ class RankReader {
     const Value whole = math_.floor(math_.quotient(turns, {0, period, 1}));
     const Value rest = math_.difference(turns, math_.product(whole, {0, period, 1}));
     if (math_.sign(whole) > 0) write(some_turns(repeat, period), whole);
-    // After a period each stream's run is at the same item again; a fixed number of turns is left.
+    // After whole periods each stream's run is at the same item; a fixed number of turns is left.
     if (math_.sign(rest) > 0) write(some_turns(repeat, rest.base), {0, 1, 1});
     for (const auto& [stream, items] : after) {
       Stream& s = at(streams_, stream);
@@ -300,8 +300,8 @@ class RankReader {
     if (!lanes.empty()) runs_.push_back({lanes, {count.slope, count.base}});
   }
 
-  // A lane must have one source: where one source lists it, a stream would have to leave it out. A
-  // stream that this rank does not take from lists nothing for the rank.
+  // A lane must have one source: with two, a stream would have to leave out what the other lists. A
+  // stream that this rank does not use lists nothing for the rank.
   void require_one_source() const {
     std::map<int, int> listing;
     bool several = !one_source_;
@@ -328,8 +328,8 @@ class RankReader {
   std::map<std::string, Value, std::less<>> names_;
   std::vector<Stream> streams_;
   std::vector<PeriodicRun> runs_;
-  std::map<int, int> source_;  // per lane listed: its stream, or -1
-  std::set<int> used_;         // streams that the rank takes from
+  std::map<int, int> source_;  // per listed lane: its stream, or -1
+  std::set<int> used_;         // streams that the rank uses
   bool one_source_ = true;
   std::size_t spent_ = 0;
   spec::Span span_;

@@ -52,7 +52,7 @@ spec::Result<Repeat> read_repeat(const Program& program, const spec::OrderRepeat
 
 Repeat repeat_of(Term count, std::vector<int> lanes) {
   const int steps = size_of(lanes);
-  return {count, std::move(lanes), places_in_turn(steps)};
+  return {count, std::move(lanes), positions_in_turn(steps)};
 }
 
 spec::Result<std::vector<Repeat>> read_repeats(const Program& program, const spec::Order& order,

@@ -1,4 +1,4 @@
-// Repeats: a rank's order as repeats whose counts are terms of a solver, and the places in them.
+// Repeats: a rank's order as repeats whose counts are terms of a solver, and the positions in them.
 //
 // Plain values; their terms belong to the solver that was passed in.
 #pragma once
@@ -8,7 +8,7 @@
 #include "spec/diagnostics.h"
 #include "spec/program.h"
 #include "verify/order/periods.h"
-#include "verify/order/places.h"
+#include "verify/order/positions.h"
 #include "verify/solver/solver.h"
 
 namespace ripeline::verify {
@@ -16,7 +16,7 @@ namespace ripeline::verify {
 struct Repeat {
   Term count;
   std::vector<int> lanes;  // per step; -1 if the lane does not exist
-  std::vector<PlaceInTurn> places;
+  std::vector<PositionInTurn> positions;
 };
 
 [[nodiscard]] Repeat repeat_of(Term count, std::vector<int> lanes);

@@ -40,24 +40,24 @@ class SlotStops {
  private:
   // The messages of one fifo edge.
   struct Queue {
-    std::vector<int> place;  // per microbatch: how many are sent before it; -1: none is sent
-    std::set<int> untaken;   // the places of messages not taken
+    std::vector<int> position;  // per microbatch: messages sent before its own; -1 if none is
+    std::set<int> untaken;      // the positions of messages not taken
   };
 
   Queue queue_of(const spec::Edge& e) const {
     Queue queue;
-    queue.place.assign(static_cast<std::size_t>(microbatches_), -1);
+    queue.position.assign(static_cast<std::size_t>(microbatches_), -1);
     for (const spec::Task& task : at(lists_.of_engine, list_of(program_, e.producer))) {
       const auto m = static_cast<std::size_t>(task.microbatch);
-      if (task.lane != e.producer || m >= queue.place.size() || queue.place[m] >= 0) continue;
+      if (task.lane != e.producer || m >= queue.position.size() || queue.position[m] >= 0) continue;
       if (program_.needed_by(e, task.microbatch, microbatches_) < 0) continue;
-      queue.place[m] = static_cast<int>(queue.untaken.size());
-      queue.untaken.insert(queue.untaken.end(), queue.place[m]);
+      queue.position[m] = static_cast<int>(queue.untaken.size());
+      queue.untaken.insert(queue.untaken.end(), queue.position[m]);
     }
     return queue;
   }
 
-  // Takes the task's messages from the queues; false if their inboxes cannot hold all they need.
+  // Removes the task's messages from the queues; false if an inbox cannot hold all that are needed.
   bool slots_suffice(const spec::Task& task, std::vector<Queue>& queues) const {
     std::map<int, std::int64_t> at_once;  // per inbox: messages that must have arrived
     for (const int edge : at(program_.lanes, task.lane).edges) {
@@ -66,11 +66,11 @@ class SlotStops {
       const auto [first, last] = slots_freed(program_, microbatches_, e, task, begun_);
       Queue& queue = at(queues, edge);
       int latest = -1;
-      for (int m = first; m < last && e.fifo; ++m) latest = std::max(latest, at(queue.place, m));
+      for (int m = first; m < last && e.fifo; ++m) latest = std::max(latest, at(queue.position, m));
       at_once[e.inbox] +=
           e.fifo ? std::distance(queue.untaken.begin(), queue.untaken.upper_bound(latest))
                  : last - first;
-      for (int m = first; m < last && e.fifo; ++m) queue.untaken.erase(at(queue.place, m));
+      for (int m = first; m < last && e.fifo; ++m) queue.untaken.erase(at(queue.position, m));
     }
     return std::all_of(at_once.begin(), at_once.end(), [&](const auto& inbox) {
       return inbox.second <= at(program_.inboxes, inbox.first).slots;
@@ -80,7 +80,7 @@ class SlotStops {
   const Program& program_;
   int microbatches_;
   const OrderLists& lists_;
-  std::vector<bool> begun_;  // per lane: a task of it comes before the present one
+  std::vector<bool> begun_;  // per lane: one of its tasks precedes the present task
 };
 
 }  // namespace

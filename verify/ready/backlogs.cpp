@@ -25,7 +25,7 @@ bool counts_as_backlog(const Program& program, const spec::Edge& edge) {
   return edge.of == spec::Of::same && !program.crosses_shares(edge);
 }
 
-// Each lane comes after the lanes whose microbatches it needs. These needs form no cycle.
+// The lanes, each after the lanes whose microbatches it needs. These needs form no cycle.
 std::vector<int> in_order_of_needs(const Program& program) {
   std::vector<int> missing(program.lanes.size(), 0);  // producers that are not listed yet
   for (const spec::Edge& e : program.edges) {
@@ -66,8 +66,8 @@ Counters without_invariant(Counters counters) {
   return counters;
 }
 
-// Asks about a few ranks at a time. Known facts are added to each question anew, since a solver
-// that has the facts of all ranks considers all of them.
+// Asks about a few ranks at a time. Each question gets known facts anew, since a solver that has
+// the facts of all ranks considers all ranks.
 class FewRanks {
  public:
   FewRanks(const Program& program, const Counters& counters, std::uint64_t steps)
@@ -109,7 +109,7 @@ class FewRanks {
 
   [[nodiscard]] int rank_of(int lane) const { return at(program_.lanes, lane).rank; }
 
-  // A fact about arrivals, which no lane counts, belongs to no rank and is left out.
+  // Stores a fact. One about arrivals, which no lane counts, belongs to no rank and is left out.
   void know(const Linear& of, Term holds) {
     Fact fact{{}, holds};
     for (const auto& [counter, factor] : of.lanes) {

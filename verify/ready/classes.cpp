@@ -18,10 +18,10 @@ using spec::Share;
 
 namespace {
 
-// With more lanes, the questions take longer than their answers are worth.
+// With more lanes, the questions would take too long.
 constexpr std::size_t kMostLanes = 1'000;
 
-// The classes of microbatches, as shares of one period that is a multiple of every share's.
+// The classes of microbatches, as shares with one period, a multiple of all periods of shares.
 std::vector<Share> classes_of(const Program& program) {
   std::vector<Share> shares;
   int period = 1;
@@ -81,7 +81,7 @@ class Divided {
   }
 
  private:
-  // Makes an op for each class, so that each lane has a name of its own.
+  // Makes an op for each class, so that each lane has its own name.
   void add_ops() {
     Program& made = to_.program;
     made.ops.clear();
@@ -122,7 +122,7 @@ class Divided {
     }
   }
 
-  // Lanes of one class need each other as before; a lane that needs all needs all classes.
+  // Lanes of one class have the same needs as the originals; a need of all is one of all classes.
   void add_edges(const spec::Edge& edge) {
     Program& made = to_.program;
     for (const int producer : at(copies_, edge.producer)) {

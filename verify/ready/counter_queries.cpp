@@ -59,12 +59,12 @@ Term CounterQueries::may_start(int lane) {
   return solver_.all_of(guards);
 }
 
-// The base case is arithmetic. The step: given the invariant (required from the start) and that a
-// task of the lane may start, it must have no solution that some fact is negative afterwards. Ends
-// and arrivals change no count, so starts are the only events to check.
+// The base case is arithmetic. The step: if the invariant holds (it is required from the start) and
+// a task of the lane may start, no solution may have a fact that is negative afterwards. Ends and
+// arrivals change no count, so starts are the only events to check.
 bool CounterQueries::invariant_is_inductive() {
   for (const Linear& fact : counters_.invariant) {
-    // Before the first task all counts are 0; there is at least 1 microbatch, perhaps 0 of a share.
+    // Before the first task all counts are 0; there is a microbatch, but perhaps none of a share.
     std::int64_t least = fact.constant;
     for (const auto& [share, factor] : fact.microbatches) {
       if (factor < 0) return false;
@@ -72,8 +72,8 @@ bool CounterQueries::invariant_is_inductive() {
     }
     if (least < 0) return false;
   }
-  // Only facts that a start can break are asked about. Each lane has a query of its own: one query
-  // for all lanes is slower.
+  // The queries are only about facts that a start can falsify. Each lane has its own query, since
+  // one query for all lanes is slower.
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     const Facts& may = at(counters_.starts, lane).may;
     std::vector<Term> broken;
@@ -120,9 +120,9 @@ Term CounterQueries::broken_by_start(int lane) {
   return solver_.all_of({may_start(lane), solver_.any_of(broken)});
 }
 
-// Every way to start is blocked by at least one of its facts. These are of `must` and not of `may`:
-// a lane counts as blocked unless it surely may start, so a proof that no state is stuck holds for
-// inexact lanes too, and a solution need not be a real state.
+// Every way to start is blocked by at least one of its facts, which are from `must`, not from
+// `may`: a lane counts as blocked unless it certainly may start. So a proof that no state is stuck
+// holds for inexact lanes too, and a solution may be an unreachable state.
 std::vector<Term> CounterQueries::blocked(int lane) {
   std::vector<Term> ways;
   for (const Facts& way : at(counters_.starts, lane).must) {
@@ -147,8 +147,8 @@ Term CounterQueries::stuck() {
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
-// Each edge that shares slots has as many arrived messages as timing gave it slots, and slots are
-// free only if all messages have arrived.
+// Each edge that shares slots has as many arrived messages as timing gave slots to the edge, and
+// slots are free only if all messages have arrived.
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {
     std::vector<Term> arrived;
@@ -175,8 +175,8 @@ bool CounterQueries::may_run_beside(int lane, int other) const {
 }
 
 // The amounts that other tasks on the rank may still hold while they run, though they count as
-// ended: one sum for each way in which others run. On another engine one lane or a pair runs, on
-// the lane's own engine the lane that it pairs with.
+// ended: one sum for each way in which others run. One lane or a pair runs on another engine; on
+// the lane's own engine, a lane that is paired with it runs.
 std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   const spec::Lane& l = at(program_.lanes, lane);
   std::vector<Term> sums = {solver_.number(0)};
@@ -209,8 +209,8 @@ std::vector<Term> CounterQueries::held_elsewhere(int lane, int pool) {
   return sums;
 }
 
-// A pool holds most just after a start: the task's own amount comes on top of what counts hold, and
-// so does what tasks beside it have not released yet.
+// A pool's amount is greatest just after a start. Then the task's own amount is added to the amount
+// by counts, and so are amounts that tasks beside it have not released yet.
 std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
   std::vector<Term> ways;
   for (const auto& a : at(program_.lanes, lane).acquires) {
@@ -220,7 +220,7 @@ std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
     const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first sum is 0
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
-      // Amounts that are still held were also held when the task was admitted.
+      // Amounts that are still held were already held when the task was admitted.
       if (room && i > 0) {
         facts.push_back(after + sums[i] <= solver_.number(room->most_held_after()));
       }
@@ -242,8 +242,8 @@ Term CounterQueries::holds_above(int pool, Term bound) {
   std::vector<Term> ways = {bound < term(at(counters_.held, pool))};
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     const spec::Lane& l = at(program_.lanes, lane);
-    // Room that a task acquires and releases itself is held only while the task runs; room that a
-    // task on another engine has not released yet is held only beside that task.
+    // Counts omit room that a task acquires and releases itself, since it is held only while the
+    // task runs, and room that a task beside it, on another engine, has not released yet.
     const bool returns = std::any_of(l.releases.begin(), l.releases.end(),
                                      [pool](const auto& r) { return r.pool == pool; });
     const bool beside = held_elsewhere(lane, pool).size() > 1;

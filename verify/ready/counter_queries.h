@@ -1,5 +1,5 @@
-// CounterQueries: the counters of a program as terms of a solver, with the invariant and the range
-// required.
+// CounterQueries: the counters of a program as terms of a solver, which is told the invariant and
+// the range.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace ripeline::verify {
 
 class CounterQueries {
  public:
-  // `counters` are those of the program, or of one with a mistake that a test plants.
+  // `counters` are those of the program, or have a mistake that a test plants.
   CounterQueries(const spec::Program& program, Counters counters, SolverUse use);
   CounterQueries(const spec::Program& program, SolverUse use);
 
-  // True if the invariant holds before the first task, and every task that starts keeps it.
+  // True if the invariant holds before the first task, and every start preserves it.
   [[nodiscard]] bool invariant_is_inductive();
-  // The same as terms for evidence, which asks everything, even what is plain to see.
-  [[nodiscard]] Term at_start();                 // no task has ended
-  [[nodiscard]] Term invariant_broken();         // in the present state
-  [[nodiscard]] Term broken_by_start(int lane);  // by a task of this lane that may start
-  // How many of a writing solver's required terms come before the invariant.
+  // The parts of this statement as terms for evidence, which asks even the obvious.
+  [[nodiscard]] Term at_start();                 // true if no task has ended
+  [[nodiscard]] Term invariant_broken();         // true if broken in the present state
+  [[nodiscard]] Term broken_by_start(int lane);  // by a startable task of the lane
+  // How many required terms a solver that writes has before those of the invariant.
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
   [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -36,7 +36,7 @@ class CounterQueries {
 
   // True if not all tasks have ended and no lane may start.
   [[nodiscard]] Term stuck();
-  // No task of this lane is certain to be able to start if all of these hold.
+  // If all of these terms hold, no task of this lane is certain to be able to start.
   [[nodiscard]] std::vector<Term> blocked(int lane);
   // True if some start, in the present state, makes the pool hold more than the bound.
   [[nodiscard]] Term start_above(int pool, Term bound);
@@ -46,7 +46,7 @@ class CounterQueries {
   [[nodiscard]] Solver& solver() { return solver_; }
   [[nodiscard]] Term microbatches() const { return microbatches_; }
   [[nodiscard]] Term total() { return solver_.sum(done_); }
-  // The lanes' counts in the model of the last answer `sat`.
+  // The lanes' counts in the model of the last answer that was `sat`.
   [[nodiscard]] std::vector<std::int64_t> counts() const;
   [[nodiscard]] Term differs(const std::vector<std::int64_t>& counts);
 
@@ -65,7 +65,7 @@ class CounterQueries {
   Solver solver_;
   Term microbatches_;
   std::vector<Term> done_;     // per lane
-  std::vector<Term> arrived_;  // the variables of shared slots
+  std::vector<Term> arrived_;  // the variables for shared slots
   std::size_t before_invariant_ = 0;
 };
 

@@ -16,7 +16,7 @@ using spec::Program;
 
 namespace {
 
-// Per pool: the amount that started tasks have acquired, less the amount that ended ones released.
+// By pool: the amount that started tasks have acquired, minus the amount that ended ones released.
 std::vector<Linear> count_held(const Program& program) {
   std::vector<Linear> held(program.pools.size());
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -26,8 +26,8 @@ std::vector<Linear> count_held(const Program& program) {
   return held;
 }
 
-// True if the message that the consumer takes next has a slot once it is sent: all messages before
-// it over the edge have been taken.
+// True if the next message that the consumer takes gets a slot once it is sent, since all earlier
+// messages of the edge have been taken.
 bool arrives_next(const Program& program, const Prefixes& prefixes, const spec::Edge& edge) {
   const auto shares_slots = [&edge](const spec::Edge& other) { return other.inbox == edge.inbox; };
   return edge.of == spec::Of::same && edge.fifo && prefixes.is_prefix(edge.producer) &&

@@ -1,36 +1,36 @@
 // Counters: a readiness-first program as one integer per lane, for every microbatch count at once.
 //
-// The state is how many tasks of each lane have ended, and the number of microbatches; tasks run
-// atomically. That is enough: executed in the order of their starts, each ending before the next
-// starts and each message arriving at once, the tasks of any run reach the same quiescent states,
-// since ends and arrivals only ever enable. Amounts held just after a start are also the same if a
-// rank runs one task at a time; else amounts that others on it have not released yet come on top.
+// A state is the number of ended tasks of each lane, and the number of microbatches; tasks run
+// atomically. This suffices: if the tasks of a run are executed in the order of their starts, each
+// ending before the next starts and each message arriving at once, they reach the same quiescent
+// states, as ends and arrivals only enable starts. Amounts held just after a start are the same if
+// a rank runs one task at a time; else amounts that its other running tasks hold are added.
 //
 // Counts alone decide exactly which lanes may start if, for each lane, the sets of microbatches
-// that its producers have ended are nested: then the smallest count decides. Sets are nested if one
-// producer is an ancestor of the other, or if both are prefixes. Prefixes are sequential lanes,
-// lanes whose needs lead back to their own microbatch before, and lanes between the start of a
-// prefix, which lets one microbatch in, and the end that lets it out, if no two fit in. A prefix
-// that consumes needs prefixes. Otherwise `may` has facts that must hold and `must` has facts that
-// suffice; then only proofs are sound, not the search for states. What suffices is counted within a
-// set that holds all the others: what a common ancestor has ended, or every microbatch.
+// that its producers have ended are nested, as then the smallest count decides. Sets are nested if
+// one producer is an ancestor of the other, or if both are prefixes. Prefixes are sequential lanes,
+// lanes whose needs lead back to their own previous microbatch, and lanes between the start of a
+// prefix, which acquires room, and the end that releases it, if there is room for one. A prefix
+// that consumes needs prefixes. Else `may` has facts that must hold and `must` has facts that
+// suffice; then only proofs are sound, not the search for states. The facts that suffice count
+// within a set that contains all others: the microbatches that a common ancestor has ended, or all.
 //
-// Bounded links. Ignore the order of arrivals over fifo edges, which only adds runs, and delay the
-// arrivals that no start uses to the end of the run: no task starts later for that, and slots are
-// freed no later. (With the order, a message that no start uses may have to arrive before one that
+// Bounded links. The order of arrivals over fifo edges is ignored, which only adds runs, and
+// arrivals that no start uses are delayed to the end of the run: no task starts later, and no slot
+// is freed later. (With the order, a message that no start uses may have to arrive before one that
 // a start uses; this is taken into account in the last state alone.) So the same quiescent states
 // are reached by running tasks one at a time, each taking its messages just before it starts, and
 // by filling the slots at the end, in any way that timing allows; quiescent means that a slot is
 // free only if no message waits for it. With k slots, some k of the messages that one edge has
-// ready have arrived, whichever timing chose: at least one, which is enough for a lane that takes
-// any microbatch and gets this message last; otherwise counts tell only that all have arrived, if
-// they are no more than the slots. Over a fifo edge with a sequential producer a prefix arrives,
-// and with it the next message. Each edge of a channel has as many of its slots as timing gave the
-// edge, which is a variable.
+// ready, chosen by timing, have arrived: at least one, which is enough for a lane that takes any
+// microbatch and needs only this message still; otherwise counts only tell that all have arrived if
+// there are at most k. Over a fifo edge with a sequential producer a prefix arrives, and with it
+// the next message. Timing decides how many of a channel's slots each edge has; a variable counts
+// them.
 //
 // An example: 1F1B's memory on two ranks, `F needs F at prev; B needs F at here, B at next`, where
-// stage s has room for 2 - s activations, from F to B. Four lanes, with f0, b0, f1 and b1 of M
-// tasks ended. Beside "less than M have ended", a task may start only if
+// stage s has room for 2 - s activations, held from F to B. The four lanes have ended f0, b0, f1
+// and b1 of M tasks. Apart from "less than M have ended", a task may start only if
 //   0F:  1 - (f0 - b0) >= 0                          there is room for one more of two
 //   1F:  f0 - f1 - 1 >= 0  and  0 - (f1 - b1) >= 0   0F is ahead, and there is room for one of one
 //   1B:  f1 - b1 - 1 >= 0
@@ -54,10 +54,10 @@
 
 namespace ripeline::verify {
 
-// Plain data. Of the guards, queries (verify/ready/counter_queries.h) read only this and which
+// Plain data. Queries (verify/ready/counter_queries.h) read Counters and, of the guards, only which
 // tasks run side by side, with the room that these leave.
 struct Counters {
-  int variables = 0;  // numbered in Linear: the lanes' counts, then those of `shared`
+  int variables = 0;  // as numbered in Linear: the lanes' counts, then `shared`
   std::vector<SharedSlots> shared;
   std::vector<StartFacts> starts;  // per lane
   std::vector<Linear> held;        // per pool
@@ -67,9 +67,9 @@ struct Counters {
 
 [[nodiscard]] Counters count(const spec::Program& program);
 
-// Why counts cannot follow the program; nothing if they can. They cannot where lanes with different
-// microbatches need each other's microbatch before, or need each other over a link with slots,
-// unless the link is fifo between prefixes and shares no slots.
+// Why counts cannot follow the program; nullopt if they can. They cannot if lanes with different
+// microbatches need each other's previous microbatch, or need each other over a link with slots
+// that is not fifo between prefixes, or shares its slots.
 [[nodiscard]] std::optional<std::string> beyond_counters(const spec::Program& program);
 
 }  // namespace ripeline::verify

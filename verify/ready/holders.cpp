@@ -32,11 +32,11 @@ std::vector<int> needed_at_stage(const Program& program, int lane) {
   return found;
 }
 
-// The amount that a lane acquires, and the lanes that give it back, as far as they are known.
+// The amount that a lane acquires, and the lanes that release it, as far as known.
 struct Acquired {
   int lane = 0;
   std::int64_t leaving = 0;
-  std::int64_t left = 0;  // the amount that no lane gives back yet
+  std::int64_t left = 0;  // the amount that no lane releases yet
   Holder holder;
 };
 
@@ -60,9 +60,9 @@ class StageHolders {
     }
   }
 
-  // Nothing if some release gives back an amount that no lane is known to have acquired before.
+  // nullopt if some release exceeds the amounts that lanes are known to have acquired before.
   std::optional<std::vector<Holder>> divided() {
-    // Releases are sorted so that a release whose lane needs more comes later.
+    // Releases are sorted so that releases of lanes that need more lanes are later.
     std::stable_sort(released_.begin(), released_.end(), [](const Released& a, const Released& b) {
       return a.needed.size() < b.needed.size();
     });
@@ -78,7 +78,7 @@ class StageHolders {
   }
 
  private:
-  // Gives back the lane's own amount first, then those that leave least: others are held longer.
+  // Releases the lane's own amount first, then those that leave least, as others are held longer.
   bool give_back(const Released& r) {
     std::vector<Acquired*> from;
     for (Acquired& a : acquired_) {
@@ -143,7 +143,7 @@ std::vector<Holder> holders_of(const Program& program, const std::vector<spec::G
   std::vector<Holder> holders;
   for (auto& [stage, of_stage] : stages) {
     auto divided = of_stage.divided();
-    // It may then not follow that the amount held by each stage is 0 or more.
+    // If so, it may not follow that the amount held by each stage is 0 or more.
     if (!divided) return whole_stages(program, guards, pool, held);
     std::move(divided->begin(), divided->end(), std::back_inserter(holders));
   }

@@ -22,7 +22,7 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   facts.push_back(at_most_all);
   for (const int edge : needs) {
     const spec::Edge& e = at(program.edges, edge);
-    if (e.of == spec::Of::all) continue;  // no sum expresses it
+    if (e.of == spec::Of::all) continue;  // no sum expresses this need
     Linear ordered = is_ahead(e.producer, lane);
     ordered.constant += e.of == spec::Of::before ? 2 : 1;
     if (program.crosses_shares(e)) add_unneeded(ordered, program, e);
@@ -30,7 +30,7 @@ void add_counts(const Program& program, int lane, const std::vector<int>& needs,
   }
 }
 
-// The pool's capacity, and for each n > 0 a bound on the parts beside which n or more stays free.
+// The pool's capacity, and for each n > 0 a bound of the parts beside which at least n stays free.
 void add_room(const Program& program, const std::vector<spec::Guards>& guards, int pool,
               const Linear& held, std::vector<Linear>& facts) {
   const std::int64_t capacity = *at(program.pools, pool).capacity;
@@ -40,7 +40,7 @@ void add_room(const Program& program, const std::vector<spec::Guards>& guards, i
   };
   at_most(capacity).add(held, -1);
   const std::vector<Holder> holders = holders_of(program, guards, pool, held);
-  // Visits each part with the room that is free beside it and beside the parts given back later.
+  // Visits each part with the room that is free beside it and beside the parts released later.
   const auto each_part = [&holders](const auto& visit) {
     for (const Holder& holder : holders) {
       std::int64_t free = holder.free_beside;

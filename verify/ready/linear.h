@@ -11,7 +11,7 @@
 namespace ripeline::verify {
 
 struct Linear {
-  // Each lane, or variable numbered after the lanes, at most once, with its factor.
+  // Lanes, and variables that are numbered after the lanes, each at most once, with a factor.
   std::vector<std::pair<int, std::int64_t>> lanes;
   std::vector<std::pair<spec::Share, std::int64_t>> microbatches;  // each share at most once
   std::int64_t constant = 0;
@@ -24,7 +24,7 @@ struct Linear {
                                 std::int64_t microbatches_now) const;
 };
 
-// How many tasks the lane has.
+// The number of tasks that the lane has.
 [[nodiscard]] Linear tasks_of(const spec::Program& program, int lane);
 
 }  // namespace ripeline::verify

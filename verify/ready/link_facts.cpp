@@ -32,7 +32,7 @@ LinkFacts::LinkFacts(const Program& program, const Prefixes& prefixes, const Nee
   }
 }
 
-// The most messages of the edge that can be sent and not taken.
+// The greatest possible number of messages of the edge that are sent and not taken.
 Linear LinkFacts::pending(int e) const {
   Linear waiting;
   waiting.add(edge(e).producer, 1);
@@ -55,7 +55,7 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
   for (const int e : bounded) {
     const bool shares = at(inbox_edges_, edge(e).inbox).size() > 1;
     if (edge(e).of == spec::Of::all) {
-      // Its own slots must hold all its messages, or else no start is possible.
+      // The edge's own slots must hold all its messages, or no start is possible.
       if (shares) require(e, {});
     } else if (arrives_in_order(e) &&
                (prefixes_.is_prefix(lane) || all_in_order(offers, bounded))) {
@@ -75,7 +75,7 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
 }
 
 // A task takes its messages together, so its inboxes must have slots for all of them. The first
-// microbatch has no message of the one before; a producer sends none of microbatches that it lacks.
+// microbatch has no message of a previous one; a producer sends none for microbatches it lacks.
 bool LinkFacts::add_slots_at_once(const std::vector<int>& edges, StartFacts& facts) const {
   struct Free {
     Linear always, sometimes;
@@ -113,13 +113,13 @@ Linear LinkFacts::some_arrived(int e) const {
   return here;
 }
 
-// Whatever arrives over this edge has its other needs met, since all other offers are whole.
+// Facts that all other offers are whole, so that whatever arrives over this edge may start.
 Facts LinkFacts::others_whole(int e, const std::vector<Offer>& offers) const {
   Facts facts;
   if (at(arrived_, e) >= 0) {
     facts.push_back(some_arrived(e));
   } else {
-    // A need of the microbatch before: the first task, which takes no message, could start and has.
+    // For a need of the microbatch before, the first task, which takes no message, has started.
     facts.push_back(is_ahead(edge(e).producer, edge(e).consumer));
   }
   const auto mine = offer_over(e, offers);
@@ -150,7 +150,7 @@ bool LinkFacts::all_in_order(const std::vector<Offer>& offers,
          std::all_of(bounded.begin(), bounded.end(), [&](int e) { return arrives_in_order(e); });
 }
 
-// True if a microbatch that arrives over this edge can start once its other needs are met.
+// True if any microbatch that arrives over this edge can start once its other needs are met.
 bool LinkFacts::any_will_do(int lane, int e, const std::vector<Offer>& offers) const {
   return !prefixes_.is_prefix(lane) && offer_over(e, offers) != offers.end();
 }

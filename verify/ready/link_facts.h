@@ -1,15 +1,15 @@
-// LinkFacts: what follows from bounded links about a lane's next start.
+// LinkFacts: the facts about a lane's next start that follow from bounded links.
 //
-// With k slots, some k of the messages that one edge has ready have arrived, whichever timing
-// chose: at least one. That is enough for a lane that takes any microbatch and gets this message
-// last; over a fifo edge with a producer in order the next message is among them. Otherwise counts
-// tell only that all have arrived, if they are no more than the slots. See verify/ready/counters.h.
+// With k slots, some k of the messages that one edge has ready, chosen by timing, have arrived: at
+// least one. That is enough for a lane that takes any microbatch and needs only this message still;
+// over a fifo edge with a producer in order the next message is among them. Otherwise counts only
+// tell that all have arrived if there are at most k. See verify/ready/counters.h.
 //
-// An example: 0F, in any order, sends over 2 slots to 1F, which is sequential. With 0F at three and
-// 1F at none, the two messages that arrived may be those of 1 and 2, and 1F, which must begin with
-// 0, waits for ever; counts see 3 - 0 > 2 and do not tell that 1F may start. Over `fifo 2` behind a
-// sequential 0F the two are those of 0 and 1, and 1F is exact. If 1F may take any microbatch, one
-// of the two is enough, so it is exact as well.
+// An example: 0F, in any order, sends over 2 slots to 1F, which is sequential. If 0F has ended
+// three tasks and 1F none, the two messages that arrived may be those of 1 and 2, and 1F, which
+// must begin with 0, waits for ever; since 3 - 0 > 2, counts do not tell that 1F may start. Over
+// `fifo 2` behind a sequential 0F the two are those of 0 and 1, so counts are exact. If 1F may take
+// any microbatch, one of the two is enough, so counts are exact as well.
 //
 // One thread; the constructor's arguments must outlive it.
 #pragma once
@@ -25,24 +25,24 @@
 
 namespace ripeline::verify {
 
-// Slots shared by edges, when nothing more arrives: all are taken, or all messages have arrived.
+// Slots shared by edges, once nothing more can arrive: either all are taken, or no message is left.
 struct SharedSlots {
   std::int64_t slots = 0;
-  std::vector<int> arrived;     // per edge: the variable that counts arrived messages not taken
-  std::vector<Linear> pending;  // per edge: tasks ended by its producer, not begun by its consumer
+  std::vector<int> arrived;     // per edge: the variable that counts arrived, untaken messages
+  std::vector<Linear> pending;  // per edge: tasks ended by the producer, less the consumer's
 };
 
 class LinkFacts {
  public:
   LinkFacts(const spec::Program& program, const Prefixes& prefixes, const NeedFacts& needs);
 
-  // The slots of channels whose pending messages are counted exactly. Each of their edges has a
-  // variable, numbered after the lanes' variables.
+  // The slots of channels whose pending messages are counted exactly. Each edge of such a channel
+  // has a variable, numbered after the lanes' variables.
   [[nodiscard]] const std::vector<SharedSlots>& shared() const { return shared_; }
   [[nodiscard]] int variables() const { return variables_; }
 
   // Adds the facts that follow from these edges of the lane; `offers` are those that NeedFacts
-  // gave. False if links make `may` and `must` differ.
+  // returned. Returns false if links make `may` and `must` differ.
   [[nodiscard]] bool add(int lane, const std::vector<int>& edges, const std::vector<Offer>& offers,
                          StartFacts& facts) const;
 
@@ -65,7 +65,7 @@ class LinkFacts {
   const Prefixes& prefixes_;
   const NeedFacts& needs_;
   std::vector<std::vector<int>> inbox_edges_;
-  std::vector<int> arrived_;  // per edge: its variable among those of shared slots, or -1
+  std::vector<int> arrived_;  // per edge: its variable for shared slots, or -1
   std::vector<SharedSlots> shared_;
   int variables_ = 0;
 };

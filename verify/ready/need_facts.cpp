@@ -9,8 +9,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-// The offer's size is done[p], and one more if the first microbatch needs nothing; but not one more
-// if the producer overtakes: it may have ended its last microbatch, which no task needs.
+// The size is how many tasks the producer has ended, plus 1 if the first microbatch needs nothing.
+// If the producer overtakes, there is no 1: it may have ended its last task, which no task needs.
 Offer NeedFacts::offer_of(int e) const {
   Offer offer{e, {}, prefixes_.is_prefix(edge(e).producer)};
   offer.size.add(edge(e).producer, 1);
@@ -24,7 +24,7 @@ Offer NeedFacts::offer_of(int e) const {
   return offer;
 }
 
-// The offers that contain no other offer: whatever a lane's descendant has ended, it has ended too.
+// The offers that contain no other offer: a lane has ended all that its descendants have ended.
 std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const {
   std::vector<Offer> kept;
   for (std::size_t i = 0; i < offers.size(); ++i) {
@@ -33,7 +33,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
       const spec::Edge& theirs = edge(other.edge);
       if (theirs.of != spec::Of::same) return false;
       if (mine.of == spec::Of::same) return prefixes_.is_ancestor(mine.producer, theirs.producer);
-      // The offer is a prefix, and one larger.
+      // The offer is a prefix, and larger by one.
       return prefixes_.is_prefix(mine.producer) &&
              prefixes_.is_or_precedes(mine.producer, theirs.producer);
     };
@@ -50,7 +50,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
 
 NeedFacts::Needs NeedFacts::add(int lane, const std::vector<int>& edges, StartFacts& facts) const {
   std::vector<Offer> offers;
-  Facts whole;  // for needs of all microbatches
+  Facts whole;  // facts of needs `of all`
   for (const int e : edges) {
     if (edge(e).of == spec::Of::all) {
       Linear ended;
@@ -78,7 +78,7 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
   }
   const bool overtaking =
       std::any_of(kept.begin(), kept.end(), [](const Offer& offer) { return !offer.prefix; });
-  // An overtaking producer may have ended its last microbatch, which no task needs, before others.
+  // A producer that overtakes may end its last microbatch, which no task needs, before others.
   const bool shifted = std::any_of(kept.begin(), kept.end(), [&](const Offer& offer) {
     return !offer.prefix && edge(offer.edge).of == spec::Of::before;
   });
@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A shifted set, with the first microbatch for free, has no fewer microbatches in common with the
-  // set that contains all offers than before the shift.
+  // A shifted set, which includes the first microbatch for free, has at least as many microbatches
+  // in common with the set that contains all offers as before the shift.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;
@@ -106,8 +106,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
   return false;
 }
 
-// If the producer overtakes, the lane's next microbatch has surely ended there only once all
-// microbatches have that could have.
+// Adds that the producer has ended the lane's next microbatch. If the producer overtakes, this is
+// certain only once it has ended all microbatches that it could have ended.
 void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const {
   Linear ahead = offer.size;
   ahead.add(lane, -1).constant -= 1;
@@ -118,7 +118,7 @@ void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const 
     all.add(edge(offer.edge).producer, 1).add(whole, -1);
     ways.push_back({all});
   }
-  // All ended microbatches are a prefix then, to which the first microbatch adds one for free.
+  // The ended ones are then a prefix, and the first microbatch, which needs nothing, adds one.
   if (edge(offer.edge).of == spec::Of::before) ++ahead.constant;
   facts.suffices({{ahead}});
   facts.suffices(ways);
@@ -133,7 +133,7 @@ std::vector<Linear> NeedFacts::holding(const std::vector<Offer>& offers, bool in
                                      [this](const Offer& o) { return crosses_shares(o.edge); });
   if (of_shares) return {tasks_of(program_, edge(offers.front().edge).consumer)};
   for (const int lane : prefixes_.ancestors_of(edge(offers.front().edge).producer)) {
-    if (at(program_.lanes, lane).once) continue;  // its one task is no set of microbatches
+    if (at(program_.lanes, lane).once) continue;  // its single task is not a set of microbatches
     const bool holds = std::all_of(offers.begin(), offers.end(), [&](const Offer& offer) {
       return prefixes_.is_or_precedes(lane, edge(offer.edge).producer);
     });
@@ -158,8 +158,8 @@ void add_unneeded(Linear& sum, const Program& program, const spec::Edge& edge) {
   if (free.remainders != 0) sum.add(free, 1);
 }
 
-// Each offer has at least its size; an offer of the microbatch before has at least as many as its
-// producer has ended.
+// Each offer has at least `size` elements; an offer of the microbatch before has at least as many
+// as its producer has ended.
 void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
                                      StartFacts& facts) const {
   const bool in_order = std::all_of(kept.begin(), kept.end(), [&](const Offer& offer) {
@@ -192,8 +192,8 @@ void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
   }
 }
 
-// How far a prefix must have come before the lane's next microbatch. The number of tasks needed
-// repeats with the shares; within a period, the most by which it exceeds a line is added.
+// How far a prefix must have run before the lane's next microbatch. The number of needed tasks
+// repeats with the shares; the greatest excess over a line within a period is added.
 Linear NeedFacts::next_has_ended(int lane, int producer) const {
   const spec::Share& from = share_of(producer);
   const spec::Share& to = share_of(lane);

@@ -1,18 +1,18 @@
-// NeedFacts: what follows from a lane's needs about its next start.
+// NeedFacts: the facts about a lane's next start that follow from its needs.
 //
 // Each need *offers* a set of microbatches: those for which the need is met. A task may start only
-// if each offer is larger than what the lane has ended. That suffices if the offers are nested,
-// since the smallest is then their intersection. If not, the offers lie in a set of some size w
-// that holds them all: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
+// if each offer is larger than the count of the lane. That suffices if the offers are nested, since
+// the smallest is then their intersection. If not, the offers lie in a set of some size w that
+// holds them all: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
 //
-// An example: two encoders on ranks 0 and 1 feed a model on rank 2, each microbatch in any order.
-// If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2 and 2,
-// and `may` lets two tasks of 2F start though only one has both its inputs. Only 2 + 2 - 3 = 1 is
-// certain. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
+// An example: two encoders on ranks 0 and 1 feed a model on rank 2; all run microbatches in any
+// order. If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2
+// and 2, and `may` lets two tasks of 2F start though only one has both its inputs. Only 2 + 2 - 3 =
+// 1 is certain. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
 //
-// Between lanes of different shares, a consumer's tasks that need nothing are offered for free, and
-// a producer in order is counted by how far it must have come (next_has_ended). One thread; the
-// constructor's arguments must outlive it.
+// Between lanes of different shares, an offer includes the consumer's tasks that need nothing, and
+// for a producer in order the count tells how far it must have run (next_has_ended). One thread;
+// the constructor's arguments must outlive it.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ namespace ripeline::verify {
 struct Offer {
   int edge = -1;
   Linear size;
-  bool prefix = false;  // the set is 0, 1, 2, …: `size` of them, or all
+  bool prefix = false;  // the set is 0, 1, 2, …, `size` of them, or all
 };
 
 class NeedFacts {
@@ -37,14 +37,14 @@ class NeedFacts {
 
   struct Needs {
     std::vector<Offer> offers;  // the innermost offers: none contains another
-    bool exact = true;          // the needed facts suffice as well
+    bool exact = true;          // the facts that must hold also suffice
   };
   // Adds what these edges need to the facts of their consumer.
   Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;
 
-  // Sizes of sets that contain what the producers of all these offers have ended: what a lane that
-  // all of them need has ended, or every microbatch. `in_order`: sets 0, 1, 2, … only, which also
-  // contain shifted offers except for one more.
+  // Sizes of sets that contain the tasks that the producers of all these offers have ended: those
+  // ended by a lane that all producers need, or every microbatch. With `in_order`, only sets 0, 1,
+  // 2, …, which contain shifted offers, too, except for one task.
   [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
                                             bool in_order = false) const;
 
@@ -65,7 +65,7 @@ class NeedFacts {
   const Prefixes& prefixes_;
 };
 
-// Adds the number of the consumer's tasks that need nothing over an edge that crosses shares.
+// Adds the number of the consumer's tasks that need nothing over an edge which crosses shares.
 void add_unneeded(Linear& sum, const spec::Program& program, const spec::Edge& edge);
 
 }  // namespace ripeline::verify

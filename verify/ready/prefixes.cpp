@@ -37,7 +37,7 @@ bool Prefixes::is_ancestor(int lane, int of) const {
   return std::binary_search(all.begin(), all.end(), lane);
 }
 
-// Marks the lanes on a way from `first` to `last`, and both.
+// Marks the lanes on a path from `first` to `last`, and these two.
 void Prefixes::add_between(int first, int last) {
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     if (is_or_precedes(first, lane) && is_or_precedes(lane, last)) {
@@ -46,7 +46,7 @@ void Prefixes::add_between(int first, int last) {
   }
 }
 
-// Marks lanes behind `lane` if it starts only once earlier microbatches gave back what one holds.
+// Marks lanes behind `lane` if it starts only once earlier microbatches have released their room.
 void Prefixes::add_behind(int lane, const spec::Guards& guards) {
   const spec::Lane& l = at(program_.lanes, lane);
   if (l.once) return;

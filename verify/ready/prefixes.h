@@ -1,7 +1,7 @@
-// Prefixes: which lanes start their microbatches in order, and which lanes come before which.
+// Prefixes: which lanes start their microbatches in order, and which lanes precede others.
 //
 // Sets of microbatches that lanes have ended are nested if one lane is an ancestor of the other, or
-// if both are prefixes, 0, 1, 2, …; verify/ready/counters.h relies on that. One thread; the
+// if both are prefixes, 0, 1, 2, …; verify/ready/counters.h relies on this. One thread; the
 // constructor's arguments must outlive it.
 #pragma once
 
@@ -17,9 +17,9 @@ class Prefixes {
  public:
   Prefixes(const spec::Program& program, const std::vector<spec::Guards>& guards);
 
-  // True if the lane's microbatches start in order: it is sequential; or it needs a task that needs
-  // its own microbatch before; or it lies between a lane that starts in order and lets in one
-  // microbatch at a time, and the lane that lets this out.
+  // True if the lane's microbatches start in order, as the lane is sequential, or needs a task that
+  // needs the lane's previous microbatch, or lies between a lane in order that acquires room for
+  // one microbatch at a time and the lane that releases the room.
   [[nodiscard]] bool is_prefix(int lane) const { return prefixes_[static_cast<std::size_t>(lane)]; }
   // True if each task of `of` needs the lane's task of the same microbatch, directly or not.
   [[nodiscard]] bool is_ancestor(int lane, int of) const;

@@ -1,4 +1,4 @@
-// Readiness-first dispatch: proved by counters for every microbatch count, else settled count by
+// Readiness-first dispatch: judged by counters for every microbatch count, else count by
 // count.
 #include "verify/ready/ready_judge.h"
 
@@ -26,10 +26,10 @@ using spec::Program;
 
 namespace {
 
-// How many counts are searched for a run before the rest of a range without an end, or of a long
-// one, is left open.
+// How many counts are searched for a run; the rest of a range that is long or has no end is left
+// open.
 constexpr int kCounts = 8;
-// After this many solver steps a question is asked in another way.
+// After this number of solver steps a question is asked in another way.
 constexpr std::uint64_t kFewSteps = 500'000;
 
 // True if the range has so few counts that visiting states may settle each of them.
@@ -44,18 +44,7 @@ std::uint64_t few_steps(const VerifyOptions& options) {
 }  // namespace
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options)
-    : ReadyJudge(program, options, by_classes(program)) {}
-
-ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
-                       std::unique_ptr<const ByClasses> classes)
-    : program_(program),
-      find_runs_(options.find_runs),
-      few_steps_(few_steps(options)),
-      budget_{options.search_states},
-      classes_(std::move(classes)),
-      queries_(std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
-                                                options.solver_steps)),
-      inductive_(is_inductive()) {}
+    : ReadyJudge(program, options, by_classes(program), nullptr) {}
 
 ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
                        std::unique_ptr<const ByClasses> classes,
@@ -65,7 +54,9 @@ ReadyJudge::ReadyJudge(const Program& program, const VerifyOptions& options,
       few_steps_(few_steps(options)),
       budget_{options.search_states},
       classes_(std::move(classes)),
-      queries_(std::move(queries)),
+      queries_(queries ? std::move(queries)
+                       : std::make_unique<CounterQueries>(classes_ ? classes_->program : program,
+                                                          options.solver_steps)),
       inductive_(is_inductive()) {}
 
 bool ReadyJudge::is_inductive() {
@@ -149,7 +140,7 @@ Answer ReadyJudge::first_answer(const Question& question) {
   Solver& solver = queries_->solver();
   std::vector<Term> asked{question.bad};
   if (!question.known) return solver.check(question.query, asked);
-  // With few ranks the plain question takes fewer steps than finding excluded backlogs first.
+  // With few ranks the plain question takes fewer steps than a search for excluded backlogs.
   const Answer soon = solver.check_afresh(question.query, asked, few_steps_);
   if (soon != Answer::unknown) return soon;
   if (inductive_) {
@@ -159,7 +150,7 @@ Answer ReadyJudge::first_answer(const Question& question) {
   return solver.check_afresh(question.query, asked);
 }
 
-// The fewest microbatches, at least `from`, for which the solver finds a state of the question.
+// The least count, not below `from`, for which the solver finds a state that is in question.
 std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
                                                 std::string& gave_up) {
   Solver& solver = queries_->solver();
@@ -186,7 +177,7 @@ HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {
   const Goal goal = question.goal(microbatches);
   if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return {};
   std::vector<Term> extra = {question.bad, queries_->microbatches() == solver.number(microbatches)};
-  // The smallest states come first: a run to them has the fewest tasks.
+  // The smallest states are first, since runs to them have the fewest tasks.
   const auto next_target = [&]() -> std::optional<Target> {
     const std::string query = question.query + ", fewest tasks";
     if (!inductive_ || !small(solver, query, queries_->total(), extra)) return std::nullopt;

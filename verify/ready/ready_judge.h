@@ -1,5 +1,5 @@
-// ReadyJudge: readiness-first dispatch, proved by counters for every microbatch count, else settled
-// count by count.
+// ReadyJudge: readiness-first dispatch, judged by counters for every microbatch count, else count
+// by count.
 //
 // The counters' invariant, which its obligations share, is established once. One thread.
 #pragma once
@@ -23,22 +23,20 @@ namespace ripeline::verify {
 class ReadyJudge final : public Judge {
  public:
   ReadyJudge(const spec::Program& program, const VerifyOptions& options);
-  // With given queries, about `classes` unless that is null: the program's own, or those of a
-  // mistake that a test plants.
+  // Uses the given queries, in which a test may plant a mistake; if null, the program's own. They
+  // are about `classes` unless `classes` is null.
   ReadyJudge(const spec::Program& program, const VerifyOptions& options,
              std::unique_ptr<const ByClasses> classes, std::unique_ptr<CounterQueries> queries);
   [[nodiscard]] Finding deadlock() override;
   [[nodiscard]] MemoryFinding memory() override;
 
  private:
-  ReadyJudge(const spec::Program& program, const VerifyOptions& options,
-             std::unique_ptr<const ByClasses> classes);
   // A question about all microbatch counts: whether a state of this kind is reachable.
   struct Question {
     std::string query;
     Term bad;
     std::function<Goal(int microbatches)> goal;
-    // Facts about all these states if the invariant is inductive; empty if there are none to find.
+    // Returns facts about all these states if the invariant is inductive; empty if there are none.
     std::function<std::vector<Term>()> known = {};
   };
   [[nodiscard]] bool is_inductive();

@@ -66,7 +66,7 @@ class Translation {
     return Quotient{it->second, 1};
   }
 
-  // Both expressions over one denominator.
+  // Both expressions as quotients with one denominator.
   std::optional<std::pair<Quotient, Quotient>> aligned(const Expr& left, const Expr& right) {
     const auto a = translate(left);
     const auto b = translate(right);

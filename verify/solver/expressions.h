@@ -20,7 +20,7 @@ struct Names {
 
 struct IntegerTerm {
   std::optional<Term> term;
-  std::string problem;  // why there is no term
+  std::string problem;  // the reason if there is no term
 };
 
 // The term of an expression with integer values: a fraction that is not rounded is a problem.

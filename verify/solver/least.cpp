@@ -1,4 +1,4 @@
-// Least and small values, found by asking again with a bound.
+// Least and small values, found by repeated questions with a bound.
 #include "verify/solver/least.h"
 
 #include <numeric>

@@ -9,7 +9,7 @@ using spec::Share;
 
 namespace {
 
-// The share of the m for which `has(m)` is true, over a period that is a multiple of both shares'.
+// The share of those m for which `has(m)` is true; its period is a multiple of both periods.
 template <class Has>
 Share chosen(const Share& a, const Share& b, const Has& has) {
   Share share{std::lcm(a.period, b.period), 0};

@@ -6,8 +6,8 @@
 namespace ripeline::verify {
 namespace {
 
-// A term that is used twice and has at least this size gets a name; smaller terms are more readable
-// where they are used.
+// A term that is used twice and has at least this size gets a name; smaller terms are written where
+// they are used, which is more readable.
 constexpr std::uint32_t kShared = 24;
 constexpr std::uint32_t kMostSize = 1'000'000;
 

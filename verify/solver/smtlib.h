@@ -1,4 +1,4 @@
-// Script: terms as SMT-LIB 2 text, for solvers other than the one that is linked in.
+// Script: terms as SMT-LIB 2 text, for solvers other than the linked one.
 //
 // A Script holds the terms of one Solver that writes instead of solving. text() is a whole file:
 // the logic QF_LIA, or QF_UFLIA with functions; declarations; plain assertions without names; one
@@ -37,7 +37,7 @@ class Script {
   void require(Id truth) { required_.push_back(truth); }
   [[nodiscard]] std::size_t required() const { return required_.size(); }
 
-  // The first `required` required terms and the extra ones, as a file. `title` becomes a comment.
+  // A file with the first `required` required terms and the extra terms. `title` is a comment.
   [[nodiscard]] std::string text(const std::string& title, const std::vector<Id>& extra,
                                  std::size_t required) const;
 
@@ -49,8 +49,8 @@ class Script {
     std::string name;
   };
   struct Use {
-    int count = 0;           // how often it is written, if no term is shared
-    std::uint32_t size = 0;  // the size of its tree, up to a limit
+    int count = 0;           // how often the term is written, if no term is shared
+    std::uint32_t size = 0;  // the size of the term's tree, up to a limit
   };
   [[nodiscard]] std::vector<Use> uses(const std::vector<Id>& asserted) const;
   [[nodiscard]] bool is_truth(Id id) const;

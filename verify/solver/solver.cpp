@@ -1,4 +1,4 @@
-// The solver: the only file that sees Z3.
+// The solver; no other file includes Z3.
 #include "verify/solver/solver.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Op = Script::Op;
 
 namespace {
 
-// Throws std::bad_alloc if Z3 ran out of memory, since that is no answer to a question.
+// Throws std::bad_alloc if Z3 ran out of memory, since this is not an answer to a question.
 void refuse_want_of_memory(const z3::exception& error) {
   if (std::string_view(error.msg()).find("out of memory") != std::string_view::npos) {
     throw std::bad_alloc();
@@ -28,7 +28,7 @@ void refuse_want_of_memory(const z3::exception& error) {
 
 struct Solver::State {
   std::optional<Script>
-      script;  // set for a solver that writes: of the members below, only `ask` is used then
+      script;  // set if the solver writes; then of the members below only `ask` is used
   SolverUse::Ask ask;
   z3::context context;
   std::vector<z3::expr> terms;
@@ -39,7 +39,7 @@ struct Solver::State {
   std::uint64_t steps = 0;  // per check; halved whenever a check gives up, so that all end soon
   bool has_functions = false;
   bool broken =
-      false;  // an exception left the solver in an unknown state: from then on it answers no more
+      false;  // an exception left the solver in an unknown state, so it gives no more answers
 
   std::uint32_t add(const z3::expr& expr) {
     terms.push_back(expr);
@@ -87,7 +87,7 @@ struct Solver::State {
     return answer(fresh);
   }
 
-  // The answer to the extra terms in a scope of their own, within `most` steps.
+  // The answer to the extra terms, in a scope of their own and within `most` steps.
   Answer answer_within(std::uint64_t most, const std::vector<z3::expr>& extra) {
     limit(solver, most);
     solver.push();
@@ -105,6 +105,24 @@ struct Solver::State {
     for (const z3::expr& e : required) other.add(e);
     for (const z3::expr& e : extra) other.add(e);
     return answer(other);
+  }
+};
+
+// Makes terms from others: nodes of the script if the solver writes, else expressions of Z3.
+struct TermMaker {
+  template <class Make, class... Terms>
+  static Term made(Op op, std::int64_t number, const Make& make, Term first, Terms... others) {
+    Solver::State& s = *first.solver_->state_;
+    if (s.script) return {first.solver_, s.script->add(op, {first.id_, others.id_...}, number)};
+    return {first.solver_, s.add(make(s.terms[first.id_], s.terms[others.id_]...))};
+  }
+  static Term joined(Solver& solver, Op op, const std::vector<Term>& terms,
+                     z3::expr (*join)(const z3::expr_vector&)) {
+    Solver::State& s = *solver.state_;
+    if (s.script) return {&solver, s.script->add(op, Solver::ids(terms))};
+    z3::expr_vector parts(s.context);
+    for (const Term& t : terms) parts.push_back(s.terms[t.id_]);
+    return {&solver, s.add(join(parts))};
   }
 };
 
@@ -138,25 +156,15 @@ Term Solver::apply(const std::string& function, Term argument) {
 }
 
 Term Solver::sum(const std::vector<Term>& terms) {
-  if (terms.empty()) return number(0);
-  if (state_->script) return {this, state_->script->add(Op::sum, ids(terms))};
-  z3::expr_vector parts(state_->context);
-  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
-  return {this, state_->add(z3::sum(parts))};
+  return terms.empty() ? number(0) : TermMaker::joined(*this, Op::sum, terms, z3::sum);
 }
 
 Term Solver::all_of(const std::vector<Term>& terms) {
-  if (state_->script) return {this, state_->script->add(Op::all_of, ids(terms))};
-  z3::expr_vector parts(state_->context);
-  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
-  return {this, state_->add(z3::mk_and(parts))};
+  return TermMaker::joined(*this, Op::all_of, terms, z3::mk_and);
 }
 
 Term Solver::any_of(const std::vector<Term>& terms) {
-  if (state_->script) return {this, state_->script->add(Op::any_of, ids(terms))};
-  z3::expr_vector parts(state_->context);
-  for (const Term& t : terms) parts.push_back(state_->terms[t.id_]);
-  return {this, state_->add(z3::mk_or(parts))};
+  return TermMaker::joined(*this, Op::any_of, terms, z3::mk_or);
 }
 
 Term Solver::apply(const std::string& function, const std::vector<Term>& arguments) {
@@ -253,54 +261,43 @@ std::string Solver::version() {
 }
 
 Term operator+(Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::sum, {a.id_, b.id_})};
-  return {a.solver_, s.add(s.terms[a.id_] + s.terms[b.id_])};
+  return TermMaker::made(
+      Op::sum, 0, [](auto& x, auto& y) { return x + y; }, a, b);
 }
 Term operator-(Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::difference, {a.id_, b.id_})};
-  return {a.solver_, s.add(s.terms[a.id_] - s.terms[b.id_])};
+  return TermMaker::made(
+      Op::difference, 0, [](auto& x, auto& y) { return x - y; }, a, b);
 }
 Term operator*(std::int64_t factor, Term a) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::times, {a.id_}, factor)};
-  return {a.solver_, s.add(s.context.int_val(factor) * s.terms[a.id_])};
+  return TermMaker::made(
+      Op::times, factor, [=](auto& x) { return x.ctx().int_val(factor) * x; }, a);
 }
 Term operator<=(Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::at_most, {a.id_, b.id_})};
-  return {a.solver_, s.add(s.terms[a.id_] <= s.terms[b.id_])};
+  return TermMaker::made(
+      Op::at_most, 0, [](auto& x, auto& y) { return x <= y; }, a, b);
 }
 Term operator<(Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::less, {a.id_, b.id_})};
-  return {a.solver_, s.add(s.terms[a.id_] < s.terms[b.id_])};
+  return TermMaker::made(
+      Op::less, 0, [](auto& x, auto& y) { return x < y; }, a, b);
 }
 Term operator==(Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::equal, {a.id_, b.id_})};
-  return {a.solver_, s.add(s.terms[a.id_] == s.terms[b.id_])};
+  return TermMaker::made(
+      Op::equal, 0, [](auto& x, auto& y) { return x == y; }, a, b);
 }
 Term operator!(Term a) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::negation, {a.id_})};
-  return {a.solver_, s.add(!s.terms[a.id_])};
+  return TermMaker::made(
+      Op::negation, 0, [](auto& x) { return !x; }, a);
 }
 Term floor_div(Term a, std::int64_t divisor) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::floor_div, {a.id_}, divisor)};
-  return {a.solver_, s.add(z3::operator/(s.terms[a.id_], s.context.int_val(divisor)))};
+  const auto divided = [=](auto& x) { return z3::operator/(x, x.ctx().int_val(divisor)); };
+  return TermMaker::made(Op::floor_div, divisor, divided, a);
 }
 Term floor_mod(Term a, std::int64_t divisor) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::floor_mod, {a.id_}, divisor)};
-  return {a.solver_, s.add(z3::mod(s.terms[a.id_], s.context.int_val(divisor)))};
+  const auto rest = [=](auto& x) { return z3::mod(x, x.ctx().int_val(divisor)); };
+  return TermMaker::made(Op::floor_mod, divisor, rest, a);
 }
 Term if_then_else(Term condition, Term a, Term b) {
-  auto& s = *a.solver_->state_;
-  if (s.script) return {a.solver_, s.script->add(Op::choice, {condition.id_, a.id_, b.id_})};
-  return {a.solver_, s.add(z3::ite(s.terms[condition.id_], s.terms[a.id_], s.terms[b.id_]))};
+  return TermMaker::made(Op::choice, 0, z3::ite, condition, a, b);
 }
 
 }  // namespace ripeline::verify

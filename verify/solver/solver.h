@@ -2,10 +2,10 @@
 // types.
 //
 // A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
-// required terms together with the extra terms it is given, within a number of solver steps; the
-// extra terms are then forgotten. `unknown` is an answer like the others and proves nothing. Never
-// throws. A solver that writes solves nothing: its terms become SMT-LIB text, without Z3. One
-// thread; solvers share nothing.
+// required terms together with its extra terms, within a number of solver steps; the extra terms
+// are then forgotten. `unknown` is an answer like the others and proves nothing. Never throws. A
+// solver that writes does not solve; its terms become SMT-LIB text, without Z3. One thread; solvers
+// share nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +26,17 @@ class Term {
 
  private:
   friend class Solver;
+  friend struct TermMaker;
   Term(Solver* solver, std::uint32_t id) : solver_(solver), id_(id) {}
   Solver* solver_ = nullptr;
   std::uint32_t id_ = 0;
-
-  friend Term operator+(Term a, Term b);
-  friend Term operator-(Term a, Term b);
-  friend Term operator*(std::int64_t factor, Term a);
-  friend Term operator<=(Term a, Term b);
-  friend Term operator<(Term a, Term b);
-  friend Term operator==(Term a, Term b);
-  friend Term operator!(Term a);
-  friend Term floor_div(Term a, std::int64_t divisor);  // divisor > 0
-  friend Term floor_mod(Term a, std::int64_t divisor);  // divisor > 0
-  friend Term if_then_else(Term condition, Term a, Term b);
 };
 
 enum class Answer : std::uint8_t { sat, unsat, unknown };
 
-// How a solver is used: to solve, to write, or to write with the answers given by `ask`.
+// How a solver is used: to solve, to write, or to write while `ask` gives the answers.
 struct SolverUse {
-  // For solving: `steps` is Z3's rlimit for each check, halved when one gives up; 0: no limit.
+  // For solving: `steps` is Z3's rlimit for each check, halved when one gives up; 0 if no limit.
   SolverUse(std::uint64_t limit) : steps(limit) {}
   [[nodiscard]] static SolverUse writing() {
     SolverUse use(0);
@@ -62,7 +52,7 @@ struct SolverUse {
     return use;
   }
   std::uint64_t steps;
-  bool writes = false;  // check() then answers unknown, unless `ask`
+  bool writes = false;  // if true, check() answers unknown unless `ask`
   Ask ask = {};         // is set and answers
 };
 
@@ -78,7 +68,7 @@ class Solver {
 
   [[nodiscard]] Term integer(const std::string& name);
   [[nodiscard]] Term number(std::int64_t value);
-  // The value at `argument` of an integer function of which nothing else is known.
+  // The value at `argument` of an integer function about which nothing else is known.
   [[nodiscard]] Term apply(const std::string& function, Term argument);
   [[nodiscard]] Term sum(const std::vector<Term>& terms);     // 0 if there are none
   [[nodiscard]] Term all_of(const std::vector<Term>& terms);  // true if there are none
@@ -88,12 +78,12 @@ class Solver {
   [[nodiscard]] Term apply(const std::string& function, const std::vector<Term>& arguments);
 
   void require(Term truth);
-  // `query` names the question in logs. `steps`, if above 0, replaces the solver's limit for this
-  // check, and no second strategy is tried then.
+  // `query` names the question in logs. If `steps` is above 0, it replaces the solver's limit for
+  // this check, and no second strategy is tried.
   [[nodiscard]] Answer check(const std::string& query, const std::vector<Term>& extra = {},
                              std::uint64_t steps = 0);
-  // Like check(), by a solver that has learnt nothing from earlier questions, which can make a
-  // large question many times slower; later questions learn nothing from it either.
+  // Does the same as check() without what the solver has learnt from earlier questions, which can
+  // make a large question many times slower. Later questions learn nothing from this one.
   [[nodiscard]] Answer check_afresh(const std::string& query, const std::vector<Term>& extra,
                                     std::uint64_t steps = 0);
   // The term's value in the model of the last check that answered sat.
@@ -104,11 +94,11 @@ class Solver {
     std::string name;
     Answer answer;
   };
-  // Every check so far, in order.
+  // All checks so far, in order.
   [[nodiscard]] const std::vector<Query>& queries() const { return queries_; }
 
-  // For a solver that writes: a whole SMT-LIB file that asserts the first `required` of the
-  // required terms, and the extra terms.
+  // For a solver that writes: the number of required terms, and a whole SMT-LIB file that asserts
+  // the first `required` of them and the extra terms.
   [[nodiscard]] std::size_t required() const;
   [[nodiscard]] std::string script(const std::string& title, const std::vector<Term>& extra,
                                    std::size_t required) const;
@@ -118,16 +108,7 @@ class Solver {
  private:
   struct State;
   friend Answer solve(const std::string& smtlib, std::uint64_t steps);
-  friend Term operator+(Term a, Term b);
-  friend Term operator-(Term a, Term b);
-  friend Term operator*(std::int64_t factor, Term a);
-  friend Term operator<=(Term a, Term b);
-  friend Term operator<(Term a, Term b);
-  friend Term operator==(Term a, Term b);
-  friend Term operator!(Term a);
-  friend Term floor_div(Term a, std::int64_t divisor);
-  friend Term floor_mod(Term a, std::int64_t divisor);
-  friend Term if_then_else(Term condition, Term a, Term b);
+  friend struct TermMaker;
 
   [[nodiscard]] Answer asked(const std::string& query, const std::vector<Term>& extra,
                              std::uint64_t steps, bool afresh);
@@ -144,8 +125,8 @@ class Solver {
 [[nodiscard]] Term operator<(Term a, Term b);
 [[nodiscard]] Term operator==(Term a, Term b);
 [[nodiscard]] Term operator!(Term a);
-[[nodiscard]] Term floor_div(Term a, std::int64_t divisor);
-[[nodiscard]] Term floor_mod(Term a, std::int64_t divisor);
+[[nodiscard]] Term floor_div(Term a, std::int64_t divisor);  // divisor > 0
+[[nodiscard]] Term floor_mod(Term a, std::int64_t divisor);  // divisor > 0
 [[nodiscard]] Term if_then_else(Term condition, Term a, Term b);
 
 }  // namespace ripeline::verify

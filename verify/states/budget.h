@@ -1,6 +1,6 @@
 // Budget: the number of states that searches may still visit.
 //
-// A state of many tasks counts for several, so that a budget is a measure of work. One thread.
+// A state with many tasks counts as several states, so that a budget measures work. One thread.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace ripeline::verify {
 
 struct Budget {
   std::uint64_t left = 0;
-  bool ran_out = false;  // a request was refused; later ones are refused too
+  bool ran_out = false;  // a request was refused; all later requests are refused, too
   [[nodiscard]] bool spend(std::uint64_t amount) {
     if (ran_out || left < amount) {
       left = 0;
@@ -26,7 +26,7 @@ struct Budget {
   }
 };
 
-// The part of a budget that one search may use; at the end the budget pays what the part has spent.
+// The part of a budget that one search may use. The destructor deducts what the part has spent.
 class BudgetShare {
  public:
   BudgetShare(Budget& whole, std::uint64_t most)

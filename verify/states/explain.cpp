@@ -30,8 +30,8 @@ class Explanation {
   Explanation(const Machine& machine, const std::vector<Event>& events)
       : machine_(machine), program_(machine.program()), state_(state_after(machine, events)) {}
 
-  std::vector<Wait> waits() const {
-    std::vector<Wait> found;
+  std::vector<BlockedTask> waits() const {
+    std::vector<BlockedTask> found;
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
       const int m = lowest_waiting(lane);
       if (m < 0) continue;
@@ -39,18 +39,19 @@ class Explanation {
       if (!block) continue;
       found.push_back({lane, m, *block, machine_.describe(state_, lane, m, *block)});
     }
-    // A wait for room tells the most, so it comes first.
-    std::stable_partition(found.begin(), found.end(),
-                          [](const Wait& wait) { return wait.block.why == Block::Why::room; });
+    // A wait for room is the most informative, so it is first.
+    std::stable_partition(found.begin(), found.end(), [](const BlockedTask& wait) {
+      return wait.block.why == Block::Why::room;
+    });
     return found;
   }
 
   std::string stuck() const {
-    const std::vector<Wait> all = waits();
-    for (const Wait& wait : all) {
+    const std::vector<BlockedTask> all = waits();
+    for (const BlockedTask& wait : all) {
       if (wait.block.why == Block::Why::room) return full(wait);
     }
-    for (const Wait& wait : all) {
+    for (const BlockedTask& wait : all) {
       const std::string text = circle({wait.lane, wait.microbatch});
       if (!text.empty()) return text;
     }
@@ -106,8 +107,8 @@ class Explanation {
     return -1;
   }
 
-  // The block to name: a missing need comes before lack of room; nothing for a task that is not
-  // next in its rank's order.
+  // The block to name: a missing need rather than lack of room; nullopt for a task that is not next
+  // in its rank's order.
   std::optional<Block> telling(int lane, int microbatch) const {
     const std::vector<Block> blocks = machine_.blocks(state_, lane, microbatch);
     for (const Block::Why why : {Block::Why::order, Block::Why::need, Block::Why::sequence,
@@ -115,7 +116,7 @@ class Explanation {
       for (const Block& block : blocks) {
         if (block.why != why) continue;
         // If another task of its rank is next, that task's wait is the reason; if the order has
-        // ended, being left out of the order is the only one.
+        // ended, the reason is that the order leaves the task out.
         if (why == Block::Why::order && !order_ended(lane)) return std::nullopt;
         return block;
       }
@@ -128,7 +129,7 @@ class Explanation {
     return machine_.next_in_order(state_, l.rank, l.engine).lane < 0;
   }
 
-  std::string full(const Wait& wait) const {
+  std::string full(const BlockedTask& wait) const {
     const int pool = wait.block.pool;
     const std::string task = program_.task_name(wait.lane, wait.microbatch);
     const auto& acquires = at(program_.lanes, wait.lane).acquires;
@@ -160,7 +161,7 @@ class Explanation {
     return text + fmt::format(", and {} in turn.", one ? "it waits" : "they wait");
   }
 
-  // Tasks that release to the pool and for whose microbatch their stage has acquired from the pool.
+  // Tasks that release to the pool, for microbatches for which their stage acquired from the pool.
   std::vector<Task> would_free(int pool) const {
     std::vector<Task> found;
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
@@ -249,7 +250,7 @@ class Explanation {
     return spec::handed_over(machine_, state_, l.rank, l.engine);
   }
 
-  // The task has ended, but its engine stays occupied until its message by rendezvous is taken.
+  // The reason if the task has ended, but its engine waits until its rendezvous message is taken.
   std::optional<Reason> until_taken(const Task& task) const {
     const std::optional<spec::HandOver> held = handed_over_by(task.lane);
     if (!held || held->sender != task) return std::nullopt;
@@ -259,8 +260,8 @@ class Explanation {
                               program_.task_name(held->taker.lane, held->taker.microbatch))};
   }
 
-  // The task that is needed has ended, but its message does not arrive: the slots are taken, or the
-  // receiver has not come to the rendezvous.
+  // The reason if the needed task has ended, but its message does not arrive, since the slots are
+  // taken or the receiver has not reached the rendezvous.
   std::optional<Reason> undelivered(const Task& task, int edge) const {
     const spec::Edge& e = at(program_.edges, edge);
     const int missing = machine_.first_missing(state_, edge, task.microbatch);
@@ -329,7 +330,7 @@ class Explanation {
 
 }  // namespace
 
-std::vector<Wait> waits_after(const Machine& machine, const std::vector<Event>& events) {
+std::vector<BlockedTask> waits_after(const Machine& machine, const std::vector<Event>& events) {
   return Explanation(machine, events).waits();
 }
 

@@ -12,14 +12,14 @@
 
 namespace ripeline::verify {
 
-// Why, after these events, the lowest unstarted task of each lane cannot start; under a committed
-// order, only why the next task of each rank cannot.
-[[nodiscard]] std::vector<Wait> waits_after(const spec::Machine& machine,
-                                            const std::vector<spec::Event>& events);
+// The reasons why, after these events, the lowest unstarted task of each lane cannot start; under a
+// committed order, only those for the next task of each rank.
+[[nodiscard]] std::vector<BlockedTask> waits_after(const spec::Machine& machine,
+                                                   const std::vector<spec::Event>& events);
 // The tasks that wait and what each waits for, in one or two sentences.
 [[nodiscard]] std::string explain_stuck(const spec::Machine& machine,
                                         const std::vector<spec::Event>& events);
-// The excess that the last start causes in its pool, in a sentence.
+// A sentence about the pool whose bound the last start exceeds.
 [[nodiscard]] std::string explain_excess(const spec::Machine& machine, const Goal& goal,
                                          const std::vector<spec::Event>& events);
 

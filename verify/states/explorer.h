@@ -1,12 +1,12 @@
-// Explorer: visits states, each once, and knows the moves that lead to each.
+// Explorer: visits states, each once, and stores the moves that lead to each.
 //
-// This is the one place that decides when a state is new, what a search pays and when it has
-// visited everything. Searches differ only in their states, which a Space describes:
+// Only this code decides when a state is new, what a search pays and when it has visited
+// everything. Searches differ only in their states, which a Space describes:
 //
 //   struct Space {
 //     using State = …;                                // a value
-//     using Move = …;                                 // leads from a state to another
-//     std::string key(const State&);                  // states of one key are one state
+//     using Move = …;                                 // leads from one state to another
+//     std::string key(const State&);                  // states with equal keys are equal
 //     Visit<Move> visit(State&, std::size_t number);  // called once for each state
 //     State after(const State&, const Move&);
 //     // Optional; called whenever a move leads to a state, new or not:
@@ -14,12 +14,12 @@
 //   };
 //
 //   const Explored<Move> found = breadth_first(space, {first}, budget, {.visit = 1});
-//   found.way       moves from a first state to what was looked for
-//   found.complete  every state was visited, and the goal is nowhere
+//   found.way       moves from a first state to the goal
+//   found.complete  every state was visited, and none is the goal
 //
-// States are numbered 0, 1, … as they are found; breadth first they are visited in this order too.
-// A search ends early if its budget refuses a request, the Space's own included, or if there are
-// more states than it may find. One thread.
+// States are numbered 0, 1, … as they are found; breadth-first search visits them in this order,
+// too. A search ends early if its budget refuses a request, the Space's own included, or if there
+// are more states than it may find. One thread.
 #pragma once
 
 #include <algorithm>
@@ -40,27 +40,27 @@ namespace ripeline::verify {
 // The result of a visit to a state.
 template <class Move>
 struct Visit {
-  bool found = false;             // the goal is this state,
-  std::optional<Move> through{};  // or behind this move
-  std::vector<Move> moves{};      // otherwise: the moves to make from here, in order
+  bool found = false;             // true if the goal is this state,
+  std::optional<Move> through{};  // or is reached from it by this move
+  std::vector<Move> moves{};      // otherwise, the moves to make from here, in order
 };
 
 struct Limits {
   std::uint64_t visit = 0;    // the budget that a visit to a state costs
-  std::uint64_t arrival = 0;  // the budget that each arrival at a state costs, new or not
-  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // the most that it may find
+  std::uint64_t arrival = 0;  // the budget that each move to a state costs, new or not
+  std::size_t most_states = std::numeric_limits<std::size_t>::max();  // the most to find
 };
 
-// How each state was found; following this back gives the moves from a first state.
+// The predecessor of each state; following predecessors gives the moves from a first state.
 template <class Move>
 class Ways {
  public:
-  // The predecessor of first states.
+  // Stands for the predecessor of a first state.
   static constexpr std::size_t kFirst = static_cast<std::size_t>(-1);
 
   void add(std::size_t from, Move move) { steps_.push_back({from, std::move(move)}); }
   [[nodiscard]] std::size_t size() const { return steps_.size(); }
-  // The states on the way to this state, which is the last of them.
+  // The states on the way to this state, the last of which is this state.
   [[nodiscard]] std::vector<std::size_t> states_to(std::size_t number) const {
     std::vector<std::size_t> states;
     for (; number != kFirst; number = steps_[number].from) states.push_back(number);
@@ -87,8 +87,8 @@ class Ways {
 template <class Move>
 struct Explored {
   std::optional<std::vector<Move>> way{};  // to the goal
-  bool complete = false;                   // every state was visited, and the goal is nowhere
-  Ways<Move> ways{};                       // to each state found
+  bool complete = false;                   // every state was visited, and none is the goal
+  Ways<Move> ways{};                       // the ways to all states found
 };
 
 template <class Space>
@@ -116,7 +116,7 @@ class Explorer {
   }
 
   // Follows the moves from a state to their ends, one after another. Only the states on the way to
-  // the present one are kept.
+  // the present state are stored.
   [[nodiscard]] Explored<Move> depth_first(std::vector<State> firsts) && {
     struct OnWay {
       State state;
@@ -180,7 +180,7 @@ class Explorer {
   Space& space_;
   Budget& budget_;
   Limits limits_;
-  bool full_ = false;                                     // the limit left a state out
+  bool full_ = false;                                     // true if the limit left a state out
   std::unordered_map<std::string, std::size_t> numbers_;  // per state found, by its key
   Explored<Move> explored_;
 };

@@ -37,7 +37,7 @@ class GreedyRun {
   }
 
  private:
-  // Starts wanted tasks; true if any started, so that more wanted lanes may be able to start now.
+  // Starts wanted tasks; true if any started, since then more wanted lanes may be able to start.
   bool start_wanted() {
     hand_over();
     bool any = false;
@@ -73,7 +73,7 @@ class GreedyRun {
     return true;
   }
 
-  // With dispatch ready, the lowest unstarted task: a guess, since others may be ready before it.
+  // With dispatch ready, the lowest unstarted task, which is a guess: others may be ready earlier.
   std::optional<Task> next_of(int lane) const {
     const spec::Lane& l = at(program_.lanes, lane);
     if (program_.dispatch.in_order) {
@@ -85,11 +85,11 @@ class GreedyRun {
     return Task{lane, started};
   }
 
-  // Lets the task's messages arrive, as far as they were sent; false if some have not arrived.
+  // Lets those of the task's messages arrive that were sent; false if some have not arrived.
   bool collect(const Task& task) {
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const spec::Edge& e = at(program_.edges, edge);
-      if (!program_.crosses_ranks(e)) continue;  // the start checks these
+      if (!program_.crosses_ranks(e)) continue;  // the start checks these needs
       const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
       for (int m = first; m < last; ++m) {
         while (message(edge, m) == MessageState::sent) {
@@ -116,18 +116,13 @@ class GreedyRun {
     }
   }
 
-  bool arrive(int edge, int microbatch) {
-    return take({.what = Event::Do::arrive,
-                 .lane = at(program_.edges, edge).consumer,
-                 .microbatch = microbatch,
-                 .edge = edge});
-  }
+  bool arrive(int edge, int microbatch) { return take(arrival_of(program_, edge, microbatch)); }
 
   void end(const Task& task) {
     take({.what = Event::Do::end, .lane = task.lane, .microbatch = task.microbatch});
   }
 
-  // Ends the running task of the most wanted lane, since other tasks' ends release held amounts.
+  // Ends the running task of the most wanted lane, since ends of other tasks release amounts.
   bool end_one() {
     if (running_.empty() || left_ == 0 || budget_.left == 0) return false;
     const auto place = [&](const Task& task) {
@@ -152,14 +147,14 @@ class GreedyRun {
   const Machine& machine_;
   const Program& program_;
   const Wishes& wishes_;
-  std::vector<std::optional<std::int64_t>> enough_;  // per pool: the amount not reached yet
-  std::ptrdiff_t left_ = 0;                          // how many pools have one
+  std::vector<std::optional<std::int64_t>> enough_;  // per pool: the amount, if not reached yet
+  std::ptrdiff_t left_ = 0;                          // how many pools have an amount
   Budget& budget_;
   bool side_by_side_;
   Machine::State state_;
   std::vector<Event> events_;
   std::vector<Task> running_;
-  std::vector<int> rendezvous_;  // edges
+  std::vector<int> rendezvous_;  // the rendezvous edges
 };
 
 }  // namespace

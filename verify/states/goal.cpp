@@ -18,7 +18,7 @@ bool breaks_bound(const Goal& goal, const spec::Lane& lane, const Machine::State
 bool replays(const Machine& machine, Machine::Chooser chooser, const Goal& goal,
              const std::vector<Event>& events) {
   Machine::State state = machine.initial();
-  bool broken = false;  // by the last event
+  bool broken = false;  // whether by the last event
   for (const Event& event : events) {
     if (!machine.is_enabled(state, event, chooser)) return false;
     const spec::Lane& lane = at(machine.program().lanes, event.lane);

@@ -1,4 +1,4 @@
-// Goal: what a run has to show.
+// Goal: the state or start that a run must show.
 //
 // Pure functions; never throw.
 #pragma once
@@ -13,7 +13,7 @@ namespace ripeline::verify {
 
 // A stuck state, or a start after which some pool holds more than its bound.
 struct Goal {
-  std::vector<std::optional<std::int64_t>> bounds;  // per pool; empty: a stuck state
+  std::vector<std::optional<std::int64_t>> bounds;  // per pool; empty if the goal is a stuck state
   [[nodiscard]] bool is_stuck() const { return bounds.empty(); }
 };
 

@@ -22,10 +22,10 @@ struct HuntResult {
   What what = What::open;
   std::vector<spec::Event> events;
   bool dispatch_is_safe =
-      false;  // for others and open: all states that the dispatch reaches were visited
+      false;  // for others and open: true if all states that the dispatch reaches were visited
 };
 
-// `next_target` gives states to search for, the most promising first, and nothing at the end.
+// `next_target` returns states to search for, the most promising first, and nullopt at the end.
 [[nodiscard]] HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
                               bool counts_decide,
                               const std::function<std::optional<Target>()>& next_target,

@@ -1,7 +1,7 @@
-// Every state of spec/machine.h, event by event.
+// A search of every state of spec/machine.h, event by event.
 //
-// For programs in which tasks of one rank run side by side, on several engines or as a pair: pools
-// may then hold more than when tasks run one at a time, and Search::explore() misses that.
+// For programs in which tasks of one rank run side by side, on several engines or as a pair: then
+// pools may hold more than when tasks run one at a time, which Search::explore() misses.
 #pragma once
 
 #include "spec/machine.h"

@@ -130,7 +130,7 @@ std::optional<Run> Search::walk(int walks) {
   for (int seed = 1; seed <= walks; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     std::vector<std::mt19937::result_type>
-        wish;  // per lane; if even, the lane's last microbatch is preferred
+        wish;  // per lane; if even, the lane's last microbatch is first
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) wish.push_back(random());
     const auto pick = [&](const std::vector<Task>& next) {
       if (seed % 4 == 0 || random() % 8 == 0) {
@@ -245,12 +245,12 @@ std::optional<std::vector<Event>> Search::overfill(const Run& run, int inbox) co
       machine_.step(full, before[i]);
     }
   }
-  std::vector<Event> waiting;  // the last microbatches first, since they are taken last
+  std::vector<Event> waiting;  // the last microbatches first, as these are taken last
   for (int m = machine_.microbatches(); m-- > 0;) {
     for (int edge = 0; edge < size_of(program_.edges); ++edge) {
       const bool waits = moves_.is_on_its_way(full, edge, m);
       if (at(program_.edges, edge).inbox == inbox && waits)
-        waiting.push_back(moves_.arrival(edge, m));
+        waiting.push_back(arrival_of(program_, edge, m));
     }
   }
   for (std::size_t left_out = waiting.size(); left_out-- > 0;) {

@@ -6,9 +6,9 @@
 //   walk()      a few random runs
 //   overfill()  one run, continued until more messages wait for an inbox than it has slots
 //   explore()   every state between two tasks, breadth first
-// The first three can only find runs: if they find none, nothing is known. explore() also proves:
-// if it is complete, this microbatch count is safe under the chooser, unless tasks of one rank run
-// side by side (verify/states/interleave.h).
+// The first three can only find runs: if they find none, nothing is known. explore() also proves,
+// since if it is complete, this microbatch count is safe under the chooser, unless tasks of one
+// rank run side by side (verify/states/interleave.h).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace ripeline::verify {
 
-// A state to search for: how often each lane has run, and for a bound the lane whose next start is
-// to break it.
+// A state to search for, by the number of tasks that each lane has run and, if the goal is a bound,
+// the lane whose next start must exceed it.
 struct Target {
   std::vector<std::int64_t> counts;
   int last_lane = -1;
@@ -38,28 +38,28 @@ class Search {
          bool lowest_only, Budget& budget);
 
   // Searches depth first for the target, never beyond its counts. Consumers are tried before
-  // producers, and within a lane the microbatches at the given end first. For a state that the
-  // solver named, which need not be one that a run reaches.
+  // producers, and within a lane the microbatches at the given end first. The target is a state
+  // that the solver named, which perhaps no run reaches.
   enum class Microbatches : std::uint8_t { low, high };
   [[nodiscard]] std::optional<Run> towards(const Target& target, Microbatches first,
                                            std::size_t most_states);
-  // Makes this many random runs to the end, the same ones every time. Most runs prefer some lanes,
-  // and within a lane its first or its last microbatch, since lanes that run in different orders
-  // are what sticks at a join. For goals to which the solver's states did not lead.
+  // Makes `walks` random runs to the end, the same runs in every call. Most runs prefer some lanes,
+  // and within a lane its first or its last microbatch, since it is lanes in different orders that
+  // stick at a join. For goals to which the solver's states did not lead.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
   // Continues a run of a committed order after which more messages wait for the inbox than it has
-  // slots. One message is left out, as many of the others arrive as fit, and the run goes on as far
-  // as it can; this is repeated with another message left out, until a run sticks.
+  // slots. One message is left out, as many of the others arrive as fit, and the run continues as
+  // far as possible; this is repeated with another message left out, until a run sticks.
   [[nodiscard]] std::optional<std::vector<spec::Event>> overfill(const Run& run, int inbox) const;
 
   // Visits every state that moves reach; a run found has the fewest tasks.
   [[nodiscard]] Explored<Task> explore();
 
-  // Drops tasks as long as the rest still is a run and shows the goal.
+  // Drops tasks as long as the rest is still a run that shows the goal.
   [[nodiscard]] Run shortened(Run run);
-  // The events of a run, at whose end all messages on their way arrive, or whose last start breaks
-  // a bound. Nothing if Machine does not replay these events.
+  // The events of a run, which ends with the arrival of all messages on their way, or with a start
+  // that exceeds a bound. nullopt if Machine does not replay these events.
   [[nodiscard]] std::optional<std::vector<spec::Event>> events_of(const Run& run) const;
 
  private:
@@ -73,7 +73,7 @@ class Search {
   TaskMoves moves_;
   const Goal& goal_;
   Budget& budget_;
-  std::vector<int> depth_;  // per lane: the longest way to it from a lane without needs
+  std::vector<int> depth_;  // per lane: the longest path to it from a lane without needs
 };
 
 }  // namespace ripeline::verify

@@ -1,9 +1,9 @@
 // StateKey: the bytes by which a search recognises a Machine's state.
 //
-// A search adds whatever its states differ in, except what follows from the rest. Two keys made by
-// the same calls are equal only if all that was added is equal: parts whose size the machine fixes
-// have that size, the bytes of a number mark its last byte, and every other part begins with its
-// length. Values.
+// A search adds every part in which its states differ, except parts that follow from others. Two
+// keys made by the same calls are equal only if all added parts are equal: parts whose size the
+// machine fixes have that size, the bytes of a number mark its last byte, and every other part
+// begins with its length. Values.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ namespace ripeline::verify {
 
 class StateKey {
  public:
-  // Adds which tasks have ended: enough in states in which no task runs.
+  // Adds which tasks have ended: sufficient for states in which no task runs.
   StateKey& add_ended(const spec::Machine::State& state);
   StateKey& add_tasks(const spec::Machine::State& state);
   StateKey& add_messages(const spec::Machine::State& state);
   // Adds the messages that fifo edges have sent and not delivered, in order.
   StateKey& add_queues(const spec::Machine::State& state);
-  // Adds whose turn it is in each rank's hint.
+  // Adds each rank's turn in its hint.
   StateKey& add_rounds(const spec::Machine::State& state);
 
   StateKey& add(int number);  // >= 0

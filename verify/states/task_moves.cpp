@@ -49,7 +49,7 @@ TaskMoves::TaskMoves(const Machine& machine, Machine::Chooser chooser, bool lowe
     if (e.rendezvous) rendezvous_.push_back(edge);
     // A fifo edge may then hold the lowest microbatch behind others.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
-    // The microbatches that some lanes leave out are not like the others.
+    // Microbatches that some lanes leave out differ from the others.
     if (program_.crosses_shares(e)) lowest_only_ = false;
   }
 }
@@ -77,13 +77,6 @@ void TaskMoves::for_each_message(const Task& task, const Do& visit) const {
   }
 }
 
-Event TaskMoves::arrival(int edge, int microbatch) const {
-  return {.what = Event::Do::arrive,
-          .lane = at(program_.edges, edge).consumer,
-          .microbatch = microbatch,
-          .edge = edge};
-}
-
 std::optional<std::vector<Event>> TaskMoves::deliveries(const State& state,
                                                         const Task& task) const {
   std::vector<Event> events;
@@ -96,7 +89,7 @@ std::optional<std::vector<Event>> TaskMoves::deliveries(const State& state,
     if (producer.rank != lane.rank || producer.engine != lane.engine) continue;
     for (int m = 0; m < machine_.microbatches(); ++m) {
       if (!is_on_its_way(after, edge, m)) continue;
-      const Event event = arrival(edge, m);
+      const Event event = arrival_of(program_, edge, m);
       if (!machine_.is_enabled(after, event, chooser_)) return std::nullopt;
       machine_.step(after, event);
       events.push_back(event);
@@ -108,7 +101,7 @@ std::optional<std::vector<Event>> TaskMoves::deliveries(const State& state,
     const auto [first, last] = program_.needed(e, task.microbatch, machine_.microbatches());
     for (int m = first; m < last; ++m) {
       while (is_on_its_way(after, edge, m)) {
-        const Event event = arrival(edge, e.fifo ? at(after.queues, edge).front() : m);
+        const Event event = arrival_of(program_, edge, e.fifo ? at(after.queues, edge).front() : m);
         if (!machine_.is_enabled(after, event, chooser_)) return std::nullopt;
         machine_.step(after, event);
         events.push_back(event);
@@ -137,7 +130,7 @@ bool TaskMoves::may_start_after_arrivals(State& state, const Task& task) const {
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
   });
-  // A task chosen by the dispatch is one that may start: asking that first is quicker.
+  // A task that the dispatch chooses may start, and it is quicker to check this first.
   const bool may =
       machine_.may_start(state, task.lane, task.microbatch) &&
       (chooser_ == Machine::Chooser::any || machine_.is_enabled(state, start, chooser_));
@@ -190,24 +183,24 @@ std::optional<std::vector<Event>> TaskMoves::sticking(const State& state,
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     const spec::Edge& e = at(program_.edges, edge);
     for (int m = 0; e.inbox < 0 && !e.fifo && m < machine_.microbatches(); ++m) {
-      const Event event = arrival(edge, m);
+      const Event event = arrival_of(program_, edge, m);
       if (!machine_.is_enabled(after, event, Machine::Chooser::any)) continue;
       arrivals.push_back(event);
       machine_.step(after, event);
     }
   }
-  // A task that may start now still may after any further arrivals.
+  // A task that may start now may also start after any further arrivals.
   if (any_may_start(after) || !fill(after, 0, arrivals, budget)) return std::nullopt;
   return arrivals;
 }
 
-// Tries edge by edge: the order of arrivals does not matter in the end, except over a fifo edge.
+// Tries edge by edge, since the order of arrivals has no effect except over a fifo edge.
 bool TaskMoves::fill(State& state, int first_edge, std::vector<Event>& arrivals,
                      Budget& budget) const {
   bool full = true;
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     for (int m = 0; m < machine_.microbatches(); ++m) {
-      const Event event = arrival(edge, m);
+      const Event event = arrival_of(program_, edge, m);
       if (!is_on_its_way(state, edge, m) ||
           !machine_.is_enabled(state, event, Machine::Chooser::any)) {
         continue;

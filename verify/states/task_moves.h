@@ -1,12 +1,12 @@
 // TaskMoves: how a Machine goes from one state in which nothing runs to the next.
 //
-// A move runs one task to its end, right after the arrival of those of its messages that are still
-// on their way, and over a fifo edge of the messages before them. No reachable state is lost by
-// that. Delaying all other messages leaves the hint the fewest tasks to choose from, and a hint
-// never prefers a lane because another lane is ready as well; so, on ranks with one engine, these
-// moves find exactly the sequences of lanes that dispatch runs under some timing. Bounded slots are
-// filled at the end, in any way that lets no task start. verify/ready/counters.h explains why
-// running tasks one at a time reaches every state in which nothing runs.
+// A move runs one task to its end, right after those of its messages that are still on their way
+// arrive, and over a fifo edge the messages before them. This loses no reachable state. Delaying
+// all other messages leaves the hint the fewest tasks to choose from, and a hint never comes to
+// prefer a lane because another lane becomes ready; so, on ranks with one engine, these moves find
+// exactly the sequences of lanes that dispatch runs under some timing. Bounded slots are filled at
+// the end, in any way that lets no task start. verify/ready/counters.h explains why running tasks
+// one at a time reaches every state in which nothing runs.
 //
 // The constructor's arguments must outlive it. One thread.
 #pragma once
@@ -27,14 +27,14 @@ class TaskMoves {
   using State = spec::Machine::State;
 
   // `lowest_only`: in each lane, only the lowest microbatch whose producers have ended is
-  // considered. Exact where counts decide (verify/ready/counters.h), and a restriction elsewhere.
+  // considered. Exact if counts decide (verify/ready/counters.h), else a restriction.
   TaskMoves(const spec::Machine& machine, spec::Machine::Chooser chooser, bool lowest_only);
 
   [[nodiscard]] const spec::Machine& machine() const { return machine_; }
   [[nodiscard]] spec::Machine::Chooser chooser() const { return chooser_; }
   // The cost of a state, in units of a budget.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
-  // The parts in which such states can differ.
+  // The key has the parts in which states without running tasks can differ.
   [[nodiscard]] std::string key(const State& state) const;
 
   // The tasks that may run next, in the order of lanes. `state` is changed and then restored.
@@ -42,15 +42,14 @@ class TaskMoves {
   [[nodiscard]] bool may_make(State& state, const Task& task) const;
   void make(State& state, const Task& task) const;
 
-  // The arrivals that the task's start waits for; nothing if its inboxes have no room for them.
+  // The arrivals that the task's start waits for; nullopt if its inboxes have no room for these.
   [[nodiscard]] std::optional<std::vector<spec::Event>> deliveries(const State& state,
                                                                    const Task& task) const;
-  [[nodiscard]] spec::Event arrival(int edge, int microbatch) const;
   [[nodiscard]] bool is_on_its_way(const State& state, int edge, int microbatch) const {
     return state.messages[index(edge, microbatch)] == spec::Machine::MessageState::sent;
   }
-  // Arrivals after which nothing more arrives and no task may start, though not all have ended, or
-  // nothing. `next` are the moves of `state`. The budget pays for the ways to fill slots.
+  // Arrivals after which nothing more arrives and no task may start, though not all have ended;
+  // else nullopt. `next` are the moves of `state`. The budget pays for the ways to fill slots.
   [[nodiscard]] std::optional<std::vector<spec::Event>> sticking(const State& state,
                                                                  const std::vector<Task>& next,
                                                                  Budget& budget) const;
@@ -74,10 +73,10 @@ class TaskMoves {
   bool lowest_only_;
   std::uint64_t cost_;
   bool bounded_;                 // some edge has an inbox, is fifo or a rendezvous
-  std::vector<int> rendezvous_;  // edges
+  std::vector<int> rendezvous_;  // the rendezvous edges
 };
 
-// The cost of visiting a state: it grows with the tasks, so that a budget is a measure of work.
+// The cost of visiting a state: it grows with the tasks, so that a budget measures work.
 [[nodiscard]] std::uint64_t cost_of_state(const spec::Machine& machine);
 
 }  // namespace ripeline::verify

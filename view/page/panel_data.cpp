@@ -1,17 +1,17 @@
 // The data of a panel are one JSON object: tables as rows (ops, lanes, uses, pools, resources,
-// causes), and for each row of the timeline its tasks in base64, so that millions of them need
-// about ten bytes each; the two rows of an engine have a `half`, 0 and 1. A task is a list of
-// numbers (LEB128; signed ones zigzag), times in ticks of `tick` nanoseconds, the greatest that
-// divides them all:
-//   time since the end of the task before it; its duration; its lane, from the row's first;
-//   its microbatch, less the one after the lane's last (signed); its step, less the last's
-//   (signed); why it waited: Reason::why, plus 7 * (the pool + 1) if it is room; unless that is
-//   `nothing`, or `engine` and it is the task before it in its row, of an engine that has but one:
-//   the other task's lane, and its microbatch less its own (signed); unless it is `nothing`: how
-//   long before its start that came.
-// `idle` of a row, likewise: the idle intervals whose cause has a tint of its own, each the time
-// since the end of the one before it, its duration, and its cause in `causes`. `steps` has the
-// first start of each step, from the first one on; -1: no task of it ran.
+// causes), and for each row of the timeline its tasks in base64, so that millions of tasks need
+// about ten bytes each. The two rows of an engine have a `half`, 0 and 1. A task is a list of
+// numbers (LEB128; signed ones zigzag). Times are in ticks of `tick` nanoseconds, the greatest
+// common divisor of all times. The numbers of a task are:
+//   the time since the end of the previous task in the row; the duration; the lane, counted from
+//   the rank's first; the microbatch, less the one after the lane's last (signed); the step, less
+//   that of the previous task (signed); the reason: Reason::why, plus 7 * (the pool + 1) if it is
+//   `room`; the other task's lane, and its microbatch less this task's (signed), unless the
+//   reason is `nothing`, or `engine` on an engine with one row; how long before the task's start
+//   the reason was met, unless it is `nothing`.
+// In the same way, `idle` of a row has the idle intervals whose cause has a tint: the time since
+// the end of the previous interval, the duration, and the index of the cause in `causes`. `steps`
+// has the first start of each step, from the first step on; -1 if no task of it ran.
 #include "view/page/panel_data.h"
 
 #include <algorithm>
@@ -138,7 +138,7 @@ class PanelData {
     json["pools"] = std::move(pools);
   }
 
-  // The colours of the page: of each op, by chunk, its own and the one of text on it.
+  // The ops, each with its own colour and the colour of text on it, by chunk.
   [[nodiscard]] Json ops(int chunks) const {
     const core::ProgramFacts& facts = timeline_.facts();
     const Palette palette(facts);
@@ -154,7 +154,7 @@ class PanelData {
     return list;
   }
 
-  // The tint and the name of each cause in idle_of().
+  // The tint and the name of each cause that occurs in idle_of().
   [[nodiscard]] Json causes() const {
     Json list = Json::array();
     for (const trace::Cause cause : causes_) {
@@ -175,7 +175,7 @@ class PanelData {
     return starts;
   }
 
-  // In each period, and then the period.
+  // The microbatches of a lane in each period, and then the period.
   static Json microbatches_of(const core::Share& share) {
     Json list = Json::array();
     for (int k = 0; k < share.size(); ++k) list.push_back(share.microbatch(k));
@@ -183,7 +183,7 @@ class PanelData {
     return list;
   }
 
-  // Unlike idle time of no interest.
+  // Whether the cause's tint differs from that of unknown causes.
   [[nodiscard]] static bool is_tinted(trace::Cause cause) {
     return !(colour_of(cause) == colour_of(trace::Cause::unknown));
   }
@@ -192,7 +192,7 @@ class PanelData {
     return timeline_.rows_of_engine(row).size() > 1;
   }
 
-  // Divides every time of a task, and when what it waited for came.
+  // The greatest common divisor of all times of tasks, their reasons and tinted idle intervals.
   std::int64_t tick() {
     std::int64_t all = 0;
     for (int id = 0; id < static_cast<int>(timeline_.boxes().size()); ++id) {
@@ -242,7 +242,7 @@ class PanelData {
     Bytes bytes;
     Time time = timeline_.begin();
     for (const trace::IdleEvent& idle : timeline_.idle_of(row)) {
-      // Idle time before the first task, or beyond the last one, is no part of the picture.
+      // Idle time before the first task, or after the last one, is not part of the picture.
       const Time start = std::max(idle.start, time);
       const Time end = std::min(idle.end, timeline_.end());
       if (!is_tinted(idle.cause) || start >= end) continue;
@@ -269,7 +269,7 @@ class PanelData {
 
   Json stuck() const {
     Json waits = Json::array();
-    for (const Wait& wait : panel_.stuck.waits) {
+    for (const StuckTask& wait : panel_.stuck.waits) {
       const core::LaneFacts& lane =
           timeline_.facts().lanes[static_cast<std::size_t>(wait.task.lane)];
       const auto row = std::find_if(
@@ -286,7 +286,7 @@ class PanelData {
   const Timeline& timeline_;
   Reasons reasons_;
   std::int64_t tick_;
-  std::vector<trace::Cause> causes_;  // as they first occur in idle_of()
+  std::vector<trace::Cause> causes_;  // in the order in which they occur in idle_of()
 };
 
 }  // namespace

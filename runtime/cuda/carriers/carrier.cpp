@@ -29,10 +29,11 @@ void Carrier::send(const Envelope& envelope, Payload payload) {
                      .envelope = envelope,
                      .payload = std::move(payload),
                      .onto = {},
-                     .places = {}});
+                     .buffers = {}});
 }
 
-Status Carrier::hear(process::CarrierWord /*word*/, const Envelope& /*envelope*/) {
+Status Carrier::receive_control(protocol::CarrierMessage /*message*/,
+                                const Envelope& /*envelope*/) {
   return {core::StatusCode::invalid,
           "it said something that no " + std::string(name_of(kind())) + " carrier says"};
 }
@@ -42,7 +43,7 @@ void Carrier::expect(Delivery delivery) {
                      .envelope = delivery.envelope,
                      .payload = std::move(delivery.payload),
                      .onto = {},
-                     .places = {}});
+                     .buffers = {}});
 }
 
 void Carrier::deliver(Delivery delivery) {
@@ -95,10 +96,10 @@ void Carrier::peer_is_gone() {
   std::erase_if(queued_, [](const Message& message) { return message.is_to_peer; });
 }
 
-Status Carrier::say(const process::CarrierWord& word, const Envelope& envelope) {
+Status Carrier::send_control(const protocol::CarrierMessage& message, const Envelope& envelope) {
   const Envelope with{.signal = signals::Carrier{std::get<signals::Data>(envelope.signal)},
                       .sent = envelope.sent};
-  return control_.send(peer_, with, process::encode_word(word));
+  return control_.send(peer_, with, protocol::encode_message(message));
 }
 
 }  // namespace ripeline::runtime::cuda

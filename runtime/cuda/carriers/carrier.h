@@ -3,21 +3,22 @@
 //
 // Each message, in either direction, goes through the same states:
 //
-//   queued      until all that it needs is there: a place at its receiver, say, or its turn
-//   in flight   the device moves its parts; the buffers that they lie in are kept
-//   landed      the host has seen the end of the move: the receiver is told, or delivers the parts
+//   queued      until the message has all that it needs, such as a buffer at its receiver
+//   in flight   the device moves its parts; the buffers that contain them are kept
+//   landed      the host has seen the end of the move; the receiver is told, or delivers the parts
 //   released    the buffers may be used for something else
 //
 // Each kind of carrier adds launch(), which takes a message from the first state to the second, and
-// landed(), which takes it to the third. The two ends exchange words, over the transport of host
-// bytes (runtime/process/carrier_words.h); words may overtake each other. Except with `nccl`, no
-// device waits for another process: only work that can be done without the peer is enqueued.
+// landed(), which takes it to the third. The two ends exchange control messages over the transport
+// of host bytes (runtime/protocol/carrier_messages.h); these may overtake each other. Except with
+// `nccl`, no device waits for another process: only work that can be done without the peer is
+// enqueued.
 //
-// A carrier whose moves have two sides (one sends, the other receives) queues an announced message
-// with expect(), and launches its receive in turn. Fails by status: `invalid`, from hear(), and
-// `lost` are the peer's fault, anything else the device's. One thread, in which the device is
-// current; no call waits, except when memory is allocated or freed, which CUDA may do only when the
-// device has finished its work.
+// In a carrier whose moves have two sides, a send and a receive, the receiver queues an announced
+// message with expect() and launches the receive in turn. Calls fail by status: `lost`, and
+// `invalid` from receive_control(), are the peer's fault, all else is the device's. One thread, in
+// which the device is current; no call waits, except when memory is allocated or freed, which CUDA
+// may do only when the device has finished its work.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@
 #include <vector>
 
 #include "runtime/cuda/completions.h"
-#include "runtime/process/carrier_words.h"
+#include "runtime/protocol/carrier_messages.h"
 #include "runtime/transport.h"
 
 namespace ripeline::runtime::cuda {
@@ -50,8 +51,8 @@ class Carrier {
 
   // Sends a message whose data are complete to the peer.
   void send(const Envelope& envelope, Payload payload);
-  // Takes a word of the peer's carrier, and the envelope of the message that it is about.
-  virtual core::Status hear(process::CarrierWord word, const Envelope& envelope);
+  // Takes a control message from the peer's carrier, and the envelope of the message it concerns.
+  virtual core::Status receive_control(protocol::CarrierMessage message, const Envelope& envelope);
   // Advances every message that can be advanced, and appends those that are to be delivered.
   core::Status progress(std::vector<Delivery>& deliveries);
 
@@ -59,15 +60,15 @@ class Carrier {
   [[nodiscard]] std::size_t queued() const;
   // Whether this end knows of a message from the peer that it has not delivered.
   [[nodiscard]] bool is_expecting() const;
-  // Whether progress() has to be called again soon, even if nothing comes from the peer.
+  // Whether progress() must be called again soon, even if nothing arrives from the peer.
   [[nodiscard]] virtual bool is_busy() const { return !in_flight_.empty(); }
   [[nodiscard]] bool is_idle() const { return queued_.empty() && in_flight_.empty(); }
 
   // Stops sending to the peer. Its process may still run, so memory of this process that the peer
   // has open stays until this process ends.
   virtual void peer_is_gone();
-  // To be called when nothing is sent any more: closes the memory that is the peer's. is_closed()
-  // is then false as long as the peer has memory of this end open.
+  // Closes the peer's memory; call this when nothing is sent any more. Afterwards is_closed() is
+  // false as long as the peer has memory of this end open.
   virtual core::Status close() { return {}; }
   [[nodiscard]] virtual bool is_closed() const { return true; }
 
@@ -75,25 +76,25 @@ class Carrier {
   struct Message {
     bool is_to_peer = false;
     Envelope envelope;
-    Payload payload;                    // with the parts that are moved, once launched
-    std::vector<Bytes> onto;            // the targets, if they are this process's memory
-    std::vector<std::uint32_t> places;  // the targets, if they are places of the peer
+    Payload payload;                     // once launched, has the parts that move
+    std::vector<Bytes> onto;             // the targets, if they are this process's memory
+    std::vector<std::uint32_t> buffers;  // the targets, if they are buffers of the peer
   };
 
-  // Enqueues the message's move, and sets its stream; null: the message has to wait until the next
-  // progress(). Within a progress(), messages are tried in the order in which they were queued.
+  // Enqueues the message's move and sets `stream` to its stream, or to null if the message must
+  // wait for the next progress(). Each progress() tries the messages in the order of their queuing.
   virtual core::Status launch(Message& message, cudaStream_t& stream) = 0;
   // Called when the enqueued move is over: tells the peer, or deliver()s the message.
   virtual core::Status landed(Message message) = 0;
   // Called once in each progress(), after all queued messages have been tried.
   virtual core::Status look_after() { return {}; }
 
-  // Queue a message from the peer; deliver one that has landed.
+  // expect() queues a message from the peer; deliver() delivers one that has landed.
   void expect(Delivery delivery);
   void deliver(Delivery delivery);
-  // The word may be about the message of an envelope of Data.
-  core::Status say(const process::CarrierWord& word, const Envelope& envelope = {});
-  // Drops the queued messages: none of them will be launched.
+  // Sends a control message. If it is about a data message, `envelope` is that message's envelope.
+  core::Status send_control(const protocol::CarrierMessage& message, const Envelope& envelope = {});
+  // Drops the queued messages, so that none of them is launched.
   void forget_queued() { queued_.clear(); }
   [[nodiscard]] Transport& control() { return control_; }
   [[nodiscard]] int peer() const { return peer_; }
@@ -104,7 +105,7 @@ class Carrier {
   std::deque<Message> queued_;
   Completions moves_;
   std::uint64_t next_ = 0;
-  std::map<std::uint64_t, Message> in_flight_;  // by number, as `moves_` has them
+  std::map<std::uint64_t, Message> in_flight_;  // by their numbers in `moves_`
   std::vector<std::uint64_t> over_;
   std::vector<Delivery> landed_;  // to be delivered
 };

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kAlways = std::chrono::nanoseconds::max();
 
-// The carrier's name, as a CarrierHello has it; empty: no carrier is required.
+// The carrier's name in a CarrierHello; empty if no carrier is required.
 std::string set(std::optional<CarrierKind> carrier) {
   return carrier ? std::string(name_of(*carrier)) : "";
 }
@@ -52,23 +52,23 @@ std::string memory_host() {
          std::filesystem::read_symlink("/proc/self/ns/ipc", none).string();
 }
 
-CarrierChoice::CarrierChoice(CarrierMeeting& meeting, network::Place& pinned,
+CarrierChoice::CarrierChoice(CarrierMeeting& meeting, network::BufferPool& pinned,
                              const DeviceMemory& memory, End end)
     : meeting_(meeting), pinned_(pinned), memory_(memory), end_(std::move(end)) {
   for (const int peer : meeting.neighbours()) peers_[peer];
 }
 
 Status CarrierChoice::meet() {
-  process::CarrierHello hello{
+  protocol::CarrierHello hello{
       .setting = set(end_.carrier), .host = end_.host, .handle = {}, .token = 0, .why = {}};
   if (Status s = offer(hello); !s.ok()) hello.why = s.message();
-  Status status = meeting_.say_to_all(hello);
-  std::vector<CarrierMeeting::Word> words;
+  Status status = meeting_.send_to_all(hello);
+  std::vector<CarrierMeeting::Message> messages;
   while (status.ok() && first_missing() >= 0) {
-    words.clear();
-    status = meeting_.next(kAlways, words);
-    for (CarrierMeeting::Word& word : words) {
-      Status s = hear(std::move(word));
+    messages.clear();
+    status = meeting_.next(kAlways, messages);
+    for (CarrierMeeting::Message& message : messages) {
+      Status s = receive(std::move(message));
       if (status.ok()) status = std::move(s);
     }
   }
@@ -83,7 +83,7 @@ Status CarrierChoice::meet() {
   return status;
 }
 
-Status CarrierChoice::offer(process::CarrierHello& hello) {
+Status CarrierChoice::offer(protocol::CarrierHello& hello) {
   if (end_.carrier == CarrierKind::staged) return {};
   if (end_.carrier == CarrierKind::nccl) {
     hello.why = end_.why_no_nccl;
@@ -97,7 +97,7 @@ Status CarrierChoice::offer(process::CarrierHello& hello) {
   if (text.data == nullptr) return {StatusCode::failed, "there is no pinned memory"};
   std::memcpy(text.data, &token_, sizeof token_);
   if (Status s = copy(sample_.data(), text.data); !s.ok()) return s;
-  process::MemoryHandle handle{};
+  protocol::MemoryHandle handle{};
   if (Status s = export_memory(sample_.data(), handle); !s.ok()) return s;
   hello.handle = handle;
   hello.token = token_;
@@ -115,22 +115,22 @@ Status CarrierChoice::copy(void* onto, const void* from) {
   return stream_.sync();
 }
 
-Status CarrierChoice::hear(CarrierMeeting::Word word) {
-  if (const auto* const hello = std::get_if<process::CarrierHello>(&word.word)) {
-    return hear(word.from, *hello);
+Status CarrierChoice::receive(CarrierMeeting::Message message) {
+  if (const auto* const hello = std::get_if<protocol::CarrierHello>(&message.content)) {
+    return receive(message.from, *hello);
   }
-  if (const auto* const verdict = std::get_if<process::CarrierVerdict>(&word.word)) {
-    Peer& peer = peers_[word.from];
+  if (const auto* const verdict = std::get_if<protocol::CarrierVerdict>(&message.content)) {
+    Peer& peer = peers_[message.from];
     peer.has_judged = true;
     peer.works_for_it = verdict->works;
     if (peer.why_not.empty()) peer.why_not = verdict->why;
     return {};
   }
-  meeting_.keep(std::move(word));
+  meeting_.keep(std::move(message));
   return {};
 }
 
-Status CarrierChoice::hear(int from, const process::CarrierHello& hello) {
+Status CarrierChoice::receive(int from, const protocol::CarrierHello& hello) {
   Peer& peer = peers_[from];
   peer.has_said_hello = true;
   const std::string own = set(end_.carrier);
@@ -144,7 +144,7 @@ Status CarrierChoice::hear(int from, const process::CarrierHello& hello) {
   Status status = try_out(from, hello);
   peer.works = status.ok();
   if (!status.ok()) peer.why_not = status.message();
-  return meeting_.say(from, process::CarrierVerdict{.works = peer.works, .why = peer.why_not});
+  return meeting_.send(from, protocol::CarrierVerdict{.works = peer.works, .why = peer.why_not});
 }
 
 Status CarrierChoice::has_nccl(int process, const std::string& why_not) const {
@@ -152,14 +152,14 @@ Status CarrierChoice::has_nccl(int process, const std::string& why_not) const {
   return {StatusCode::refused, rank_text(process) + " has no NCCL: " + why_not};
 }
 
-Status CarrierChoice::try_out(int from, const process::CarrierHello& hello) {
+Status CarrierChoice::try_out(int from, const protocol::CarrierHello& hello) {
   if (end_.carrier == CarrierKind::staged) return {StatusCode::refused, "as it was told"};
   if (end_.carrier != CarrierKind::nccl) return read_from(hello);
   if (Status s = has_nccl(meeting_.self(), end_.why_no_nccl); !s.ok()) return s;
   return has_nccl(from, hello.why);
 }
 
-Status CarrierChoice::read_from(const process::CarrierHello& hello) {
+Status CarrierChoice::read_from(const protocol::CarrierHello& hello) {
   if (hello.host != end_.host) return {StatusCode::refused, "on another host"};
   if (!hello.handle) return {StatusCode::refused, hello.why};
   if (stream_.get() == nullptr) return {StatusCode::refused, "there is no stream"};

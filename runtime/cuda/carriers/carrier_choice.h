@@ -1,10 +1,10 @@
 // CarrierChoice: chooses the carrier between this process and each of its neighbours.
 //
-// At the start each process tells its neighbours which carrier it must use, if any, its host, and
-// how to open a sample of its device's memory. A neighbour on the same host opens and reads that
-// sample, and reports whether that worked. If it worked at both ends they use `ipc`, else `staged`,
-// so both ends choose alike. If a process must use one carrier, it gets that or is refused, as are
-// two that must use different ones. `nccl` is used only if all processes must use it.
+// At the start each process tells its neighbours its host, the carrier that it must use, if any,
+// and how to open a sample of its device's memory. A neighbour on the same host opens and reads
+// that sample, and reports whether that worked. If it worked at both ends they use `ipc`, else
+// `staged`, so both ends choose alike. A process that cannot have the carrier that it must use is
+// refused; so are neighbours that must use different ones. `nccl` is used only if all must use it.
 //
 // Waits for other processes up to the meeting's limit, and for the device without a limit. Fails by
 // status. One thread, in which the device is current.
@@ -19,15 +19,15 @@
 #include "runtime/cuda/carriers/carrier.h"
 #include "runtime/cuda/carriers/carrier_meeting.h"
 #include "runtime/cuda/device_memory.h"
-#include "runtime/network/place.h"
+#include "runtime/network/buffer_pool.h"
 
 namespace ripeline::runtime::cuda {
 
-// Reads RIPELINE_CARRIER from the environment; nothing if it is not set. Refuses any other text.
+// Reads RIPELINE_CARRIER from the environment; nullopt if it is not set. Refuses unknown carriers.
 core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
-// A text that is equal in processes that can open each other's memory, as far as the system tells:
-// which system is running, since when, and the process's namespace for shared objects.
+// A text that is equal in processes that can open each other's memory, as far as the system tells.
+// It names the running system, its start, and the process's namespace for shared objects.
 [[nodiscard]] std::string memory_host();
 
 class CarrierChoice {
@@ -41,7 +41,7 @@ class CarrierChoice {
   };
 
   // All arguments but `end` are borrowed.
-  CarrierChoice(CarrierMeeting& meeting, network::Place& pinned, const DeviceMemory& memory,
+  CarrierChoice(CarrierMeeting& meeting, network::BufferPool& pinned, const DeviceMemory& memory,
                 End end);
 
   // To be called once.
@@ -60,19 +60,19 @@ class CarrierChoice {
     std::string why_not;
   };
 
-  core::Status offer(process::CarrierHello& hello);
-  core::Status hear(CarrierMeeting::Word word);
-  core::Status hear(int from, const process::CarrierHello& hello);
-  core::Status try_out(int from, const process::CarrierHello& hello);
+  core::Status offer(protocol::CarrierHello& hello);
+  core::Status receive(CarrierMeeting::Message message);
+  core::Status receive(int from, const protocol::CarrierHello& hello);
+  core::Status try_out(int from, const protocol::CarrierHello& hello);
   // Reads the sample in the other process's memory.
-  core::Status read_from(const process::CarrierHello& hello);
+  core::Status read_from(const protocol::CarrierHello& hello);
   [[nodiscard]] core::Status has_nccl(int process, const std::string& why_not) const;
   core::Status agree() const;
   core::Status copy(void* onto, const void* from);
   [[nodiscard]] int first_missing() const;  // -1: none
 
   CarrierMeeting& meeting_;
-  network::Place& pinned_;
+  network::BufferPool& pinned_;
   DeviceMemory memory_;
   const End end_;
   Stream stream_;

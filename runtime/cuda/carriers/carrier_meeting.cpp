@@ -19,25 +19,25 @@ namespace {
 // The time between two checks whether the process is told to end.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
 // How long this process waits for its refusal to leave.
-constexpr auto kLastWords = std::chrono::milliseconds(300);
+constexpr auto kRefusalLimit = std::chrono::milliseconds(300);
 
 std::string text_of(const Payload& payload) {
   return {reinterpret_cast<const char*>(payload.head.data()), payload.head.size()};
 }
 
 // The failure as other processes should report it.
-Status as_told(int from, const Status& why) {
+Status as_reported(int from, const Status& why) {
   if (why.code() == StatusCode::refused || why.code() == StatusCode::lost) return why;
   return {StatusCode::lost, rank_text(from) + " stopped: " + why.message()};
 }
 
-// Whether the word is for a carrier, which must exist first.
-bool is_for_later(const process::CarrierWord& word) {
-  return std::holds_alternative<process::PlacesAsked>(word) ||
-         std::holds_alternative<process::PlacesGiven>(word) ||
-         std::holds_alternative<process::Landed>(word) ||
-         std::holds_alternative<process::Launched>(word) ||
-         std::holds_alternative<process::AllLaunched>(word);
+// Whether the message is for a carrier, and so has to be kept until the carrier exists.
+bool is_for_later(const protocol::CarrierMessage& message) {
+  return std::holds_alternative<protocol::BuffersAsked>(message) ||
+         std::holds_alternative<protocol::BuffersGiven>(message) ||
+         std::holds_alternative<protocol::Landed>(message) ||
+         std::holds_alternative<protocol::Launched>(message) ||
+         std::holds_alternative<protocol::AllLaunched>(message);
 }
 
 }  // namespace
@@ -51,59 +51,59 @@ CarrierMeeting::CarrierMeeting(Transport& control, std::chrono::nanoseconds limi
       termination_(termination),
       until_(RankClock::host() + limit) {}
 
-Status CarrierMeeting::say(int to, const process::CarrierWord& word) {
-  return control_.send(to, {.signal = signals::Carrier{}}, process::encode_word(word));
+Status CarrierMeeting::send(int to, const protocol::CarrierMessage& message) {
+  return control_.send(to, {.signal = signals::Carrier{}}, protocol::encode_message(message));
 }
 
-Status CarrierMeeting::say_to_all(const process::CarrierWord& word) {
+Status CarrierMeeting::send_to_all(const protocol::CarrierMessage& message) {
   for (const int peer : neighbours()) {
-    if (Status s = say(peer, word); !s.ok()) return s;
+    if (Status s = send(peer, message); !s.ok()) return s;
   }
   return {};
 }
 
-Status CarrierMeeting::next(std::chrono::nanoseconds most, std::vector<Word>& words) {
+Status CarrierMeeting::next(std::chrono::nanoseconds most, std::vector<Message>& messages) {
   const Time left = until_ - RankClock::host();
   if (left <= Time{0}) return {StatusCode::timeout, ""};
   std::vector<Delivery> came;
   Status status = control_.poll(std::min({most, std::chrono::nanoseconds(left), kSlice}), came);
   if (status.ok()) status = Termination::status_at_start(termination_, self());
   for (Delivery& delivery : came) {
-    Status s = hear(std::move(delivery), words);
+    Status s = receive(std::move(delivery), messages);
     if (status.ok()) status = std::move(s);
   }
   return status;
 }
 
-Status CarrierMeeting::hear(Delivery delivery, std::vector<Word>& words) {
+Status CarrierMeeting::receive(Delivery delivery, std::vector<Message>& messages) {
   const int from = delivery.from;
   if (delivery.envelope.is<signals::Lost>()) {
     return {StatusCode::lost, rank_text(from) + " was lost (" + text_of(delivery.payload) + ")"};
   }
-  process::CarrierWord word;
-  const bool is_word = delivery.envelope.is<signals::Carrier>();
-  if (is_word) {
-    if (Status s = process::decode_word(delivery.payload, word); !s.ok()) {
+  protocol::CarrierMessage message;
+  const bool is_of_carrier = delivery.envelope.is<signals::Carrier>();
+  if (is_of_carrier) {
+    if (Status s = protocol::decode_message(delivery.payload, message); !s.ok()) {
       return {StatusCode::lost, rank_text(from) + " was lost (" + s.message() + ")"};
     }
   }
-  if (!is_word || is_for_later(word)) {
+  if (!is_of_carrier || is_for_later(message)) {
     early_.push_back(std::move(delivery));
     return {};
   }
-  if (const auto* const refusal = std::get_if<process::CarrierRefusal>(&word)) {
-    return as_told(from, {static_cast<StatusCode>(refusal->code), refusal->text});
+  if (const auto* const refusal = std::get_if<protocol::CarrierRefusal>(&message)) {
+    return as_reported(from, {static_cast<StatusCode>(refusal->code), refusal->text});
   }
-  words.push_back({.from = from, .word = std::move(word)});
+  messages.push_back({.from = from, .content = std::move(message)});
   return {};
 }
 
 void CarrierMeeting::refuse(const Status& why) {
   for (const int peer : neighbours()) {
     static_cast<void>(
-        say(peer, process::CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
+        send(peer, protocol::CarrierRefusal{static_cast<std::int32_t>(why.code()), why.message()}));
   }
-  control_.flush(kLastWords);
+  control_.flush(kRefusalLimit);
 }
 
 }  // namespace ripeline::runtime::cuda

@@ -1,9 +1,9 @@
-// CarrierMeeting: the exchange of words between processes before there are carriers between them.
+// CarrierMeeting: the exchange of messages between processes that have no carriers yet.
 //
-// Each part of a start (CarrierChoice, connect_by_nccl) sends its words, and calls next() until all
-// words that it waits for have come. Deliveries from neighbours that are already past the start are
-// kept for later. A neighbour that is lost, or does not start, is a failure. If one process does
-// not start, none does: refuse() tells its neighbours why, and they tell theirs.
+// Each part of a start (CarrierChoice, connect_by_nccl) sends its messages, and calls next() until
+// all messages that it waits for have arrived. Deliveries from neighbours that are already past the
+// start are kept for later. A neighbour that is lost, or does not start, is a failure. If one
+// process does not start, none does: refuse() tells its neighbours why, and they tell theirs.
 //
 // Waits up to the limit, for all parts together. One thread.
 #pragma once
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/process/carrier_words.h"
+#include "runtime/protocol/carrier_messages.h"
 #include "runtime/transport.h"
 
 namespace ripeline::runtime {
@@ -24,9 +24,9 @@ namespace ripeline::runtime::cuda {
 
 class CarrierMeeting {
  public:
-  struct Word {
+  struct Message {
     int from = -1;
-    process::CarrierWord word;
+    protocol::CarrierMessage content;
   };
 
   // All are borrowed; deliveries for later are appended to `early`. With a `termination`, next()
@@ -36,27 +36,27 @@ class CarrierMeeting {
 
   [[nodiscard]] int self() const { return control_.self(); }
   [[nodiscard]] const std::vector<int>& neighbours() const { return control_.neighbours(); }
-  core::Status say(int to, const process::CarrierWord& word);
-  core::Status say_to_all(const process::CarrierWord& word);
+  core::Status send(int to, const protocol::CarrierMessage& message);
+  core::Status send_to_all(const protocol::CarrierMessage& message);
 
-  // Appends the words that come within `most`, if any. Fails as `timeout`, without a text, when the
-  // limit is over.
-  core::Status next(std::chrono::nanoseconds most, std::vector<Word>& words);
-  // Keeps a word for the next part of the start, which handles kept words first.
-  void keep(Word word) { kept_.push_back(std::move(word)); }
-  [[nodiscard]] std::vector<Word> take_kept() { return std::exchange(kept_, {}); }
+  // Appends the messages that arrive within `most`, if any. Fails as `timeout`, without a text,
+  // when the limit is over.
+  core::Status next(std::chrono::nanoseconds most, std::vector<Message>& messages);
+  // Keeps a message for the next part of the start, which handles kept messages first.
+  void keep(Message message) { kept_.push_back(std::move(message)); }
+  [[nodiscard]] std::vector<Message> take_kept() { return std::exchange(kept_, {}); }
 
   // Tells the neighbours that this process does not start; waits a moment until that has left.
   void refuse(const core::Status& why);
 
  private:
-  core::Status hear(Delivery delivery, std::vector<Word>& words);
+  core::Status receive(Delivery delivery, std::vector<Message>& messages);
 
   Transport& control_;
   std::vector<Delivery>& early_;
   const Termination* termination_;
   const core::Time until_;
-  std::vector<Word> kept_;
+  std::vector<Message> kept_;
 };
 
 // The name of a process in texts: "rank 3".

@@ -27,7 +27,7 @@ bool is_on_device(const Bytes& part) { return part.device >= 0; }
 
 }  // namespace
 
-DeviceTransport::DeviceTransport(Transport& inner, network::Place& pinned,
+DeviceTransport::DeviceTransport(Transport& inner, network::BufferPool& pinned,
                                  const DeviceMemory& memory, DeviceTransportOptions options)
     : inner_(inner), pinned_(pinned), memory_(memory), options_(std::move(options)) {}
 
@@ -60,7 +60,7 @@ Status DeviceTransport::connect() {
   carriers_ = choice.text();
   if (!status.ok()) meeting.refuse(status);
   note(std::move(status));
-  // Handles what has come from processes that were connected sooner.
+  // Handles the messages that arrived early, from processes that connected sooner.
   for (Delivery& delivery : came_) take(std::move(delivery));
   came_.clear();
   return failure_;
@@ -128,7 +128,7 @@ Status DeviceTransport::send(int to, const Envelope& envelope, Payload payload) 
 void DeviceTransport::take(Delivery delivery) {
   const auto found = peers_.find(delivery.from);
   if (found == peers_.end() || !failure_.ok()) {
-    // Once the device has failed, words of carriers are dropped, and all else is delivered.
+    // Once the device has failed, messages of carriers are dropped, and all else is delivered.
     if (!delivery.envelope.is<signals::Carrier>()) ready_.push_back(std::move(delivery));
     return;
   }
@@ -144,14 +144,15 @@ void DeviceTransport::take(Delivery delivery) {
     ready_.push_back(std::move(delivery));
     return;
   }
-  process::CarrierWord word;
-  Status status = process::decode_word(std::move(delivery.payload), word);
-  if (const auto* const refusal = std::get_if<process::CarrierRefusal>(&word);
+  protocol::CarrierMessage message;
+  Status status = protocol::decode_message(std::move(delivery.payload), message);
+  if (const auto* const refusal = std::get_if<protocol::CarrierRefusal>(&message);
       refusal && status.ok()) {
     status = {StatusCode::invalid, refusal->text};
   } else if (status.ok()) {
     Carrier& carrier = peer.direct ? *peer.direct : *peer.staged;
-    status = carrier.hear(std::move(word), {.signal = carried->data, .sent = envelope.sent});
+    status = carrier.receive_control(std::move(message),
+                                     {.signal = carried->data, .sent = envelope.sent});
   }
   if (status.code() != StatusCode::invalid) return note(std::move(status));
   lose(peer, network::loss_of(delivery.from, status.message(), RankClock::host()));
@@ -190,7 +191,7 @@ Status DeviceTransport::poll(std::chrono::nanoseconds wait, std::vector<Delivery
   progress();
   const bool is_waiting = failure_.ok() && (is_busy() || wait < kSleep);
   const bool at_once = is_waiting || !ready_.empty() || (!failure_.ok() && !had_failed);
-  // The transport inside is polled even after a failure: others may report why the run fails.
+  // The inner transport is polled even after a failure: others may report why the run fails.
   Status status = look(at_once ? std::chrono::nanoseconds(0) : wait);
   if (!came_.empty()) progress();
   if (is_waiting && ready_.empty()) give_way();

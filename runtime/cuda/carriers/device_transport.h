@@ -1,20 +1,20 @@
 // DeviceTransport: messages whose parts lie on a device, over any transport of the host's bytes.
 //
 // Parts go from device to device by a Carrier (runtime/cuda/carriers/carrier.h), which is chosen
-// for each neighbour when the processes connect; all else goes over the transport inside. A
-// delivery is complete: all its parts are on this process's device. A copy waits only for work that
-// its own process has enqueued, except for copies by NCCL
+// for each neighbour when the processes connect; all else goes over an inner transport. A
+// delivery is complete: all its parts are on this process's device. A copy waits only for work
+// that its own process has enqueued, except for copies by NCCL
 // (runtime/cuda/carriers/nccl_carrier.h).
 //
-//   HostPlace pinned = make_pinned_place();
+//   HostBufferPool pinned = make_pinned_pool();
 //   … a transport that puts what arrives into `pinned` …
 //   DeviceTransport device(*inner, pinned, memory);
 //   if (Status s = device.connect(); …)
 //   … device.carriers() says which: "ipc with rank 1, staged with rank 2 (on another host)"
 //
 // All processes have a DeviceTransport, and connect at the same time. While parts are on their way
-// poll() returns at once. Once the device has failed, or connect() has, each poll() fails, and
-// still gives deliveries, in which others may report on the run. All arguments are borrowed. The
+// poll() returns at once. Once the device or connect() has failed, each poll() fails, but still
+// returns deliveries, in which others may report on the run. All arguments are borrowed. The
 // destructor waits for moves under way, or aborts those that might never end. finish() also waits
 // until no neighbour has memory of this process open. All calls but wake() come from one thread, in
 // which the device is current.
@@ -35,24 +35,24 @@
 namespace ripeline::runtime::cuda {
 
 struct DeviceTransportOptions {
-  // The carrier that must be used, the same in all processes. Nothing: each pair's best one.
+  // The carrier that all processes must use; if nullopt, each pair uses the best one.
   std::optional<CarrierKind> carrier = std::nullopt;
   std::chrono::nanoseconds connect_limit = std::chrono::seconds(30);
   IpcLimits ipc = {};
   NcclOptions nccl = {};
-  const Termination* termination = nullptr;  // ends a connect() that waits; null: there is none
+  const Termination* termination = nullptr;  // if not null, can end connect()
   std::string host = memory_host();
 };
 
 class DeviceTransport final : public Transport {
  public:
-  DeviceTransport(Transport& inner, network::Place& pinned, const DeviceMemory& memory,
+  DeviceTransport(Transport& inner, network::BufferPool& pinned, const DeviceMemory& memory,
                   DeviceTransportOptions options = {});
   ~DeviceTransport() override;
   DeviceTransport(const DeviceTransport&) = delete;
   DeviceTransport& operator=(const DeviceTransport&) = delete;
 
-  // To be called once, before anything else. Fails by status, on all processes if on one.
+  // Must be called once, before anything else. If it fails on one process, it fails on all.
   core::Status connect();
   // Names the carriers that are in use, for people.
   [[nodiscard]] const std::string& carriers() const { return carriers_; }
@@ -91,23 +91,23 @@ class DeviceTransport final : public Transport {
   static void lose(Peer& peer, Delivery loss);
   // Advances the carriers, and delivers each loss whose peer has no message left to deliver.
   void progress();
-  // Yields the processor now and then, while nothing has come but something will soon.
+  // Yields the processor now and then while something is expected to arrive soon.
   void give_way();
   [[nodiscard]] bool is_busy() const;
-  [[nodiscard]] int first_open() const;  // a neighbour with which a carrier is not closed; -1: none
-  // Keep the first failure. From a carrier, `lost` is instead a loss of that peer.
+  [[nodiscard]] int first_open() const;  // a neighbour whose carrier is not closed; -1 if none
+  // Both keep the first failure. But `lost` from a carrier is a loss of the peer `process`.
   void note(core::Status status);
   void note(int process, core::Status status);
 
   Transport& inner_;
-  network::Place& pinned_;
+  network::BufferPool& pinned_;
   DeviceMemory memory_;
   DeviceTransportOptions options_;
   std::string carriers_;
   Stream to_host_;
   Stream to_device_;
   std::map<int, Peer> peers_;
-  std::vector<Delivery> ready_;  // to be given by poll()
+  std::vector<Delivery> ready_;  // the next poll() returns these
   std::vector<Delivery> came_;
   core::Status failure_;     // the device's
   core::Time ran_since_{0};  // when the thread last gave way

@@ -19,9 +19,9 @@ namespace ripeline::runtime::cuda {
 using core::Status;
 using core::StatusCode;
 
-Status export_memory(void* memory, process::MemoryHandle& handle) {
+Status export_memory(void* memory, protocol::MemoryHandle& handle) {
   cudaIpcMemHandle_t made{};
-  static_assert(sizeof made == sizeof(process::MemoryHandle));
+  static_assert(sizeof made == sizeof(protocol::MemoryHandle));
   const watchdog::GuardedCall call("cudaIpcGetMemHandle");
   if (Status s = status_of(cudaIpcGetMemHandle(&made, memory), "export memory to other processes");
       !s.ok()) {
@@ -44,8 +44,8 @@ class Exports::Pool {
     }
   }
 
-  Status collect(process::PlacesGiven& given) {
-    std::vector<Buffer> gone;  // freed without the lock, since keepers wait for the lock
+  Status collect(protocol::BuffersGiven& given) {
+    std::vector<Buffer> gone;  // freed without the lock, since owners wait for the lock
     const std::lock_guard lock(mutex_);
     while (!back_.empty()) {
       Buffer& buffer = buffers_.at(back_.front());
@@ -62,7 +62,7 @@ class Exports::Pool {
     return {};
   }
 
-  Status answer(const process::PlacesAsked& asked, process::PlacesGiven& given) {
+  Status answer(const protocol::BuffersAsked& asked, protocol::BuffersGiven& given) {
     // Closed buffers are freed before others are allocated in their place, and without the lock.
     {
       std::vector<Buffer> gone;
@@ -72,7 +72,7 @@ class Exports::Pool {
       }
     }
     const std::lock_guard lock(mutex_);
-    // These buffers were given after the peer asked; it will use them for its sizes in this order.
+    // Buffers that were given after the peer asked: the peer will use them for its sizes in order.
     std::multiset<std::uint64_t> coming;
     for (const auto& [id, buffer] : buffers_) {
       if (buffer.state == State::given && buffer.number > asked.seen) coming.insert(buffer.bytes);
@@ -88,11 +88,11 @@ class Exports::Pool {
     return {};
   }
 
-  Status landed(const process::Landed::Part& part, std::byte*& data) {
+  Status landed(const protocol::Landed::Part& part, std::byte*& data) {
     const std::lock_guard lock(mutex_);
-    const auto found = buffers_.find(part.place);
+    const auto found = buffers_.find(part.buffer);
     if (found == buffers_.end() || found->second.state != State::given) {
-      return wrong("wrote to place " + std::to_string(part.place) + ", which it was not given");
+      return wrong("wrote to place " + std::to_string(part.buffer) + ", which it was not given");
     }
     if (part.size > found->second.bytes) {
       return wrong("wrote " + std::to_string(part.size) + " bytes to a place of " +
@@ -103,7 +103,7 @@ class Exports::Pool {
     return {};
   }
 
-  // Called by the last keeper, in its thread. If the device has failed, the buffer is not reused.
+  // Called by the last owner, in its thread. If the device has failed, the buffer is not reused.
   void come_back(std::uint32_t id) {
     const std::lock_guard lock(mutex_);
     Buffer& buffer = buffers_.at(id);
@@ -135,25 +135,25 @@ class Exports::Pool {
     DeviceMemory::Own memory;
     std::size_t bytes = 0;
     State state = State::given;
-    std::uint64_t number = 0;  // counts all givings, from 1; that of this buffer's last
+    std::uint64_t number = 0;  // the last giving's number, among all from 1
     bool is_open = false;      // at the peer, or about to be
-    Readers readers;           // those when it came back
+    Readers readers;           // the readers at its release
   };
 
   static Status wrong(const std::string& what) {
     return {StatusCode::invalid, "the sender " + what};
   }
 
-  void give(std::uint32_t id, std::optional<process::MemoryHandle> handle,
-            process::PlacesGiven& given) {
+  void give(std::uint32_t id, std::optional<protocol::MemoryHandle> handle,
+            protocol::BuffersGiven& given) {
     Buffer& buffer = buffers_.at(id);
     buffer.state = State::given;
     buffer.number = ++given_;
     buffer.is_open = true;
-    given.places.push_back({.id = id, .bytes = buffer.bytes, .handle = std::move(handle)});
+    given.buffers.push_back({.id = id, .bytes = buffer.bytes, .handle = std::move(handle)});
   }
 
-  Status make(std::uint64_t size, process::PlacesGiven& given) {
+  Status make(std::uint64_t size, protocol::BuffersGiven& given) {
     if (size > largest_) {
       return wrong("asked for a place of " + std::to_string(size) + " bytes; at most " +
                    std::to_string(largest_) + " are allowed");
@@ -161,14 +161,14 @@ class Exports::Pool {
     Buffer buffer;
     buffer.bytes = std::max<std::size_t>(1, (size + granule_ - 1) / granule_) * granule_;
     if (Status s = memory_.allocate(buffer.bytes, buffer.memory); !s.ok()) return s;
-    process::MemoryHandle handle{};
+    protocol::MemoryHandle handle{};
     if (Status s = export_memory(buffer.memory.data(), handle); !s.ok()) return s;
     buffers_.emplace(next_, std::move(buffer));
     give(next_++, handle, given);
     return {};
   }
 
-  // Notes that the peer has closed a buffer; one that is in use is freed when it comes back.
+  // Notes that the peer has closed a buffer. A buffer that is in use is freed at its release.
   Status closed(std::uint32_t id, std::vector<Buffer>& gone) {
     const auto found = buffers_.find(id);
     if (found == buffers_.end() || !found->second.is_open) {
@@ -197,20 +197,20 @@ Exports::Exports(DeviceMemory memory, std::size_t granule, std::size_t largest)
     : pool_(std::make_shared<Pool>(std::move(memory), granule, largest)) {}
 Exports::~Exports() { pool_->stop(); }
 
-Status Exports::collect(process::PlacesGiven& given) { return pool_->collect(given); }
+Status Exports::collect(protocol::BuffersGiven& given) { return pool_->collect(given); }
 
-Status Exports::answer(const process::PlacesAsked& asked, process::PlacesGiven& given) {
+Status Exports::answer(const protocol::BuffersAsked& asked, protocol::BuffersGiven& given) {
   return pool_->answer(asked, given);
 }
 
-Status Exports::landed(const process::Landed::Part& part, Bytes& bytes) {
+Status Exports::landed(const protocol::Landed::Part& part, Bytes& bytes) {
   std::byte* data = nullptr;
   if (Status s = pool_->landed(part, data); !s.ok()) return s;
-  const auto come_back = [pool = pool_, id = part.place](std::byte*) { pool->come_back(id); };
+  const auto come_back = [pool = pool_, id = part.buffer](std::byte*) { pool->come_back(id); };
   bytes = {.data = data,
            .size = part.size,
            .device = pool_->device(),
-           .keeper = std::shared_ptr<std::byte>(data, come_back)};
+           .owner = std::shared_ptr<std::byte>(data, come_back)};
   return {};
 }
 

@@ -1,19 +1,19 @@
 // Exports: buffers on this process's device to which one other process, the peer, writes.
 //
-// A buffer is *given* to the peer, which may write to it once; *out* from when the peer reports the
-// write until the last keeper of the written bytes ends; then *back*, while work that was enqueued
-// before may still read it. It is given again once the host has seen the end of that work, since a
-// stream of another process cannot wait for events of this one. So the peer has all buffers that
-// are not in use, and need not ask for them.
+// A buffer is *given* while the peer may write to it, once. It is *out* from the peer's report of
+// the write until the last owner of the written bytes ends. Then it is *back*, while work that was
+// enqueued before may still read it. It is given again once the host has seen the end of that work,
+// since a stream of another process cannot wait for events of this one. So the peer has all buffers
+// that are not in use, and need not ask for those.
 //
-// The peer asks when it lacks a place. Memory is allocated only then, and only if no buffer on its
-// way to the peer fits. So there are never more buffers than were in use at once: a message that
-// may leave has a slot at its receiver, and one that was taken out of its slot is held by a task.
+// The peer asks when it lacks a buffer. Memory is allocated only then, and only if no buffer on its
+// way to the peer fits. So there are never more buffers than were in use at once. This is bounded:
+// a message that may leave has a slot, and a message that has left its slot is held by a task.
 //
 // The peer opens a buffer once, the first time that the buffer is given. Memory is freed when the
 // peer has closed it; memory that is still open when this object ends stays until the process ends.
 //
-// All that the peer sends is checked: `invalid` is its fault. One thread, except for the keepers.
+// Checks all that the peer sends; `invalid` is the peer's fault. One thread, except for the owners.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "runtime/cuda/device_memory.h"
-#include "runtime/process/carrier_words.h"
+#include "runtime/protocol/carrier_messages.h"
 
 namespace ripeline::runtime::cuda {
 
 // Makes the handle by which another process opens `memory`, which is the start of an allocation.
-core::Status export_memory(void* memory, process::MemoryHandle& handle);
+core::Status export_memory(void* memory, protocol::MemoryHandle& handle);
 
 class Exports {
  public:
@@ -36,18 +36,18 @@ class Exports {
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Both append the places that the peer is to be told of; collect(), buffers that are free again.
-  core::Status collect(process::PlacesGiven& given);
-  core::Status answer(const process::PlacesAsked& asked, process::PlacesGiven& given);
-  // The peer has written to the place of this part.
-  core::Status landed(const process::Landed::Part& part, Bytes& bytes);
+  // Append buffers to be given: collect() those that are free again, answer() those asked for.
+  core::Status collect(protocol::BuffersGiven& given);
+  core::Status answer(const protocol::BuffersAsked& asked, protocol::BuffersGiven& given);
+  // Notes that the peer has written to the part's buffer; `bytes` becomes what was written.
+  core::Status landed(const protocol::Landed::Part& part, Bytes& bytes);
 
-  // From now on, buffers that come back are not given again.
+  // From now on, buffers that are released are not given again.
   void stop();
 
-  // Some buffers are back, and may be free soon.
+  // Whether some buffers are back but not free yet.
   [[nodiscard]] bool is_waiting() const;
-  // The peer has no buffer open.
+  // Whether the peer has no buffer open.
   [[nodiscard]] bool is_closed() const;
 
  private:

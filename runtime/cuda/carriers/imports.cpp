@@ -9,7 +9,7 @@ namespace ripeline::runtime::cuda {
 
 using core::Status;
 
-Status OpenedMemory::open(const process::MemoryHandle& handle, OpenedMemory& memory) {
+Status OpenedMemory::open(const protocol::MemoryHandle& handle, OpenedMemory& memory) {
   cudaIpcMemHandle_t made{};
   std::memcpy(&made, handle.data(), sizeof made);
   OpenedMemory opened;
@@ -32,21 +32,21 @@ OpenedMemory::~OpenedMemory() {
   cudaIpcCloseMemHandle(data_);
 }
 
-Status Imports::add(const process::PlacesGiven::Place& place) {
+Status Imports::add(const protocol::BuffersGiven::Buffer& buffer) {
   ++seen_;
-  auto found = opened_.find(place.id);
+  auto found = opened_.find(buffer.id);
   const bool is_new = found == opened_.end();
-  if (is_new != place.handle.has_value() || (!is_new && found->second.bytes != place.bytes) ||
-      unused_.contains({place.bytes, place.id})) {
+  if (is_new != buffer.handle.has_value() || (!is_new && found->second.bytes != buffer.bytes) ||
+      unused_.contains({buffer.bytes, buffer.id})) {
     return {core::StatusCode::invalid,
-            "the receiver gave place " + std::to_string(place.id) + ", which it cannot give"};
+            "the receiver gave place " + std::to_string(buffer.id) + ", which it cannot give"};
   }
   if (is_new) {
-    Opened opened{.memory = {}, .bytes = place.bytes};
-    if (Status s = OpenedMemory::open(*place.handle, opened.memory); !s.ok()) return s;
-    opened_.emplace(place.id, std::move(opened));
+    Opened opened{.memory = {}, .bytes = buffer.bytes};
+    if (Status s = OpenedMemory::open(*buffer.handle, opened.memory); !s.ok()) return s;
+    opened_.emplace(buffer.id, std::move(opened));
   }
-  unused_.emplace(place.bytes, place.id);
+  unused_.emplace(buffer.bytes, buffer.id);
   return {};
 }
 

@@ -1,8 +1,8 @@
-// Imports: the buffers, or places, that another process has exported and this process has opened
+// Imports: the buffers that another process has exported and this process has opened
 // (runtime/cuda/carriers/exports.h).
 //
-// A place is unused from when it is given until take() chooses it, the smallest that is large
-// enough; the other process may give it again later. One thread, in which the device is current.
+// A buffer is unused once the other process gives it, until take() chooses it. The other process
+// may give it again later. One thread, in which the device is current.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "runtime/cuda/device.h"
-#include "runtime/process/carrier_words.h"
+#include "runtime/protocol/carrier_messages.h"
 
 namespace ripeline::runtime::cuda {
 
 // Memory of another process, open in this process as long as the object lives.
 class OpenedMemory {
  public:
-  static core::Status open(const process::MemoryHandle& handle, OpenedMemory& memory);
+  static core::Status open(const protocol::MemoryHandle& handle, OpenedMemory& memory);
   OpenedMemory() = default;
   OpenedMemory(OpenedMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   OpenedMemory& operator=(OpenedMemory&& other) noexcept {
@@ -36,17 +36,17 @@ class OpenedMemory {
 
 class Imports {
  public:
-  // Adds a given place as unused, and opens it if it is new. `invalid`: it cannot be given.
-  core::Status add(const process::PlacesGiven::Place& place);
-  // Takes the smallest unused place of at least `size` bytes; nothing: there is none.
+  // Adds a given buffer as unused, and opens a new one. Fails as `invalid` if it may not be given.
+  core::Status add(const protocol::BuffersGiven::Buffer& buffer);
+  // Takes the smallest unused buffer of at least `size` bytes; nullopt if there is none.
   std::optional<std::uint32_t> take(std::size_t size);
   [[nodiscard]] std::byte* data(std::uint32_t id) const { return opened_.at(id).memory.data(); }
 
-  // Close the smallest unused place, or all places, used or not, and append their ids.
+  // Close the smallest unused buffer, or all buffers, used or not, and append their ids.
   void close_smallest(std::vector<std::uint32_t>& closed);
   void close_all(std::vector<std::uint32_t>& closed);
 
-  // How many times a place has been given so far.
+  // The number of times that any buffer has been given so far.
   [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
  private:

@@ -16,13 +16,13 @@ using core::StatusCode;
 
 namespace {
 
-constexpr std::uint32_t kNoPlace = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNoBuffer = std::numeric_limits<std::uint32_t>::max();
 
-// Takes as many values off the front as one word may have.
+// Takes as many values off the front as one message may have.
 template <class Value>
 std::vector<Value> next_of(std::vector<Value>& values) {
   const auto end =
-      values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), process::kMostPlaces));
+      values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), protocol::kMostBuffers));
   std::vector<Value> next(values.begin(), end);
   values.erase(values.begin(), end);
   return next;
@@ -44,17 +44,17 @@ IpcCarrier::~IpcCarrier() {
 Status IpcCarrier::launch(Message& message, cudaStream_t& stream) {
   const std::vector<Bytes>& parts = message.payload.parts;
   const std::size_t lacked = lacking_.size();
-  message.places.resize(parts.size(), kNoPlace);  // places that the message has already are kept
+  message.buffers.resize(parts.size(), kNoBuffer);  // buffers that the message has already are kept
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (message.places[i] != kNoPlace) continue;
-    message.places[i] = imports_.take(parts[i].size).value_or(kNoPlace);
-    if (message.places[i] == kNoPlace) lacking_.push_back(parts[i].size);
+    if (message.buffers[i] != kNoBuffer) continue;
+    message.buffers[i] = imports_.take(parts[i].size).value_or(kNoBuffer);
+    if (message.buffers[i] == kNoBuffer) lacking_.push_back(parts[i].size);
   }
   if (lacking_.size() > lacked) return {};
   stream = stream_.get();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const watchdog::GuardedCall call("cudaMemcpyAsync");
-    Status s = status_of(cudaMemcpyAsync(imports_.data(message.places[i]), parts[i].data,
+    Status s = status_of(cudaMemcpyAsync(imports_.data(message.buffers[i]), parts[i].data,
                                          parts[i].size, cudaMemcpyDeviceToDevice, stream),
                          "copy a message to another process's memory");
     if (!s.ok()) return s;
@@ -63,15 +63,15 @@ Status IpcCarrier::launch(Message& message, cudaStream_t& stream) {
 }
 
 Status IpcCarrier::landed(Message message) {
-  process::Landed word{.parts = {}, .head = std::move(message.payload.head)};
-  for (std::size_t i = 0; i < message.places.size(); ++i) {
-    word.parts.push_back({.place = message.places[i], .size = message.payload.parts[i].size});
+  protocol::Landed report{.parts = {}, .head = std::move(message.payload.head)};
+  for (std::size_t i = 0; i < message.buffers.size(); ++i) {
+    report.parts.push_back({.buffer = message.buffers[i], .size = message.payload.parts[i].size});
   }
-  return is_gone_ ? Status() : say(word, message.envelope);
+  return is_gone_ ? Status() : send_control(report, message.envelope);
 }
 
 Status IpcCarrier::look_after() {
-  process::PlacesGiven given;
+  protocol::BuffersGiven given;
   if (Status s = exports_.collect(given); !s.ok()) return s;
   if (Status s = give(std::move(given)); !s.ok()) return s;
   Status status = ask();
@@ -79,56 +79,56 @@ Status IpcCarrier::look_after() {
   return status;
 }
 
-// Asks for the places that are lacking. It asks again if other sizes are lacking, or if new places
-// have come and the same sizes still are, since the new places need not have fitted.
+// Asks for the buffers that are lacking. It asks again if the lacking sizes have changed, or if new
+// buffers have come but the same sizes are still lacking, since the new ones need not have fitted.
 Status IpcCarrier::ask() {
   if (lacking_.empty()) asked_.clear();
-  lacking_.resize(std::min(lacking_.size(), process::kMostPlaces));
+  lacking_.resize(std::min(lacking_.size(), protocol::kMostBuffers));
   if (lacking_.empty() || is_gone_) return {};
   if (lacking_ == asked_ && imports_.seen() == asked_after_) return {};
-  process::PlacesAsked word{.seen = imports_.seen(), .sizes = lacking_, .closed = {}};
-  for (std::size_t i = 0; i < lacking_.size(); ++i) imports_.close_smallest(word.closed);
+  protocol::BuffersAsked asked{.seen = imports_.seen(), .sizes = lacking_, .closed = {}};
+  for (std::size_t i = 0; i < lacking_.size(); ++i) imports_.close_smallest(asked.closed);
   asked_ = lacking_;
   asked_after_ = imports_.seen();
-  return say(word);
+  return send_control(asked);
 }
 
-Status IpcCarrier::give(process::PlacesGiven given) {
-  while (!given.places.empty() && !is_gone_) {
-    if (Status s = say(process::PlacesGiven{next_of(given.places)}); !s.ok()) return s;
+Status IpcCarrier::give(protocol::BuffersGiven given) {
+  while (!given.buffers.empty() && !is_gone_) {
+    if (Status s = send_control(protocol::BuffersGiven{next_of(given.buffers)}); !s.ok()) return s;
   }
   return {};
 }
 
-Status IpcCarrier::hear(process::CarrierWord word, const Envelope& envelope) {
-  if (auto* const places = std::get_if<process::PlacesGiven>(&word)) return take(*places);
-  if (auto* const landed = std::get_if<process::Landed>(&word))
+Status IpcCarrier::receive_control(protocol::CarrierMessage message, const Envelope& envelope) {
+  if (auto* const given = std::get_if<protocol::BuffersGiven>(&message)) return take(*given);
+  if (auto* const landed = std::get_if<protocol::Landed>(&message))
     return take(std::move(*landed), envelope);
-  const auto* const asked = std::get_if<process::PlacesAsked>(&word);
-  if (asked == nullptr) return Carrier::hear(std::move(word), envelope);
-  process::PlacesGiven given;
+  const auto* const asked = std::get_if<protocol::BuffersAsked>(&message);
+  if (asked == nullptr) return Carrier::receive_control(std::move(message), envelope);
+  protocol::BuffersGiven given;
   // Buffers that are free by now are given first, so that fewer have to be made.
   if (Status s = exports_.collect(given); !s.ok()) return s;
   if (Status s = exports_.answer(*asked, given); !s.ok()) return s;
   return give(std::move(given));
 }
 
-Status IpcCarrier::take(const process::PlacesGiven& given) {
-  process::PlacesAsked word{.seen = imports_.seen(), .sizes = {}, .closed = {}};
-  for (const process::PlacesGiven::Place& place : given.places) {
+Status IpcCarrier::take(const protocol::BuffersGiven& given) {
+  protocol::BuffersAsked asked{.seen = imports_.seen(), .sizes = {}, .closed = {}};
+  for (const protocol::BuffersGiven::Buffer& buffer : given.buffers) {
     if (!is_closing_) {
-      if (Status s = imports_.add(place); !s.ok()) return s;
-    } else if (place.handle) {  // places without a handle are closed by a word on its way
-      word.closed.push_back(place.id);
+      if (Status s = imports_.add(buffer); !s.ok()) return s;
+    } else if (buffer.handle) {  // one without a handle is closed by a message on its way
+      asked.closed.push_back(buffer.id);
     }
   }
-  return word.closed.empty() || is_gone_ ? Status() : say(word);
+  return asked.closed.empty() || is_gone_ ? Status() : send_control(asked);
 }
 
-Status IpcCarrier::take(process::Landed landed, const Envelope& envelope) {
+Status IpcCarrier::take(protocol::Landed landed, const Envelope& envelope) {
   Delivery arrived{.from = peer(), .envelope = envelope, .payload = {}, .at = {}};
   arrived.payload.head = std::move(landed.head);
-  for (const process::Landed::Part& part : landed.parts) {
+  for (const protocol::Landed::Part& part : landed.parts) {
     if (Status s = exports_.landed(part, arrived.payload.parts.emplace_back()); !s.ok()) return s;
   }
   deliver(std::move(arrived));
@@ -146,9 +146,9 @@ Status IpcCarrier::close() {
   std::vector<std::uint32_t> closed;
   imports_.close_all(closed);
   while (!closed.empty() && !is_gone_) {
-    const process::PlacesAsked word{
+    const protocol::BuffersAsked asked{
         .seen = imports_.seen(), .sizes = {}, .closed = next_of(closed)};
-    if (Status s = say(word); !s.ok()) return s;
+    if (Status s = send_control(asked); !s.ok()) return s;
   }
   return {};
 }

@@ -2,18 +2,18 @@
 // processes of the host open (cudaIpcOpenMemHandle). The processes may share one device.
 //
 //   sender                             receiver
-//   asks for places of these sizes  →
-//                                   ←  gives places: buffers of its memory, with a handle each
-//   copies, and sees that it is over
-//   landed: head, places            →  delivers the message
-//                                      sees that what it delivered is no longer read
-//                                   ←  gives the place again, unasked
+//   asks for buffers of these sizes →
+//                                   ←  gives buffers of its memory, with a handle each
+//   copies, and sees the end of that
+//   landed: head, buffers           →  delivers the message
+//                                      sees that those parts are no longer read
+//                                   ←  gives the buffer again, unasked
 //
 // So a step that is like the one before has no round trip, allocates nothing and opens nothing;
 // runtime/cuda/carriers/exports.h bounds the number of buffers. Sizes may vary: a part goes to the
-// smallest place that is large enough. If no place is, the sender closes the smallest place that it
-// does not use, and the receiver frees that buffer before it allocates a larger one. So there are
-// as many buffers as were ever needed at once, and they grow with the parts.
+// smallest buffer that is large enough. If there is none, the sender closes the smallest buffer
+// that it does not use, and the receiver frees that buffer before it allocates a larger one. So
+// there are as many buffers as were ever needed at once, and they grow with the parts.
 //
 // Parts are on this process's device.
 #pragma once
@@ -31,7 +31,7 @@ struct IpcLimits {
   // Buffer sizes are multiples of this. A smaller buffer might share its allocation with other
   // memory of the process, which would then be open to the peer, too.
   std::size_t granule = std::size_t{2} << 20;
-  std::size_t largest_part = std::size_t{1} << 36;  // bytes; a longer one is a violation
+  std::size_t largest_part = std::size_t{1} << 36;  // bytes; a longer part is a violation
 };
 
 class IpcCarrier final : public Carrier {
@@ -42,7 +42,7 @@ class IpcCarrier final : public Carrier {
   ~IpcCarrier() override;
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::ipc; }
-  core::Status hear(process::CarrierWord word, const Envelope& envelope) override;
+  core::Status receive_control(protocol::CarrierMessage message, const Envelope& envelope) override;
   [[nodiscard]] bool is_busy() const override {
     return Carrier::is_busy() || exports_.is_waiting();
   }
@@ -55,16 +55,16 @@ class IpcCarrier final : public Carrier {
   core::Status landed(Message message) override;
   core::Status look_after() override;
   core::Status ask();
-  core::Status give(process::PlacesGiven given);
-  core::Status take(const process::PlacesGiven& given);
-  core::Status take(process::Landed landed, const Envelope& envelope);
+  core::Status give(protocol::BuffersGiven given);
+  core::Status take(const protocol::BuffersGiven& given);
+  core::Status take(protocol::Landed landed, const Envelope& envelope);
 
   Stream stream_;
   Exports exports_;
   Imports imports_;
-  std::vector<std::uint64_t> lacking_;  // sizes of parts without a place, in order
+  std::vector<std::uint64_t> lacking_;  // sizes of parts without a buffer, in order
   std::vector<std::uint64_t> asked_;    // the sizes in the last request,
-  std::uint64_t asked_after_ = 0;       // and how many places had been given by then
+  std::uint64_t asked_after_ = 0;       // and how many buffers had been given by then
   bool is_gone_ = false;
   bool is_closing_ = false;
 };

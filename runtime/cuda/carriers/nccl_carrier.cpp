@@ -61,8 +61,8 @@ Status NcclCarrier::launch(Message& message, cudaStream_t& stream) {
   return {};
 }
 
-// Announces the message after the launch of its send: a receive whose send is not launched would
-// also wait for whatever this process does before.
+// Launches the send before it announces the message: a receive whose send is not launched would
+// also wait for whatever this process does before that launch.
 Status NcclCarrier::send(const Message& message) {
   if (Status s = out_.end.ready(out_.end.launched()); !s.ok()) return s;
   const std::uint64_t number = out_.end.launch().value();
@@ -72,9 +72,9 @@ Status NcclCarrier::send(const Message& message) {
     Status s = out_.nccl.comm->send_parts(operation, 1, out_.nccl.stream.get());
     if (!s.ok()) return s;
   }
-  process::Launched word{.number = number, .sizes = {}, .head = message.payload.head};
-  for (const Bytes& part : message.payload.parts) word.sizes.push_back(part.size);
-  return say(word, message.envelope);
+  protocol::Launched announcement{.number = number, .sizes = {}, .head = message.payload.head};
+  for (const Bytes& part : message.payload.parts) announcement.sizes.push_back(part.size);
+  return send_control(announcement, message.envelope);
 }
 
 Status NcclCarrier::receive(Message& message) {
@@ -107,15 +107,15 @@ Status NcclCarrier::look_after() {
   return {};
 }
 
-Status NcclCarrier::hear(process::CarrierWord word, const Envelope& envelope) {
-  if (auto* const launched = std::get_if<process::Launched>(&word)) {
+Status NcclCarrier::receive_control(protocol::CarrierMessage message, const Envelope& envelope) {
+  if (auto* const launched = std::get_if<protocol::Launched>(&message)) {
     return take(std::move(*launched), envelope);
   }
-  if (const auto* const all = std::get_if<process::AllLaunched>(&word)) return take(*all);
-  return Carrier::hear(std::move(word), envelope);
+  if (const auto* const all = std::get_if<protocol::AllLaunched>(&message)) return take(*all);
+  return Carrier::receive_control(std::move(message), envelope);
 }
 
-Status NcclCarrier::take(process::Launched launched, const Envelope& envelope) {
+Status NcclCarrier::take(protocol::Launched launched, const Envelope& envelope) {
   const std::uint64_t number = launched.number;
   if (number < announced_ || ahead_.contains(number)) {
     return wrong("announced " + message_text(number) + " a second time");
@@ -145,7 +145,7 @@ Status NcclCarrier::take(process::Launched launched, const Envelope& envelope) {
   return {};
 }
 
-Status NcclCarrier::take(const process::AllLaunched& all) {
+Status NcclCarrier::take(const protocol::AllLaunched& all) {
   const std::uint64_t known = ahead_.empty() ? announced_ : ahead_.rbegin()->first + 1;
   if (all_ || all.count < known) {
     return wrong("says that it sent " + std::to_string(all.count) + " messages, and " +
@@ -166,7 +166,7 @@ void NcclCarrier::peer_is_gone() {
 
 Status NcclCarrier::close() {
   if (is_gone_ || std::exchange(has_closed_, true)) return {};
-  return say(process::AllLaunched{.count = out_.end.launched()});
+  return send_control(protocol::AllLaunched{.count = out_.end.launched()});
 }
 
 bool NcclCarrier::is_closed() const {

@@ -3,19 +3,19 @@
 //   sender                               receiver
 //   launches the send of message k
 //   launched: k, head, sizes          →  takes buffers, and launches the receives
-//   sees that its send is over           sees that they are over: delivers the message
-//   all launched: how many            →  compares that with what it has received
+//   sees the end of its send             sees their end, and delivers the message
+//   all launched: their number        →  compares that with the number received
 //
 // Unlike other carriers' moves, an enqueued operation of NCCL waits on the device for its other
-// side, and may keep that from starting. runtime/cuda/carriers/nccl_end.h has the rules under which
-// no operation waits for ever. Here each direction has a communicator of two ranks and a stream of
-// highest priority, and at most one operation is under way at each end. Meanwhile nobody in the
-// process may make a call that waits for the whole device: cudaFree() and cudaFreeHost() are such
-// calls, and so is the first use of a kernel that is loaded lazily.
+// side, and may keep that side from starting. runtime/cuda/carriers/nccl_end.h has the rules under
+// which no operation waits for ever. Here each direction has a communicator of two ranks and a
+// stream of highest priority, and at most one operation is under way at each end. Meanwhile nobody
+// in the process may make a call that waits for the whole device: cudaFree() and cudaFreeHost() are
+// such calls, and so is the first use of a kernel that is loaded lazily.
 //
-// All parts of a message are one operation with one number: separate operations would be launched
-// behind the one under way. An empty part is not sent. NCCL itself compares nothing: the numbers
-// say which receive belongs to a send, and both ends compare them with their own.
+// All parts of a message are one operation with one number, since separate operations would be
+// launched behind the one under way. An empty part is not sent. NCCL itself compares nothing. The
+// numbers say which receive belongs to a send, and both ends compare them with their own.
 //
 // When the peer is gone its communicators are aborted, and messages that have not landed by then
 // are not delivered. Parts are on this process's device.
@@ -53,7 +53,7 @@ class NcclCarrier final : public Carrier {
   ~NcclCarrier() override;
 
   [[nodiscard]] CarrierKind kind() const override { return CarrierKind::nccl; }
-  core::Status hear(process::CarrierWord word, const Envelope& envelope) override;
+  core::Status receive_control(protocol::CarrierMessage message, const Envelope& envelope) override;
   void peer_is_gone() override;
   core::Status close() override;
   [[nodiscard]] bool is_closed() const override;
@@ -69,8 +69,8 @@ class NcclCarrier final : public Carrier {
   core::Status look_after() override;
   core::Status send(const Message& message);
   core::Status receive(Message& message);
-  core::Status take(process::Launched launched, const Envelope& envelope);
-  core::Status take(const process::AllLaunched& all);
+  core::Status take(protocol::Launched launched, const Envelope& envelope);
+  core::Status take(const protocol::AllLaunched& all);
   void abort();
 
   DeviceMemory memory_;

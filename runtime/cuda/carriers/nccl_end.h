@@ -1,8 +1,8 @@
 // NcclEnd: decides what one end of an edge launches next, without I/O.
 //
 // An edge is a directed pair of ranks with a communicator of two ranks and a stream of its own. A
-// send of NCCL and its receive occupy their devices until both run, and one that waits can keep the
-// other from starting. So an end launches only operations that can start, one at a time, in the
+// send of NCCL and its receive occupy their devices until both run, and while one waits, the other
+// may be unable to start. So an end launches only operations that can start, one at a time, in the
 // order of their numbers, which both ends count from 0:
 //
 //   at the sender     ready(k): the host has seen that the data of message k are complete
@@ -11,8 +11,8 @@
 //                     launch() is k: launch its receive, at once
 //   at both           ended(): the host has seen the operation's end; then launch() again
 //
-// This class cannot check the following rules, which its caller must keep. Without any one of them
-// there are runs that get stuck (tests/nccl/edge_states_test.cpp).
+// This class cannot check the following rules, which its caller must keep. If any one of them is
+// broken, a run can get stuck (tests/nccl/edge_states_test.cpp).
 //   - no two edges share a communicator, or resources of one (splitShare)
 //   - the kernels of all edges of a device fit on the device side by side
 //   - no call that waits for the whole device is made while under_way() is set
@@ -32,7 +32,7 @@ namespace ripeline::runtime::cuda {
 class NcclEnd {
  public:
   core::Status ready(std::uint64_t number);
-  // The number to launch now, each returned once; nothing: none may be launched now.
+  // The number to launch now, each returned once; nullopt if none may be launched now.
   std::optional<std::uint64_t> launch();
   core::Status ended();
 

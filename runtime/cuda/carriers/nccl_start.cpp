@@ -26,22 +26,22 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The time between two looks at what the thread has done.
+// The time between two checks of what the connecting thread has done.
 constexpr auto kLook = 1ms;
-// How long a thread that is no longer needed has to come back, as it does if the other end is gone.
+// How long a thread that is no longer needed has to return, as it does if the other end is gone.
 constexpr auto kGrace = 300ms;
 
-// An edge's two ranks; place() is its position in the order in which directions are connected.
+// An edge's two ranks; position() is its position in the order in which directions are connected.
 struct Direction {
   int from = 0;
   int to = 0;
-  [[nodiscard]] auto place() const {
+  [[nodiscard]] auto position() const {
     const int first = std::min(from, to);
     return std::tuple(std::max(from, to) - first, first % 2, first, from > to);
   }
 };
 
-// The state that the connecting thread and the one that started it share.
+// The state that the connecting thread shares with the thread that started it.
 struct Shared {
   struct Edge {
     Direction direction;
@@ -51,11 +51,11 @@ struct Shared {
   Shared() = default;
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
-  // Ends the communicators first, so that no memory is freed while one has something under way.
+  // Destroys the communicators first: no memory may be freed while one has something under way.
   ~Shared() {
     for (Edge& edge : edges) edge.way.comm = nullptr;
   }
-  // Used by the connecting thread alone until that is over.
+  // Used by the connecting thread alone until that thread ends.
   int self = 0;
   int device = 0;
   int blocks = 0;
@@ -64,15 +64,15 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   // Guarded by the mutex.
-  std::map<int, NcclId> names;               // received, by peer
-  std::vector<std::pair<int, NcclId>> made;  // to be sent, with the peer
+  std::map<int, NcclId> names;               // the names received, by peer
+  std::vector<std::pair<int, NcclId>> made;  // the names to be sent, with the peers
   Direction at;                              // the direction that is being connected
   bool is_given_up = false;
   bool is_over = false;
   Status status;
 };
 
-// Makes the name of the communicator, or waits for the peer's; no `id`: the start was given up.
+// Makes the communicator's name, or waits for the peer's. If the start is given up, sets no `id`.
 Status name_of(Shared& shared, const NcclLibrary& library, const Direction& direction,
                std::optional<NcclId>& id) {
   if (direction.from == shared.self) {
@@ -94,8 +94,8 @@ Status connect_one(Shared& shared, const NcclLibrary& library, Shared::Edge& edg
   std::optional<NcclId> id;
   if (Status s = name_of(shared, library, edge.direction, id); !s.ok() || !id) return s;
   const bool sends = edge.direction.from == shared.self;
-  const NcclPlace place{.rank = sends ? 0 : 1, .size = 2, .most_blocks = shared.blocks};
-  if (Status s = library.connect(*id, place, edge.way.comm); !s.ok()) return s;
+  const NcclCommOptions options{.rank = sends ? 0 : 1, .size = 2, .most_blocks = shared.blocks};
+  if (Status s = library.connect(*id, options, edge.way.comm); !s.ok()) return s;
   const cudaStream_t stream = edge.way.stream.get();
   Status status = sends ? edge.way.comm->send(edge.byte.data(), 1, 1, stream)
                         : edge.way.comm->receive(edge.byte.data(), 1, 0, stream);
@@ -125,7 +125,7 @@ std::uint64_t draw() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// Names a device among those of all hosts, as NCCL tells devices apart.
+// Sets `text` to a name of the device that is unique among all hosts' devices, as for NCCL.
 Status device_text(int device, std::string& text) {
   std::string name;
   const Status status = name_device(device, name);
@@ -133,8 +133,8 @@ Status device_text(int device, std::string& text) {
   return status;
 }
 
-// Refuses settings of the environment, which NCCL obeys rather than its caller, that would break a
-// rule of runtime/cuda/carriers/nccl_carrier.h.
+// Refuses settings of the environment, which take precedence in NCCL over the caller's, if they
+// would break a rule of runtime/cuda/carriers/nccl_carrier.h.
 Status check_environment(int blocks) {
   const auto has = [](const char* name, long from, long to) {
     const char* const value = std::getenv(name);
@@ -178,7 +178,7 @@ class Start {
       const bool sends = edge.direction.from == meeting_.self();
       NcclPair& pair = pairs[sends ? edge.direction.to : edge.direction.from];
       (sends ? pair.out : pair.in) = std::move(edge.way);
-      edge.byte = {};  // freed now, while no operation is under way for which that would wait
+      edge.byte = {};  // freed while no operation is under way for which cudaFree() would wait
     }
     return status;
   }
@@ -196,28 +196,28 @@ class Start {
   }
 
   Status say_hello(int device) {
-    process::NcclHello hello{.device = options_.device, .process = options_.process};
+    protocol::NcclHello hello{.device = options_.device, .process = options_.process};
     static const std::uint64_t process = draw();
     if (hello.process == 0) hello.process = process;
     if (hello.device.empty()) {
       if (Status s = device_text(device, hello.device); !s.ok()) return s;
     }
-    if (Status s = meeting_.say_to_all(hello); !s.ok()) return s;
-    std::vector<CarrierMeeting::Word> words = meeting_.take_kept();
+    if (Status s = meeting_.send_to_all(hello); !s.ok()) return s;
+    std::vector<CarrierMeeting::Message> messages = meeting_.take_kept();
     while (true) {
-      for (const CarrierMeeting::Word& word : words) {
-        if (Status s = hear(word); !s.ok()) return s;
+      for (const CarrierMeeting::Message& message : messages) {
+        if (Status s = receive(message); !s.ok()) return s;
       }
       if (hellos_.size() == meeting_.neighbours().size()) break;
-      words.clear();
-      if (Status s = meeting_.next(kAlways, words); !s.ok()) return in_time(s, "say hello");
+      messages.clear();
+      if (Status s = meeting_.next(kAlways, messages); !s.ok()) return in_time(s, "say hello");
     }
     return share_device(hello);
   }
 
   // NCCL refuses two ranks of one host with the same device, unless NCCL_HOSTID claims that their
   // hosts differ; NCCL reads that variable in a process's first call.
-  Status share_device(const process::NcclHello& own) const {
+  Status share_device(const protocol::NcclHello& own) const {
     for (const auto& [peer, hello] : hellos_) {
       if (hello.device != own.device) continue;
       if (hello.process == own.process) {
@@ -232,18 +232,18 @@ class Start {
     return {};
   }
 
-  Status hear(const CarrierMeeting::Word& word) {
+  Status receive(const CarrierMeeting::Message& message) {
     bool is_first = false;
-    if (const auto* const hello = std::get_if<process::NcclHello>(&word.word)) {
-      is_first = hellos_.emplace(word.from, *hello).second;
-    } else if (const auto* const name = std::get_if<process::NcclName>(&word.word)) {
+    if (const auto* const hello = std::get_if<protocol::NcclHello>(&message.content)) {
+      is_first = hellos_.emplace(message.from, *hello).second;
+    } else if (const auto* const name = std::get_if<protocol::NcclName>(&message.content)) {
       const std::lock_guard lock(shared_->mutex);
-      is_first = shared_->names.emplace(word.from, name->id).second;
+      is_first = shared_->names.emplace(message.from, name->id).second;
       shared_->changed.notify_all();
     }
     if (is_first) return {};
     return {StatusCode::lost,
-            rank_text(word.from) + " was lost (it said something that is said once or not now)"};
+            rank_text(message.from) + " was lost (it said something that is said once or not now)"};
   }
 
   Status make_edges(const DeviceMemory& memory) {
@@ -257,7 +257,7 @@ class Start {
       }
     }
     std::sort(shared_->edges.begin(), shared_->edges.end(), [](const auto& a, const auto& b) {
-      return a.direction.place() < b.direction.place();
+      return a.direction.position() < b.direction.position();
     });
     for (Shared::Edge& edge : shared_->edges) {
       if (Status s = Stream::make(Stream::Priority::highest, edge.way.stream); !s.ok()) return s;
@@ -267,7 +267,7 @@ class Start {
     return {};
   }
 
-  // Runs the thread, and waits until it is over or this process must not start.
+  // Runs the thread, and waits until that has ended or this process must not start.
   Status wait() {
     std::thread thread([shared = shared_, library = options_.library] {
       Status status = connect_all(*shared, *library);
@@ -277,21 +277,21 @@ class Start {
       shared->changed.notify_all();
     });
     Status status;
-    std::vector<CarrierMeeting::Word> words;
+    std::vector<CarrierMeeting::Message> messages;
     while (status.ok()) {
       const bool was_over = say_names(status);
       if (was_over || !status.ok()) break;
-      words.clear();
-      status = meeting_.next(kLook, words);
-      for (const CarrierMeeting::Word& word : words) {
-        if (status.ok()) status = hear(word);
+      messages.clear();
+      status = meeting_.next(kLook, messages);
+      for (const CarrierMeeting::Message& message : messages) {
+        if (status.ok()) status = receive(message);
       }
       if (!status.ok()) status = in_time(status, "be connected");
     }
     return join(std::move(thread), std::move(status));
   }
 
-  // Sends the names that were made; returns whether the thread was over before that.
+  // Sends the names that were made. Returns whether the thread had ended before they were taken.
   bool say_names(Status& status) {
     std::vector<std::pair<int, NcclId>> made;
     bool is_over = false;
@@ -301,7 +301,7 @@ class Start {
       is_over = shared_->is_over;
     }
     for (const auto& [peer, id] : made) {
-      if (status.ok()) status = meeting_.say(peer, process::NcclName{id});
+      if (status.ok()) status = meeting_.send(peer, protocol::NcclName{id});
     }
     return is_over;
   }
@@ -325,7 +325,7 @@ class Start {
     const std::lock_guard lock(shared_->mutex);
     return {StatusCode::timeout, no_way(those() + " took too long to " + what + " by NCCL")};
   }
-  // Names the two ranks that are being connected, else this rank. To be called with the lock.
+  // Names the two ranks that are being connected, or else this rank. Needs the lock.
   [[nodiscard]] std::string those() const {
     const bool is_at_one = shared_->at.from != shared_->at.to;
     return is_at_one ? pair_text(shared_->at) : rank_text(meeting_.self());
@@ -338,7 +338,7 @@ class Start {
 
   CarrierMeeting& meeting_;
   const NcclOptions& options_;
-  std::map<int, process::NcclHello> hellos_;
+  std::map<int, protocol::NcclHello> hellos_;
   std::shared_ptr<Shared> shared_;
 };
 

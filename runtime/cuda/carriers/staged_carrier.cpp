@@ -29,7 +29,7 @@ Status copy(const Bytes& from, const Bytes& onto, cudaMemcpyKind kind, cudaStrea
                                                   : "copy a message to the device");
 }
 
-// The failure if pinned memory could not be had, with the error that CUDA reported.
+// The failure if pinned memory cannot be allocated, with the error that CUDA reported.
 Status no_pinned_memory(std::size_t size) {
   const cudaError_t error = cudaGetLastError();
   return status_of(error == cudaSuccess ? cudaErrorMemoryAllocation : error,
@@ -38,11 +38,11 @@ Status no_pinned_memory(std::size_t size) {
 
 }  // namespace
 
-network::HostPlace make_pinned_place() {
-  return network::HostPlace({.take = take_pinned, .give = free_pinned});
+network::HostBufferPool make_pinned_pool() {
+  return network::HostBufferPool({.take = take_pinned, .give = free_pinned});
 }
 
-StagedCarrier::StagedCarrier(Transport& control, int peer, network::Place& pinned,
+StagedCarrier::StagedCarrier(Transport& control, int peer, network::BufferPool& pinned,
                              DeviceMemory& memory, cudaStream_t to_host, cudaStream_t to_device)
     : Carrier(control, peer),
       pinned_(pinned),

@@ -16,8 +16,8 @@ void* open_plugin(std::string& why) {
   for (const char* name : {"libripeline_nccl.so", RIPELINE_NCCL_PLUGIN}) {
     if (*name == '\0') continue;
     if (void* const plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL); plugin != nullptr) return plugin;
-    const char* const said = dlerror();
-    why = said == nullptr ? "no reason was given" : said;
+    const char* const error = dlerror();
+    why = error == nullptr ? "no reason was given" : error;
   }
   return nullptr;
 }

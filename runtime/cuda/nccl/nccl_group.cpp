@@ -84,7 +84,7 @@ Status NcclGroup::wait() {
   for (;;) {
     bool reached = false;
     if (Status s = done_.query(reached); !s.ok()) return s;
-    // The health is asked even after the event: a reduction that an abort has ended is no sum.
+    // NCCL's health is checked even after the event, since an aborted reduction also reaches it.
     const auto ask = [this] {
       const watchdog::GuardedCall call("ncclCommGetAsyncError");
       return comm_->health();

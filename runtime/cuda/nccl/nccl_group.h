@@ -1,20 +1,20 @@
-// NcclGroup: one process's place in a group that adds up numbers which lie on devices. The group
-// has its own communicator of NCCL.
+// NcclGroup: one process's part in a group that sums numbers which are on devices. The group has
+// its own communicator of NCCL.
 //
 //   NcclGroup group(std::move(comm));
 //   status = group.enqueue({data, count, NcclType::float32}, NcclSum::sum, stream);
 //   status = group.reduce({data, count, NcclType::float32}, NcclSum::sum, stream);
 //
-// All processes of the group make the same calls in the same order, one at a time. Until all have
-// enqueued a reduction, it occupies each device that has it. So members of a rank, which agree on
-// the order of their tasks, enqueue on the stream that computes; others wait on the host.
+// All processes of the group make the same calls in the same order, one at a time. An enqueued
+// reduction occupies its device until all processes have enqueued it. So members of a rank, which
+// agree on the order of their tasks, enqueue on the stream that computes; others wait on the host.
 //
-// After close(), from any thread, every call fails, also one that waits, and the communicator is
-// aborted, which ends what was enqueued. NCCL allows an abort only while no thread is inside a
-// call: a thread that comes out of a call aborts the communicator itself. One that never comes out
-// is left there, up to the limits of those who wait for it (runtime/watchdog/last_wait.h). Fails by
-// status, `lost` for what NCCL refuses or reports, since as far as one can know other processes are
-// to blame. Calls may come from any thread; they make the communicator's device current meanwhile.
+// After close(), from any thread, every call fails, even one that is waiting, and the communicator
+// is aborted, which ends the enqueued operations. NCCL allows an abort only while no thread is
+// inside a call, so a thread that returns from a call aborts the communicator itself. A thread that
+// never returns is left, up to the limits of those who wait for it (runtime/watchdog/last_wait.h).
+// Calls fail by status; an error from NCCL is `lost`, since other processes may have caused it.
+// Calls may come from any thread, and make the communicator's device current meanwhile.
 #pragma once
 
 #include <chrono>
@@ -43,16 +43,16 @@ class NcclGroup {
 
   // The communicator's device must be current.
   explicit NcclGroup(std::unique_ptr<NcclComm> comm);
-  // Aborts. What other processes of the group still have enqueued may then never end: destroy a
-  // group only after a barrier, or because the run has failed.
+  // Aborts the communicator. Operations that other processes still have enqueued may then never
+  // end: destroy a group only after a barrier, or because the run has failed.
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
   // Enqueues a reduction; the host does not wait.
   core::Status enqueue(const NcclNumbers& numbers, NcclSum sum, cudaStream_t stream);
-  // Reduces on the group's own stream, after all work of `before` so far; returns when that is
-  // over. After a failure the numbers must stay where they are until the group ends.
+  // Reduces on the group's own stream, after all work of `before` so far; returns when the
+  // reduction is over. After a failure the numbers must keep their memory until the group ends.
   core::Status reduce(const NcclNumbers& numbers, NcclSum sum, cudaStream_t before);
   void close();
 
@@ -62,12 +62,12 @@ class NcclGroup {
   core::Status inside(const Call& call);
   core::Status prepare();
   core::Status wait();
-  // To be called with the mutex held, while no thread is inside a call.
+  // Must be called with the mutex held, while no thread is inside a call.
   void abort();
 
   std::unique_ptr<NcclComm> comm_;
   int device_ = 0;
-  // For reduce(), made by its first call.
+  // Used by reduce(), whose first call makes them.
   Stream stream_;
   Event before_;
   Event done_;

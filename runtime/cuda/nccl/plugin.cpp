@@ -19,7 +19,7 @@ Status status_of(ncclResult_t result, std::string_view what, ncclComm_t comm = n
   std::string why = "NCCL could not " + std::string(what) + ": " + ncclGetErrorString(result);
   const char* const more = ncclGetLastError(comm);
   if (more != nullptr && *more != '\0') why += std::string(" (") + more + ")";
-  // As far as NCCL knows, another process is to blame.
+  // ncclRemoteError: as far as NCCL knows, another process is to blame.
   const bool is_remote = result == ncclRemoteError;
   return {is_remote ? StatusCode::lost : StatusCode::failed, std::move(why)};
 }
@@ -96,7 +96,7 @@ class Comm final : public NcclComm {
   }
 
  private:
-  // Makes the calls in one group, which NCCL launches as one kernel; a failed call ends it, too.
+  // Makes the calls in one group, which NCCL launches as one kernel. A failed call ends the group.
   template <class Each>
   Status at_once(std::span<const NcclPart> parts, const Each& each) {
     if (comm_ == nullptr) return ended();
@@ -126,19 +126,20 @@ class Library final : public NcclLibrary {
     return {};
   }
   // Makes blocking communicators: with `blocking = 0` another thread launches kernels, and an event
-  // that is recorded after a call may precede the kernel. Communicators share no resources, since
-  // the kernels of those that do run one after another.
-  Status connect(const NcclId& id, const NcclPlace& place,
+  // that is recorded after a call may precede its kernel. Communicators share no resources, since
+  // the kernels of communicators that share resources run one after another.
+  Status connect(const NcclId& id, const NcclCommOptions& options,
                  std::unique_ptr<NcclComm>& comm) const override {
     ncclUniqueId unique{};
     std::memcpy(&unique, id.data(), sizeof unique);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 1;
     config.splitShare = 0;
-    if (place.most_blocks > 0) config.maxCTAs = place.most_blocks;
+    if (options.most_blocks > 0) config.maxCTAs = options.most_blocks;
     ncclComm_t made = nullptr;
-    if (Status s = status_of(ncclCommInitRankConfig(&made, place.size, unique, place.rank, &config),
-                             "connect " + std::to_string(place.size) + " processes");
+    if (Status s =
+            status_of(ncclCommInitRankConfig(&made, options.size, unique, options.rank, &config),
+                      "connect " + std::to_string(options.size) + " processes");
         !s.ok()) {
       return s;
     }

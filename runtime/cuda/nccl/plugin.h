@@ -1,4 +1,4 @@
-// The plug-in's entry point, for whoever loads it, or links its code.
+// The plug-in's entry point, for programs that load the plug-in or link its code.
 #pragma once
 
 #include "runtime/cuda/nccl/nccl_library.h"

@@ -1,13 +1,13 @@
-// One step of a proved schedule with the toy model, each rank a thread, from the installed package
-// alone.
+// Runs one step of a proved schedule on the toy model, with each rank as a thread, using only the
+// installed package.
 #include <chrono>
 #include <cstdio>
 #include <thread>
 #include <vector>
 
 #include "runtime/network/local.h"
+#include "runtime/run.h"
 #include "runtime/toy_work.h"
-#include "runtime/worker.h"
 #include "schedule.h"
 
 using namespace ripeline;
@@ -19,17 +19,16 @@ int main() {
   std::vector<core::Status> results(group.size());
   std::vector<double> losses(group.size());
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < group.size(); ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto arbiter = schedule::make_arbiter(static_cast<int>(rank));
+  for (std::size_t r = 0; r < group.size(); ++r) {
+    threads.emplace_back([&, r] {
+      const auto arbiter = schedule::make_arbiter(static_cast<int>(r));
       runtime::ToyWork work(model);
-      runtime::Run run(*group[rank]);
+      runtime::Run run(*group[r]);
       runtime::InlineEngine engine(work);
-      runtime::Worker worker(*arbiter, run, engine);
-      runtime::process::StepReport report;
-      results[rank] = worker.step(0, kMicrobatches, report);
-      if (results[rank].ok()) results[rank] = run.finish(std::chrono::seconds(10));
-      losses[rank] = work.loss();
+      runtime::protocol::Rank rank(*arbiter, run.layout(), run.self());
+      results[r] = run.step(rank, engine, 0, kMicrobatches);
+      if (results[r].ok()) results[r] = run.finish(std::chrono::seconds(10));
+      losses[r] = work.loss();
     });
   }
   for (std::thread& thread : threads) thread.join();

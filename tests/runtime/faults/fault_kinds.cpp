@@ -15,8 +15,8 @@ constexpr int kRefused = 11;
 constexpr int kLost = 12;
 constexpr int kTimeout = 13;
 constexpr int kFailed = 15;
-constexpr int kShort = 4;  // steps; the drawn task is one of them
-constexpr int kLong = 60;  // more than a trace of some pages
+constexpr int kShort = 4;  // steps; the drawn task is in one of them
+constexpr int kLong = 60;  // steps; so that the trace has more than a few pages
 
 const std::string kKilledIt = "rank R was ended by SIGKILL";
 
@@ -107,7 +107,7 @@ const FaultKind kKinds[] = {
      .said = "rank R was told to end by SIGTERM",
      .steps = kShort,
      .has_culprit = true},
-    // As a scheduler does it.
+    // A scheduler ends a run in this way.
     {.name = "all_told_to_end",
      .in_ranks = {},
      .blows = {{kRunning, Target::named, SIGTERM}},
@@ -119,7 +119,7 @@ const FaultKind kKinds[] = {
      .codes = {kTimeout},
      .said = "rank R has been silent for",
      .has_culprit = true},
-    // Or just after it.
+    // The process may also be stopped just after the start.
     {.name = "rank_stops_while_it_starts",
      .in_ranks = {"--connect-limit=4", "--silence=4"},
      .blows = {{kStarting, Target::rank, SIGSTOP}},
@@ -139,7 +139,7 @@ const FaultKind kKinds[] = {
      .in_ranks = {},
      .blows = {{kStarting, Target::rank, SIGSTOP}, {kStarting, Target::launcher, SIGINT}},
      .codes = {128 + SIGINT}},
-    // Before the launcher has asked for it the signal ends it.
+    // If the signal arrives before the launcher handles signals, it ends the launcher.
     {.name = "interrupt_while_starting",
      .in_ranks = {},
      .blows = {{kStarting, Target::launcher, SIGINT}},
@@ -167,7 +167,7 @@ const FaultKind kKinds[] = {
      .in_ranks = {"all:daemon@N"},
      .blows = {{kRunning, Target::launcher, SIGKILL}},
      .codes = {-SIGKILL}},
-    // Or just after it.
+    // The launcher may also be killed just after the end.
     {.name = "launcher_killed_near_the_end",
      .in_ranks = {"all:daemon@end"},
      .blows = {{kRunning, Target::launcher, SIGKILL}},
@@ -214,7 +214,7 @@ const FaultKind kKinds[] = {
      .codes = {kFailed},
      .said = "Too many open files",
      .has_culprit = true},
-    // A run needs none in its steps; who writes a file needs one.
+    // Steps need no new descriptors, but writing a file needs one.
     {.name = "out_of_descriptors_in_a_step",
      .in_ranks = {"R:descriptors@N", "--report=FILES/report"},
      .blows = {},
@@ -239,7 +239,7 @@ const FaultKind kKinds[] = {
      .world = World::full_disk,
      .steps = kShort,
      .old_files = "report-N"},
-    // Where not even the launcher can make it, it says so.
+    // If the launcher cannot make its folder either, it reports this.
     {.name = "full_disk_under_the_runs_folder",
      .in_ranks = {},
      .blows = {},
@@ -306,7 +306,7 @@ const FaultKind kKinds[] = {
      .codes = {kInvalid},
      .said = "rank R failed: ",
      .has_culprit = true},
-    // Harmless messages: they are dropped.
+    // The messages of rank R are harmless, and are dropped.
     {.name = "flood_from_a_peer",
      .in_ranks = {"R:flood@s1"},
      .blows = {},

@@ -1,10 +1,10 @@
-// The faults that are injected into runs of toy_rank, as one table: what goes wrong in the ranks,
-// what is done to the run from outside and when, and what must hold afterwards.
+// The faults that are injected into runs of toy_rank, as one table: the faults in the ranks; the
+// signals that the run gets from outside, with their moments; and what must hold afterwards.
 //
-// Of every fault it must hold that the launcher ends within a minute and that nothing of the run is
-// left: no process, socket, folder or shared memory. A new kind is a new row; what a rank can do by
-// itself is in toy_rank_main/toy_faults.h. inject_faults makes each kind 20 times in 1,000 faults
-// as long as there are at most 50.
+// After every fault the launcher must end within a minute, and nothing of the run may be left: no
+// process, socket, folder or shared memory. A new kind is a new row; toy_rank_main/toy_faults.h has
+// the faults that a rank itself causes. inject_faults injects each kind 20 times in 1,000 faults as
+// long as there are at most 50 kinds.
 #pragma once
 
 #include <ostream>
@@ -15,19 +15,19 @@
 namespace ripeline::faults {
 
 enum class Target {
-  rank,   // the drawn one, R
-  other,  // another one, O
+  rank,   // the drawn rank, R
+  other,  // another rank, O
   launcher,
-  guard,  // the launcher's
-  named,  // launcher, guard and ranks, found by the program's name in their command lines
+  guard,  // the launcher's guard
+  named,  // all processes with the program's name in their command lines: launcher, guard, ranks
 };
 
 enum class Moment {
-  starting,  // up to 50 ms after the target, or the launcher if it is not seen, was started
-  running,   // up to 100 ms after all ranks have run a step
+  starting,  // up to 50 ms after the start of the target rank; for other targets, of the launcher
+  running,   // up to 100 ms after all ranks have completed a step
 };
 
-// A signal from outside.
+// A signal that is sent to the run from outside.
 struct Blow {
   Moment moment = Moment::running;
   Target target = Target::launcher;
@@ -39,27 +39,27 @@ enum class World {
   unread,           // standard output is a pipe that nobody reads
   nohup,            // SIGHUP is ignored
   few_descriptors,  // too few for the ranks
-  little_memory,    // a rank limits its own, which it cannot under a sanitizer
-  full_disk,        // FILES is on a disk with too few inodes, or too little space, for what comes
-  full_folder,      // and so is the run's folder
+  little_memory,    // a rank limits its own memory, which is impossible under a sanitizer
+  full_disk,        // FILES is on a disk with too few inodes or too little space for the new files
+  full_folder,      // the run's folder is on a disk with too few inodes
 };
 
 struct FaultKind {
   const char* name;
-  // Arguments of toy_rank; R is the drawn rank, O another one, N the drawn task; FILES is a folder
-  // in which there are old files.
+  // Arguments of toy_rank. R is the drawn rank, O another rank, N the drawn task, and FILES a
+  // folder with old files.
   std::vector<std::string> in_ranks;
   std::vector<Blow> blows;
-  // Codes with which the launcher may end; minus a signal that ends it.
+  // The permitted exit codes of the launcher; -N if signal N ended it.
   std::vector<int> codes;
-  // A line that must be there; R and O are ranks. Empty: none.
+  // A line that the output must contain, where R and O are ranks. If empty, none is required.
   std::string said = {};
   World world = World::usual;
-  // The run's steps; 0: it lasts until the fault ends it.
+  // The number of steps of the run; if 0, the run lasts until the fault ends it.
   int steps = 0;
-  // R alone is to blame: the other ranks must name it.
+  // Rank R alone is to blame, so the other ranks must name it.
   bool has_culprit = false;
-  // Files in FILES, N a rank, of which R's, or all on a full disk, must stay as they are.
+  // Old files in FILES, where N is a rank. Rank R's must not change; on a full disk, none may.
   std::string old_files = {};
 };
 

@@ -35,13 +35,13 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMostRanks = 4;
 constexpr int kNever = 1'000'000;    // steps
 constexpr int kMostTasks = 60;       // a rank runs 16 in a step
-constexpr const char* kGrace = "5";  // seconds: enough to say why, on a machine that is busy
+constexpr const char* kGrace = "5";  // seconds; enough to report the reason, even on a busy machine
 constexpr const char* kFiles = "FILES";
 
 // The values drawn for a run.
 struct Draw {
   int ranks = 0;
-  core::Layout layout;  // has `ranks` processes
+  core::Layout layout;  // has `ranks` processes in all
   int rank = 0;
   int other = 0;
   int task = 0;
@@ -49,7 +49,7 @@ struct Draw {
 
 std::string replaced(std::string text, char sign, int number) {
   for (std::size_t at = text.find(sign); at != text.npos; at = text.find(sign, at + 1)) {
-    // A sign stands alone: the R of `R:kill`, not that of SIGTERM.
+    // Only a letter that stands alone is replaced: the R of `R:kill`, not the R of SIGTERM.
     const bool alone =
         (at == 0 || std::isalpha(static_cast<unsigned char>(text[at - 1])) == 0) &&
         (at + 1 == text.size() || std::isalpha(static_cast<unsigned char>(text[at + 1])) == 0);
@@ -70,7 +70,7 @@ bool has(const std::vector<std::string>& arguments, const std::string& part) {
   });
 }
 
-// Empty: the system permits the kind.
+// The reason why the system does not permit the kind; empty if it does.
 std::string why_not(const FaultKind& kind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   if (kind.world == World::little_memory) return "the sanitizer needs more memory";
@@ -82,7 +82,7 @@ std::string why_not(const FaultKind& kind) {
   return is_full(kind.world) && !may_have_own_mounts() ? "nothing can be mounted here" : "";
 }
 
-// Kinds with files, other programs or a special world are for ranks of one process each.
+// Kinds with files, other programs or a special world are only for runs with one process per rank.
 bool may_be_of_groups(const FaultKind& kind) {
   return kind.world == World::usual && kind.old_files.empty() && !has(kind.in_ranks, "schedule");
 }
@@ -157,8 +157,8 @@ class FaultRun {
     return draw_.layout.members > 1 ? "bf_members" : "bf_replicas";
   }
 
-  // Whether it is said of the process, by its number or by its place in the layout: the `rank 1` of
-  // `process 3 (rank 1, member 1)` is no number of a process.
+  // Whether the text names the process, by its number or by its position in the layout: in `process
+  // 3 (rank 1, member 1)`, `rank 1` is not a process number.
   static bool is_said_of(const std::string& text, const std::string& of_rank, const Draw& draw) {
     static const std::regex place("\\((replica|rank) [^)]*\\)");
     if (std::regex_replace(text, place, "").find(of_rank) != text.npos) return true;
@@ -171,7 +171,7 @@ class FaultRun {
     return false;
   }
 
-  // In the child.
+  // Called in the child that becomes the launcher.
   bool become_world(const std::string& options) const {
     if (may_have_own_mounts() && (!take_own_mounts() || !use_for_shared_memory(shared_memory_)))
       return false;
@@ -184,7 +184,7 @@ class FaultRun {
     return kind_.world != World::full_disk || disk_.mount(files_, options, old);
   }
 
-  // Less than the run writes, and no less than the old files take.
+  // The disk has room for the old files, but for less than the run writes.
   std::string disk_options() {
     const auto old = static_cast<int>(old_files_.size());
     constexpr int kPage = 4;  // KiB
@@ -200,7 +200,7 @@ class FaultRun {
     return text;
   }
 
-  // False if its moment does not come.
+  // Returns false if the moment of the blow never comes.
   bool strike(const Blow& blow) {
     const int rank = blow.target == Target::rank    ? draw_.rank
                      : blow.target == Target::other ? draw_.other
@@ -236,7 +236,7 @@ class FaultRun {
     }
   }
 
-  // Where nobody reads the output: until much of it is there.
+  // Whether all ranks run. If nobody reads the output: whether much of it has been written.
   bool all_run() const {
     if (kind_.world != World::unread) return launched_.count("] running") == draw_.ranks;
     constexpr int kMuch = 32'768;  // bytes; a pipe may hold 64 KiB
@@ -250,7 +250,7 @@ class FaultRun {
     return static_cast<std::size_t>(rank) < all.size() ? all[static_cast<std::size_t>(rank)] : -1;
   }
 
-  // In the order in which they were started.
+  // The processes of the ranks, in the order in which they were started.
   std::vector<pid_t> toy_ranks() const {
     std::vector<pid_t> found;
     for (const pid_t pid : launched_.processes()) {
@@ -292,7 +292,7 @@ class FaultRun {
     return left + abandoned_segments(begun_);
   }
 
-  // Those that are to stay, and no half ones.
+  // The files that must stay are unchanged, and no file is incomplete or new.
   void check_files() {
     if (old_files_.empty()) return;
     const bool all_stay = is_full(kind_.world);
@@ -323,7 +323,7 @@ class FaultRun {
       }
     }
   }
-  // The first line in which a rank says why it ends, without its prefix; empty: none.
+  // The first line, without prefix, in which a rank says why it ends; empty if there is none.
   static std::string first_line(const std::string& output) {
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {
@@ -341,7 +341,7 @@ class FaultRun {
   SmallDisk disk_;
   const long begun_ = static_cast<long>(std::time(nullptr));
   const std::string shared_memory_ = launched_.files() + "/shm";
-  std::string files_ = launched_.files() + "/files";  // as the test sees them
+  std::string files_ = launched_.files() + "/files";  // the path for the test
   std::set<std::string> old_files_;
   FaultReport report_;
 };

@@ -1,4 +1,4 @@
-// One fault, injected into one run.
+// Injects one fault into one run.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 namespace ripeline::faults {
 
 struct FaultReport {
-  std::string skipped;  // why the system does not permit this kind; empty: it was injected
-  std::string problem;  // the checks that failed, with all output; empty: none
+  std::string skipped;  // why the system does not permit this kind; empty if it was injected
+  std::string problem;  // the checks that failed, with all output; empty if none failed
   bool hung = false;
-  bool left = false;   // something was left behind
-  double seconds = 0;  // until the launcher had ended
-  // Set where one rank is to blame. Survivors are all other ranks that had begun to run: they said
-  // `pid N`, after which a rank can say why it ends. A survivor has named the rank if its first
-  // line after that, other than on how far it is, mentions it; a silent survivor has not.
+  bool left = false;   // the run left something behind
+  double seconds = 0;  // from the launcher's start to its end
+  // Set if one rank is to blame. Survivors are all other ranks that began to run: they printed `pid
+  // N`, after which a rank can say why it ends. A survivor has named the rank to blame if its first
+  // line after `pid N`, progress apart, mentions the rank; a silent survivor has not.
   int survivors = 0;
   int named = 0;
-  std::string unnamed;  // first lines of the other survivors
+  std::string unnamed;  // the first lines of the survivors that did not name the rank
 };
 
-// Ranks, tasks and moments are drawn from `seed`. Needs the programs `ripeline` and toy_rank, and
-// /proc. From any thread.
+// Draws ranks, tasks and moments from `seed`. Needs the programs `ripeline` and toy_rank, and
+// /proc. Can be called from any thread.
 FaultReport inject(const FaultKind& kind, std::uint64_t seed);
 
-// Whether what runs leave in shared memory is seen: every run has a /dev/shm of its own.
+// Whether leftovers in shared memory can be seen, because every run has a /dev/shm of its own.
 [[nodiscard]] bool sees_shared_memory();
 
 }  // namespace ripeline::faults

@@ -1,5 +1,5 @@
-// A fault of every kind in a run of toy_rank, at a moment that is drawn; inject_faults goes on for
-// as long as one likes. And that what must not be is noticed.
+// Injects a fault of every kind into a run of toy_rank, at a drawn moment; inject_faults does so
+// for any length of time. Also tests that violations are noticed.
 #include <gtest/gtest.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ TEST(FaultRunTest, sees_another_exit_code_and_what_nobody_said) {
   EXPECT_FALSE(report.left);
 }
 
-// Somebody else is to blame than the kind says.
+// The fault kills a rank other than the one that the kind blames.
 TEST(FaultRunTest, counts_those_who_do_not_name_the_culprit) {
   FaultKind kind = kind_of({"O:kill@5"});
   kind.has_culprit = true;

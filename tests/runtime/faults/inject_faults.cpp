@@ -1,4 +1,4 @@
-// inject_faults: as many faults as one likes, of all kinds or of one. See docs/testing.md.
+// inject_faults injects any number of faults, of all kinds or of one kind. See docs/testing.md.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -85,7 +85,7 @@ struct Row {
     survivors += other.survivors;
     named += other.named;
   }
-  // One survivor in a hundred may fail to name the culprit, and one in any case.
+  // One survivor in a hundred may fail to name the culprit, and always at least one.
   [[nodiscard]] bool passes() const {
     return wrong == 0 && survivors - named <= std::max(1, survivors / 100);
   }
@@ -146,7 +146,7 @@ class Injection {
   const Arguments& arguments_;
   const std::vector<const FaultKind*> kinds_;
   std::atomic<std::uint64_t> next_ = 0;
-  std::mutex mutex_;  // guards the rows and the output meanwhile
+  std::mutex mutex_;  // guards the rows and the output while threads run
   std::vector<Row> rows_;
 };
 

@@ -32,8 +32,8 @@ std::string abandoned_segments(long since) {
     std::string ignored;
     long changed = 0;
     columns >> key >> id >> mode >> size >> creator >> last >> attached >> user;
-    for (int i = 0; i < 3; ++i) columns >> ignored;  // group, creator's user and group
-    columns >> ignored >> ignored >> changed;        // attached, detached, changed
+    for (int i = 0; i < 3; ++i) columns >> ignored;  // group; user and group of the creator
+    columns >> ignored >> ignored >> changed;        // times of attaching, detaching and change
     if (!columns || user != geteuid() || attached > 0 || changed < since) continue;
     if (kill(creator, 0) == 0 || errno != ESRCH) continue;
     found += "System V segment " + std::to_string(id) + ", " + std::to_string(size) +

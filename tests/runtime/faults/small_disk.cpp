@@ -15,7 +15,7 @@
 namespace ripeline::faults {
 namespace {
 
-constexpr int kLimit = 60'000;  // milliseconds, for a child that does nothing else
+constexpr int kLimit = 60'000;  // milliseconds, for a child that only mounts the disk
 
 bool write_file(const std::string& path, std::string_view text) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -25,7 +25,7 @@ bool write_file(const std::string& path, std::string_view text) {
   return n == static_cast<ssize_t>(text.size());
 }
 
-// Room for one descriptor beside a message.
+// Room for the one descriptor that is sent with a message.
 union Control {
   cmsghdr header;
   std::array<char, CMSG_SPACE(sizeof(int))> bytes;

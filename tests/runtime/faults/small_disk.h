@@ -1,7 +1,7 @@
-// A disk of its own for one run: a small tmpfs that only the run's processes see mounted.
+// A disk for one run only: a small tmpfs that only the run's processes see mounted.
 //
-// mount() is called in the child that will be the run, open() in the test. While the object lives
-// the test sees the files, also when all of the run have ended. One thread, one run.
+// mount() is called in the child that becomes the run, open() in the test. While the object lives,
+// the test sees the files, even if all processes of the run have ended. One thread, one run.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace ripeline::faults {
 
-// This process, in which nothing else runs, gets mounts of its own. False: the system permits none.
+// Gives this process, which has no other threads, its own mounts; false if the system forbids it.
 [[nodiscard]] bool take_own_mounts();
-// Whether a child could.
+// Whether a child process could take its own mounts.
 [[nodiscard]] bool may_have_own_mounts();
 
 class SmallDisk {
@@ -22,17 +22,17 @@ class SmallDisk {
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
 
-  // At `path`, with the mount options of a tmpfs, `size=16k,nr_inodes=4`; the process has its own
-  // mounts. The files are there before anything else is, each with the text `old`. False: it
-  // failed.
+  // Mounts the disk at `path`, with mount options of a tmpfs such as `size=16k,nr_inodes=4`; the
+  // process must have its own mounts. First writes the old files, each with the text `old`. Returns
+  // false if a call failed.
   bool mount(const std::string& path, const std::string& options,
              const std::vector<std::string>& old_files) const;
-  // After the child's mount(), which is waited for: a path that leads to the disk; empty: it
-  // failed.
+  // Waits until the child has called mount(); then returns a path to the disk, or an empty text on
+  // failure.
   std::string open();
 
  private:
-  std::array<int, 2> ends_ = {-1, -1};  // the test's and the run's
+  std::array<int, 2> ends_ = {-1, -1};  // the two ends, the test's and the run's
   int folder_ = -1;
 };
 

@@ -18,12 +18,12 @@
 #include <thread>
 
 #include "core/layout.h"
-#include "runtime/process/notice_codec.h"
+#include "runtime/protocol/notice_codec.h"
 
 namespace ripeline {
 namespace {
 
-void start_daemon(const ToyPlace&) {
+void start_daemon(const ToyContext&) {
   const pid_t between = fork();
   if (between == 0) {
     setsid();
@@ -33,8 +33,8 @@ void start_daemon(const ToyPlace&) {
   waitpid(between, nullptr, 0);
 }
 
-// In pieces, so that small ones are still to be had, as where a tensor does not fit.
-void take_memory(const ToyPlace&) {
+// Allocates memory in pieces, so small allocations still succeed, as when a tensor does not fit.
+void take_memory(const ToyContext&) {
   constexpr std::size_t kPiece = 1 << 20;  // bytes
   constexpr rlim_t kLeft = 16 << 20;
   std::ifstream file("/proc/self/statm");
@@ -48,14 +48,14 @@ void take_memory(const ToyPlace&) {
   throw std::bad_alloc();
 }
 
-void take_descriptors(const ToyPlace&) {
+void take_descriptors(const ToyContext&) {
   const rlimit few{.rlim_cur = 64, .rlim_max = 64};
   setrlimit(RLIMIT_NOFILE, &few);
   while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
   }
 }
 
-void wait_for_failure(const ToyPlace&) {
+void wait_for_failure(const ToyContext&) {
   const char* folder = std::getenv("RIPELINE_FOLDER");
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (folder != nullptr && !std::filesystem::exists(std::string(folder) + "/failure") &&
@@ -64,20 +64,20 @@ void wait_for_failure(const ToyPlace&) {
   }
 }
 
-// Into each socket that has another end.
-void send_junk(const ToyPlace&) {
+// Writes to each connected socket.
+void send_junk(const ToyContext&) {
   const std::string junk(4096, 'x');
   for (int descriptor = 3; descriptor < 256; ++descriptor) {
     send(descriptor, junk.data(), junk.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 }
 
-// `change` makes what a message of an edge of the rank would be to what it should not.
+// `change` makes a wrong message from the message that an edge of the rank would carry.
 template <class Change>
-void send_to_peers(const ToyPlace& place, int times, const Change& change) {
-  const core::ProgramFacts& facts = *place.facts;
+void send_to_peers(const ToyContext& context, int times, const Change& change) {
+  const core::ProgramFacts& facts = *context.facts;
   for (std::size_t i = 0; i < facts.edges.size(); ++i) {
-    const int self = place.transport->self();
+    const int self = context.transport->self();
     const auto process_of = [&](core::LaneId lane) {
       return core::layout_of(facts).of_rank(self, facts.lanes[static_cast<std::size_t>(lane)].rank);
     };
@@ -88,21 +88,21 @@ void send_to_peers(const ToyPlace& place, int times, const Change& change) {
     runtime::Payload payload;
     change(of, envelope.signal, payload);
     for (int n = 0; n < times; ++n)
-      static_cast<void>(place.transport->send(to, envelope, payload).ok());
+      static_cast<void>(context.transport->send(to, envelope, payload).ok());
   }
 }
 
 constexpr int kFlood = 20'000;
 
-// Sanitizers and UCX have handlers, which make it another end.
-void crash(const ToyPlace& /*place*/) {
+// First removes handlers of sanitizers and UCX, which would end the process in another way.
+void crash(const ToyContext& /*context*/) {
   std::signal(SIGSEGV, SIG_DFL);
   raise(SIGSEGV);
 }
 
 struct What {
   std::string_view name;
-  void (*act)(const ToyPlace&);
+  void (*act)(const ToyContext&);
 };
 
 constexpr std::array kWhat = {
@@ -124,18 +124,18 @@ constexpr std::array kWhat = {
     What{"twin", [](auto&) { static_cast<void>(fork()); }},
     What{"late", wait_for_failure},
     What{"junk", send_junk},
-    What{"replay", [](auto& place) { send_to_peers(place, 1, [](auto&, auto&, auto&) {}); }},
+    What{"replay", [](auto& context) { send_to_peers(context, 1, [](auto&, auto&, auto&) {}); }},
     What{"edge",
-         [](auto& place) {
-           send_to_peers(place, 1, [](auto&, auto& signal, auto&) {
+         [](auto& context) {
+           send_to_peers(context, 1, [](auto&, auto& signal, auto&) {
              signal = runtime::signals::Data{{0, {12'345, 0}}};
            });
          }},
     What{"flood",
-         [](auto& place) {
-           send_to_peers(place, kFlood, [](auto& of, auto& signal, auto& payload) {
+         [](auto& context) {
+           send_to_peers(context, kFlood, [](auto& of, auto& signal, auto& payload) {
              signal = runtime::signals::Notice{of};
-             payload = runtime::process::encode_notice({});
+             payload = runtime::protocol::encode_notice({});
            });
          }},
 };
@@ -161,7 +161,7 @@ void ToyFaults::meet(const std::string& when) const {
   for (const Fault& fault : faults_) {
     if (fault.when != when) continue;
     for (const What& each : kWhat) {
-      if (each.name == fault.what) each.act(place_);
+      if (each.name == fault.what) each.act(context_);
     }
   }
 }

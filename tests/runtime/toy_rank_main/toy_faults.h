@@ -1,22 +1,22 @@
-// Faults of toy_rank, and when they happen, as its arguments say.
+// The faults of toy_rank and their moments, as given by its arguments.
 //
 // A fault is `RANKS:WHAT@WHEN`. RANKS is a rank or `all`. WHEN is `start` (before the rank
 // connects), `step N` as `sN` (before that step), `N` (before the rank's Nth task, from 0) or `end`
 // (after the last step). WHAT is
 //   kill stop segfault term   the rank gets this signal
-//   exit                      with exit code 3
-//   throw                     an exception
-//   memory                    its memory is taken, but for little, and the next allocation fails
-//   descriptors               all its descriptors are taken, and stay so
+//   exit                      it exits with code 3
+//   throw                     it throws an exception
+//   memory                    little of its memory is left, and the next large allocation fails
+//   descriptors               all its descriptors are in use from then on
 //   deaf                      SIGTERM is ignored from then on
-//   print                     lines without end
-//   daemon                    a child in a session of its own, whose parent has ended
-//   leak                      a file in /dev/shm
-//   twin                      another process that takes itself for this rank
-//   late                      it waits until the run is known to have failed: for `start`
-//   junk                      bytes that are no frames, into all its connections
-//   replay edge flood         to the ranks of its edges, with `sN` alone: a message of step 0 once
-//                             more; one of an edge that there is not; many notices
+//   print                     it prints lines for ever
+//   daemon                    it leaves a child in a session of its own, whose parent has ended
+//   leak                      it leaves a file in /dev/shm
+//   twin                      another process claims to be this rank
+//   late                      with `start` only: it waits until the run is known to have failed
+//   junk                      it sends bytes that are no frames over all its connections
+//   replay edge flood         with `sN` alone: it sends to the ranks of its edges a message of step
+//                             0 again; a message of an edge that does not exist; many notices
 #pragma once
 
 #include <string>
@@ -28,18 +28,18 @@
 
 namespace ripeline {
 
-// Where a rank is that sends what it should not.
-struct ToyPlace {
+// The transport and the program of a rank that sends wrong messages.
+struct ToyContext {
   runtime::Transport* transport = nullptr;
   const core::ProgramFacts* facts = nullptr;
 };
 
 class ToyFaults {
  public:
-  // False if the text is no fault.
+  // Adds the fault if it is for this rank; returns false if the text is not a fault.
   bool add(std::string_view text, int rank);
-  // It is connected.
-  void come_to(const ToyPlace& place) { place_ = place; }
+  // Called when the rank has connected.
+  void connected(const ToyContext& context) { context_ = context; }
 
   void start() { meet("start"); }
   void step(int number) { meet("s" + std::to_string(number)); }
@@ -54,7 +54,7 @@ class ToyFaults {
   void meet(const std::string& when) const;
 
   std::vector<Fault> faults_;  // this rank's
-  ToyPlace place_;
+  ToyContext context_;
   int tasks_ = 0;
 };
 

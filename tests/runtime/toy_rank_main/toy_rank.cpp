@@ -1,11 +1,11 @@
 // One rank of a toy run, for the launcher's tests:
 //   toy_rank SCHEDULE STEPS MS_PER_TASK [--NAME=VALUE]… [RANK:SETTING=VALUE]… [FAULT]…
 //
-// Connects to the other ranks, runs a library schedule on the toy model and says how far it is:
-// `pid N` first, `running` after the first step, `done` at the end. On failure the status, and its
-// exit code. FAULT, say `2:kill@40`, is what goes wrong: toy_faults.h. SETTING is one of those that
-// all ranks must have equal, which this rank has not. The rest:
-//   --trace=FILE            its parts are appended to every tenth of a second
+// Connects to the other ranks, runs a library schedule on the toy model and prints its progress:
+// `pid N` first, `running` after the first step, `done` at the end. On failure it prints the status
+// and exits with its code. FAULT, such as `2:kill@40`, is a fault of toy_faults.h. With SETTING one
+// rank has another value of a setting that all ranks must share. The other options:
+//   --trace=FILE            parts of the trace are appended every tenth of a second
 //   --report=FILE           at the end rank N writes FILE-N
 //   --silence=S --stall=S --connect-limit=S    limits, in seconds
 #include <unistd.h>
@@ -27,11 +27,11 @@
 #include "runtime/exit_code.h"
 #include "runtime/network/socket.h"
 #include "runtime/network/ucx.h"
-#include "runtime/process/neighbours.h"
+#include "runtime/protocol/neighbours.h"
+#include "runtime/run.h"
 #include "runtime/run_trace.h"
 #include "runtime/termination.h"
 #include "runtime/toy_work.h"
-#include "runtime/worker.h"
 #include "simulate/interpreter.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
@@ -49,15 +49,15 @@ constexpr std::chrono::seconds kLimit{10};
 struct Arguments {
   int steps = 0;
   int ms_per_task = 0;
-  std::string trace;   // empty: none
-  std::string report;  // empty: none
-  int silence = 30;    // seconds, as the other limits
+  std::string trace;   // empty if there is none
+  std::string report;  // empty if there is none
+  int silence = 30;    // seconds, as are the other limits
   int stall = 30;
   int connect_limit = 30;
-  std::vector<std::string_view> rest;  // faults, and settings of single ranks
+  std::vector<std::string_view> rest;  // faults, and settings for single ranks
 };
 
-// This rank's settings.
+// The settings of this rank.
 struct Settings {
   std::string schedule;
   int microbatches = 8;
@@ -76,7 +76,7 @@ bool read(std::string_view text, int& value) {
   return error == std::errc{} && end == text.data() + text.size() && value >= 0;
 }
 
-// bf with two processes to a rank: members of it, or replicas.
+// The schedule bf with two processes per rank, as its members or as replicas.
 std::string bf_of_two(bool of_members) {
   return std::string("pipeline bf_of_two { param ranks = 2; microbatches any; stages ranks;\n") +
          "  place s on s; " +
@@ -103,7 +103,7 @@ Status prove(std::string_view schedule, int processes, verify::Verdict& verdict)
   return {};
 }
 
-// `2:seed=7`. False if it is none.
+// Reads a setting of one rank such as `2:seed=7`. Returns false if the text is not one.
 bool set(std::string_view text, int rank, Settings& settings) {
   const std::size_t colon = text.find(':');
   const std::size_t equals = text.find('=');
@@ -121,7 +121,7 @@ bool set(std::string_view text, int rank, Settings& settings) {
   return true;
 }
 
-// More than a page of a file system.
+// Writes more than one page of a file system.
 Status write_report(const std::string& path, int rank) {
   if (path.empty()) return {};
   std::string text;
@@ -146,7 +146,7 @@ class ToyRank {
     const core::ProgramFacts& facts = storage.facts();
     std::unique_ptr<runtime::Transport> transport;
     if (Status s = connect(facts, transport); !s.ok()) return s;
-    faults_.come_to({transport.get(), &facts});
+    faults_.connected({transport.get(), &facts});
     const core::Layout layout = core::layout_of(facts);
     simulate::InterpretedArbiter arbiter(verdict.proved->program(), facts,
                                          layout.at(environment_.rank).rank);
@@ -166,7 +166,7 @@ class ToyRank {
     options.rank = environment_.rank;
     options.ranks = environment_.ranks;
     options.neighbours =
-        runtime::process::neighbours_of(environment_.rank, core::layout_of(facts), facts);
+        runtime::protocol::neighbours_of(environment_.rank, core::layout_of(facts), facts);
     options.program_hash = facts.hash;
     options.configuration = settings_.configuration();
     options.connect_limit = std::chrono::seconds(arguments_.connect_limit);
@@ -184,17 +184,16 @@ class ToyRank {
       std::this_thread::sleep_for(std::chrono::milliseconds(arguments_.ms_per_task));
     });
     runtime::RunTrace trace(arguments_.trace, std::chrono::milliseconds(100));
-    runtime::process::RankOptions options;
+    runtime::protocol::RankOptions options;
     if (!arguments_.trace.empty()) {
       options.trace = trace.record();
       if (Status s = trace.open(facts, {.microbatches = settings_.microbatches}, run); !s.ok())
         return s;
     }
-    runtime::Worker worker(arbiter, run, engine, std::move(options));
+    runtime::protocol::Rank rank(arbiter, run.layout(), run.self(), std::move(options));
     for (int step = 0; step < arguments_.steps; ++step) {
       faults_.step(step);
-      runtime::process::StepReport report;
-      if (Status s = worker.step(step, settings_.microbatches, report); !s.ok()) return s;
+      if (Status s = run.step(rank, engine, step, settings_.microbatches); !s.ok()) return s;
       if (Status s = trace.step_ended(); !s.ok())
         std::cout << "without a trace: " << s.message() << std::endl;
       if (step == 0) std::cout << "running" << std::endl;
@@ -211,7 +210,7 @@ class ToyRank {
   runtime::Termination& termination_;
 };
 
-// The exit code.
+// Reports the status and returns the exit code.
 int end_with(const Status& status, int code) {
   if (status.ok()) {
     std::cout << "done" << std::endl;
@@ -234,7 +233,7 @@ int run(std::string_view schedule, const Arguments& arguments) {
   if (!status.ok()) return end_with(status, runtime::exit_code_of(status.code()));
   faults.start();
   runtime::Termination termination;
-  std::cout << "pid " << getpid() << std::endl;  // from now on it can say why it ends
+  std::cout << "pid " << getpid() << std::endl;  // from now on the rank can say why it ends
   status = ToyRank(arguments, environment, settings, faults, termination).run();
   return end_with(status, termination.exit_code_of(status));
 }

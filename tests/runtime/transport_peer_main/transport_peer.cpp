@@ -1,7 +1,7 @@
 // transport_peer NAME FOLDER BYTES COUNT: process 1 of 2 over the transport of that name.
 //
-// Sends process 0 that many messages of that size, says `sent` when all have left, and then looks
-// at its transport until it is killed, as it is when its parent ends.
+// Sends COUNT messages of BYTES bytes to process 0 and reports by `sent` when all have left. Then
+// polls its transport until it is killed, which happens when its parent ends.
 #include <sys/prctl.h>
 
 #include <csignal>

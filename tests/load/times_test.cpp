@@ -1,0 +1,31 @@
+#include "load/times.h"
+
+#include <gtest/gtest.h>
+
+namespace ripeline::load {
+namespace {
+
+TEST(Times, have_units_or_are_in_that_of_the_costs) {
+  const auto latency_of = [](const std::string& text, const std::string& unit = "") {
+    const auto read = read_timing({.unit = unit, .latency = text});
+    return read.ok() ? read.value().latency : std::nullopt;
+  };
+  EXPECT_EQ(latency_of(""), std::nullopt);
+  EXPECT_EQ(latency_of("0.5"), 0.5);
+  EXPECT_EQ(latency_of("600us", "ms"), 0.6);
+  EXPECT_EQ(latency_of("600us"), std::nullopt) << "costs of 1 have no unit";
+  EXPECT_EQ(latency_of("1e-320"), 1e-320) << "a subnormal number";
+  for (const char* const none : {"-1", "x", "1x", "inf", "1e999", "4GB"}) {
+    EXPECT_EQ(latency_of(none), std::nullopt) << none;
+  }
+}
+
+TEST(Times, of_a_rank_bring_their_unit) {
+  const auto read = read_timing({.unit = "", .rank_costs = "F=1ms,B=2ms"});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value().unit->name, "ms");
+  EXPECT_EQ(read.value().rank_costs->backward.value(), 2);
+}
+
+}  // namespace
+}  // namespace ripeline::load
