@@ -17,7 +17,7 @@ RANKS, MICROBATCHES = 4, 8
 COSTS = "F=1,B=2"
 HEAD = f"""# Gallery
 
-Every schedule of [the library](library.md) on {RANKS} ranks with {MICROBATCHES} microbatches, without latency, and all for one model: for a microbatch, all layers of a rank together take 1 in a forward and 2 in a backward. Where a rank has two stages, each takes half of that; where the backward is split, each half of it takes 1. So the work of a rank is 24 everywhere, and times can be compared. `docs/make_gallery.py --ripeline build/release/cli/ripeline` writes this page; a test says when it is not current. One of its pictures, and a part of its table:
+This page has every schedule of [the library](library.md) on {RANKS} ranks with {MICROBATCHES} microbatches, without latency. All schedules train [the same model](simulate.md#one-model-for-all-schedules): for a microbatch, all layers of a rank together take 1 in a forward and 2 in a backward. So each rank has 24 of work in every schedule, and times can be compared. These commands make one of the pictures, and a part of the table:
 ```sh
 ripeline simulate 1f1b -D ranks={RANKS} -m {MICROBATCHES} --rank-costs {COSTS} --picture 1f1b.svg > 1f1b.txt 2>&1
 ripeline compare 1f1b interleaved_1f1b zb_v -D ranks={RANKS} -m {MICROBATCHES} --rank-costs {COSTS} > table.txt
@@ -25,13 +25,10 @@ ripeline compare 1f1b interleaved_1f1b zb_v -D ranks={RANKS} -m {MICROBATCHES} -
 
 | column | |
 |---|---|
-| wall | from the first start of all ranks to the last end: what a step takes, unless steps overlap |
-| span | the same of one rank, the longest: what a step takes if the next one can begin on each rank as soon as that rank has ended. For that the optimiser step must not wait for all ranks, as in Zero Bubble |
-| bubble | what wall or span is beyond the work of the rank that works most, and its share of it |
-| held | the most on each rank, in microbatches of the whole rank: where a rank has two stages, an activation of one counts a half |
-| PyTorch | whether the order can be written as a CSV of PyTorch (`ripeline export`, [what passes](check.md)) |
-
-Every one is proved for any number of microbatches, by the [method](meaning.md#methods) in the table.
+| wall, span, bubble | times of a step, as in the [glossary](glossary.md#time) |
+| held | the most that each rank holds, in microbatches of the whole rank: if a rank has two stages, an activation of one stage counts a half |
+| proved by | the [method](meaning.md#methods) of the proof, which is for any number of microbatches |
+| PyTorch | whether the order can be written as a CSV of PyTorch, by [`ripeline export`](check.md) |
 
 | schedule | wall | bubble by wall | span | bubble by span | held | proved by | PyTorch |
 |---|---|---|---|---|---|---|---|
