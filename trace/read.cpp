@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -125,10 +125,11 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
   bool number_integer(number_integer_t value) override {
-    return number(value, std::llabs(value) <= kMostMicroseconds ? value * 1000 : value);
+    return number(value, in_range(value) ? value * 1000 : value);
   }
   bool number_unsigned(number_unsigned_t value) override {
-    return number_integer(static_cast<number_integer_t>(value));
+    constexpr auto kMost = std::numeric_limits<number_integer_t>::max();  // not in_range()
+    return number_integer(static_cast<number_integer_t>(std::min<number_unsigned_t>(value, kMost)));
   }
   bool number_float(number_float_t value, const string_t& text) override {
     if (!(std::abs(value) <= static_cast<double>(kMostMicroseconds))) return !matters();
@@ -176,8 +177,12 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
 
   bool matters() const { return in_event() || in_args(); }
 
+  static bool in_range(std::int64_t value) {
+    return -kMostMicroseconds <= value && value <= kMostMicroseconds;
+  }
+
   bool number(std::int64_t value, std::int64_t time) {
-    if (matters() && std::llabs(value) > kMostMicroseconds) return false;
+    if (matters() && !in_range(value)) return false;
     if (in_event()) {
       if (key_ == "pid") fields_.rank = value;
       if (key_ == "tid") fields_.engine = value;

@@ -338,6 +338,8 @@ TEST(TraceFile, that_does_not_fit_is_refused) {
       {good.substr(0, good.size() - 20), "no JSON of a trace at byte"},
       {good.substr(0, 100), "no JSON of a trace at byte"},
       {with("\"ts\":0,", "\"ts\":1e99,"), "no JSON of a trace at byte"},
+      {with("\"ts\":0,", "\"ts\":18446744073709551615,"), "no JSON of a trace at byte"},
+      {with("\"ts\":0,", "\"ts\":-9223372036854775808,"), "no JSON of a trace at byte"},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(read_text(c.text).message(), HasSubstr(c.says));
