@@ -1,6 +1,8 @@
 // ripeline generate: proves a program and writes its arbiter, in one process.
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -126,7 +128,7 @@ void add_generate(CLI::App& app, int& exit_code) {
   command->add_option("--probe", options->probe,
                       "also write a program that answers `ripeline validate` for the header");
   command->add_option("--steps", options->steps, "limit of each solver query, in solver steps")
-      ->check(integer_from(0));
+      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   command->add_flag("--unproved", options->unproved, "write it without a proof, marked so");
   command->footer(
       "Examples\n"

@@ -1,5 +1,7 @@
 // ripeline verify: verdicts of one or several programs.
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "cli/commands.h"
@@ -69,7 +71,7 @@ void add_verify(CLI::App& app, int& exit_code) {
   command->add_flag("--deny-warnings", options->deny_warnings,
                     "a program with a warning fails as bad input does, whatever its verdict");
   command->add_option("--steps", each.steps, "limit of each solver query, in solver steps")
-      ->check(integer_from(0));
+      ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   command->add_flag("--layouts", each.layouts,
                     "of `dispatch in order`: judge its sends and receives for each layout of "
                     "communicators and each way in which kernels share a device");

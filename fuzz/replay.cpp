@@ -1,5 +1,6 @@
 // Calls a fuzz target once with each file of the command line and its folders, as libFuzzer does
-// with seeds, but with any compiler and without sanitizers. Exits with 1 if there are no files.
+// with seeds, but with any compiler and without sanitizers. Exits with 1 if one of them does not
+// exist or if there are no files.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,10 @@ void replay(const std::filesystem::path& file) {
 int main(int argc, char** argv) {
   namespace fs = std::filesystem;
   for (int i = 1; i < argc; ++i) {
+    if (!fs::exists(argv[i])) {
+      std::fprintf(stderr, "there is no %s\n", argv[i]);
+      return 1;
+    }
     if (fs::is_regular_file(argv[i])) replay(argv[i]);
     if (!fs::is_directory(argv[i])) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argv[i])) {

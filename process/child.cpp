@@ -82,7 +82,10 @@ class Running {
   }
 
  private:
-  void signal(int number) const { kill(child_.has_group ? -pid_ : pid_, number); }
+  void signal(int number) const {
+    if (is_reaped_) return;  // its id may be another process's by now
+    kill(child_.has_group ? -pid_ : pid_, number);
+  }
 
   int start() {
     if (!to_.open() || !from_.open() || (!child_.shows_errors && !errors_.open())) return errno;
@@ -133,6 +136,7 @@ class Running {
     int status = 0;
     pid_t ended = -1;
     while ((ended = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) continue;
+    is_reaped_ = true;
     // If the caller ignores SIGCHLD, the exit status is lost, and only the child's output is left.
     if (ended < 0) return;
     if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
@@ -206,6 +210,7 @@ class Running {
   Way from_;
   Way errors_;
   pid_t pid_ = -1;
+  bool is_reaped_ = false;
   ChildRun run_;
 };
 

@@ -35,7 +35,7 @@ struct ChildRun {
   bool was_killed = false;   // and SIGKILL after the grace
   bool wrote_too_much = false;
   [[nodiscard]] bool ended_well() const {
-    return not_started == 0 && !was_stopped && signal == 0 && exit_code == 0;
+    return not_started == 0 && !was_stopped && !wrote_too_much && signal == 0 && exit_code == 0;
   }
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <iterator>
 #include <mutex>
 #include <string>
@@ -24,7 +23,7 @@ core::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 struct Group {
   struct Rank {
     std::condition_variable changed;  // notified of every change for this rank
-    std::deque<Delivery> inbox;
+    std::vector<Delivery> inbox;
     bool woken = false;
     bool finished = false;
     bool gone = false;  // destroyed

@@ -27,7 +27,7 @@ class HeldDeliveries {
   }
   // Takes the next delivery that is due; nullopt if none is.
   [[nodiscard]] std::optional<Delivery> take(core::Time now) {
-    if (next() > now) return std::nullopt;
+    if (held_.empty() || next() > now) return std::nullopt;
     return std::move(held_.extract(held_.begin()).mapped());
   }
   // The time when the next delivery is due.

@@ -69,7 +69,8 @@ TEST_F(Usage, says_which_number_a_flag_expects) {
             "--bandwidth: expected a number above 0, and found"},
            {"simulate bf -m 2 --seed 1.5",
             "--seed: expected an integer from 0 to 9223372036854775807, and found '1.5'"},
-           {"verify bf --steps x", "--steps: expected an integer of 0 or more, and found 'x'"},
+           {"verify bf --steps x",
+            "--steps: expected an integer from 0 to 9223372036854775807, and found 'x'"},
            {"optimise --ranks 0", "--ranks: expected an integer from 1 to 1024, and found '0'"},
            {"optimise --seconds -1", "--seconds: expected a number of 0 or more, and found '-1'"},
            {"optimise --seed -1",
@@ -105,7 +106,7 @@ TEST_F(Usage, says_the_range_of_a_number_that_does_not_fit_and_cuts_it) {
            {"verify bf -D ranks=", "-9223372036854775808 to 9223372036854775807"},
            {"verify bf -m ", "1 to 1000000000"},
            {"simulate bf -m 2 --seed ", "from 0 to 9223372036854775807"},
-           {"verify bf --steps ", "from 0 to 2147483647"},
+           {"verify bf --steps ", "from 0 to 9223372036854775807"},
            {"show bf --width ", "from 20 to 10000"}}) {
     const Outcome outcome = ripeline(arguments + number);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;

@@ -1,7 +1,9 @@
 // Tests that validation accepts the generator's output and notices each kind of mistake in it.
 #include "validate/validator.h"
 
+#include <cstdint>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -102,14 +104,24 @@ TEST(Validate, notices_each_kind_of_mistake) {
   add("a truth for a number", "emitted 'rule 0F may start where activation of stage 0'").has_room =
       [](core::LaneId, const Formula* held) { return held[0]; };
   add("another pool",
-      "specified 'rule 0F starts: activation of stage 0 + 1', emitted 'rule 0F starts: activation "
-      "of "
-      "stage 1 + 1'")
+      "specified 'rule 0F starts: activation of stage 0 becomes activation of stage 0 + 1', "
+      "emitted 'rule 0F starts: activation of stage 1 becomes activation of stage 1 + 1'")
       .acquire = [](core::LaneId lane, Formula* held) {
     if (lane == 0) held[1] += 1;
   };
-  add("nothing released", "specified 'rule 0B ends: activation of stage 0 - 1'").release =
-      [](core::LaneId, Formula*) {};
+  add("the right amount in another pool",
+      "emitted 'rule 0F starts: activation of stage 1 becomes activation of stage 0 + 1'")
+      .acquire = [](core::LaneId lane, Formula* held) {
+    if (lane == 0) held[1] = held[0] + 1;
+  };
+  add("truths that cancel", "emitted 'rule 0F may start where without meaning'").has_room =
+      [](core::LaneId lane, const Formula* held) {
+        return bf::Rules::has_room<Formula>(lane, held) &&
+               ((held[0] <= 3) + 0) - ((held[1] <= 2) + 0) <= 0;
+      };
+  add("nothing released",
+      "specified 'rule 0B ends: activation of stage 0 becomes activation of stage 0 - 1'")
+      .release = [](core::LaneId, Formula*) {};
   add("one engine", "emitted 'kOneEngine is not the facts''").one_engine = false;
   mistakes.push_back({"another class", "bf", probe_of<bf::Rules>(broken_bf::make_arbiter),
                       "emitted 'make_arbiter makes something else'"});
@@ -161,8 +173,15 @@ TEST(Formula, has_one_text_for_all_that_are_equal) {
   EXPECT_EQ((false || (b + 1 <= 2 && a <= 3)).text(), "a <= 3 and b <= 1");
   EXPECT_EQ((true || a <= 3).text(), "true");
   EXPECT_EQ((a <= 3 || b <= 1).text(), "(a <= 3 or b <= 1)");
-  EXPECT_EQ((a + true <= 3).text(), "not a number <= 3");
-  EXPECT_EQ((a && b <= 1).text(), "not a truth");
+  // Sums of truth values do not cancel, and what is made from them has no meaning either.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Formula& none :
+       {a + true <= 3, a && b <= 1, a <= 3 || b, (a <= 3) - (a <= 3), a + (true - Formula(true)),
+        a <= 1 && (a <= 3) - (b <= 2) <= 0, a + kMost + 1, a + 1 <= -kMost,
+        Formula(0) <= Formula(0) - kMost - 1 - 1}) {
+    EXPECT_EQ(none.text(), "without meaning");
+  }
+  EXPECT_EQ((a - kMost - 1).text(), "a - 9223372036854775808");
 }
 
 TEST(Probe, says_which_question_it_does_not_understand) {

@@ -11,6 +11,7 @@
 #include "spec/elaborate.h"
 #include "tests/oracle/oracle.h"
 #include "tests/support/random_program.h"
+#include "tests/support/verdicts.h"
 #include "verify/order/order_judge.h"
 
 namespace ripeline {
@@ -207,6 +208,26 @@ TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
                                     .value();
   const verify::Obligation deadlock = verify::verify(program).obligations.front();
   EXPECT_EQ(deadlock.outcome, Outcome::refuted) << deadlock.reason;
+}
+
+// Times prove all but the assertion, and graphs show only the first counts: 6001 breaks it.
+TEST(OrderJudge, peaks_of_some_counts_prove_no_assertion_for_all) {
+  const spec::Program program = testing_support::compiled(R"(
+pipeline many { param ranks = 2; microbatches 5000 .. 1000000; stages ranks; place s on s;
+  op F forward { needs F at prev; acquires activation; }
+  op B backward { needs F at here, B at next; releases activation; }
+  resource activation per stage { }
+  order listed on r { stream f { F * microbatches; } f * microbatches; B * microbatches; }
+  dispatch in order listed;
+  assert peak activation <= 6000;
+})");
+  const verify::Verdict verdict = verify::verify(program);
+  EXPECT_EQ(testing_support::find(verdict, "once").outcome, Outcome::proved);
+  EXPECT_EQ(testing_support::find(verdict, "deadlock").outcome, Outcome::proved);
+  const verify::Obligation& memory = testing_support::find(verdict, "memory");
+  EXPECT_EQ(memory.outcome, Outcome::unknown);
+  EXPECT_NE(memory.reason.find("Each count from 5000 to 5063"), std::string::npos) << memory.reason;
+  EXPECT_TRUE(memory.peak.empty());
 }
 
 // 0F2 starts only when 0F1's message is taken, so after 1F0, which 0F2 otherwise does not need.

@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <utility>
@@ -115,13 +114,26 @@ Formula Formula::truth(const std::string& text) {
   return formula;
 }
 
+Formula Formula::without_meaning() {
+  Formula formula;
+  formula.is_without_meaning_ = true;
+  return formula;
+}
+
 Formula Formula::plus(const Formula& b, std::int64_t factor) const {
-  if (is_truth_ || b.is_truth_) return named("not a number");
+  if (is_without_meaning_ || b.is_without_meaning_) return without_meaning();
+  if (is_truth_ || b.is_truth_) return without_meaning();
+  // Adds factor * value; false if that does not fit.
+  const auto add = [&](std::int64_t& to, std::int64_t value) {
+    std::int64_t product = 0;
+    return !__builtin_mul_overflow(factor, value, &product) &&
+           !__builtin_add_overflow(to, product, &to);
+  };
   Formula sum = *this;
-  sum.constant_ += factor * b.constant_;
+  if (!add(sum.constant_, b.constant_)) return without_meaning();
   for (const auto& [name, times] : b.terms_) {
     std::int64_t& own = sum.terms_[name];
-    own += factor * times;
+    if (!add(own, times)) return without_meaning();
     if (own == 0) sum.terms_.erase(name);
   }
   return sum;
@@ -129,26 +141,31 @@ Formula Formula::plus(const Formula& b, std::int64_t factor) const {
 
 Formula operator<=(const Formula& a, const Formula& b) {
   Formula difference = a - b;
-  const std::int64_t most = -std::exchange(difference.constant_, 0);
+  std::int64_t most = 0;
+  if (difference.is_without_meaning_ ||
+      __builtin_sub_overflow(std::int64_t{0}, std::exchange(difference.constant_, 0), &most)) {
+    return Formula::without_meaning();
+  }
   if (difference.terms_.empty()) return most >= 0;
   return Formula::truth(difference.text() + " <= " + std::to_string(most));
 }
 
 Formula operator&&(const Formula& a, const Formula& b) {
-  if (!a.is_truth_ || !b.is_truth_) return Formula::truth("not a truth");
+  if (!a.is_truth_ || !b.is_truth_) return Formula::without_meaning();
   Formula both = a;
   both.all_.insert(b.all_.begin(), b.all_.end());
   return both.all_.contains("false") ? Formula(false) : both;
 }
 
 Formula operator||(const Formula& a, const Formula& b) {
-  if (!a.is_truth_ || !b.is_truth_) return Formula::truth("not a truth");
+  if (!a.is_truth_ || !b.is_truth_) return Formula::without_meaning();
   if (a.text() == "false" || b.all_.empty()) return b;
   if (b.text() == "false" || a.all_.empty()) return a;
   return Formula::truth("(" + a.text() + " or " + b.text() + ")");
 }
 
 std::string Formula::text() const {
+  if (is_without_meaning_) return "without meaning";
   std::string text;
   for (const std::string& each : all_) text += (text.empty() ? "" : " and ") + each;
   if (is_truth_) return text.empty() ? "true" : text;
@@ -158,7 +175,8 @@ std::string Formula::text() const {
   }
   if (text.empty()) return std::to_string(constant_);
   if (constant_ == 0) return text;
-  return text + (constant_ < 0 ? " - " : " + ") + std::to_string(std::abs(constant_));
+  const std::string number = std::to_string(constant_);
+  return text + (constant_ < 0 ? " - " + number.substr(1) : " + " + number);
 }
 
 std::vector<Formula> held_of(const core::ProgramFacts& facts) {
@@ -178,7 +196,8 @@ std::string rules_text(const core::ProgramFacts& facts, LaneId lane, const Formu
        {std::pair(" starts: ", &started), std::pair(" ends: ", &ended)}) {
     for (std::size_t pool = 0; pool < held.size(); ++pool) {
       const std::string found = (*after)[pool].text();
-      if (found != held[pool].text()) text += head + what + found + "\n";
+      const std::string before = held[pool].text();
+      if (found != before) text += head + what + before + " becomes " + found + "\n";
     }
   }
   return text;

@@ -3,8 +3,8 @@
 // A probe is a small program that includes one generated header and answers questions:
 //   its facts, line by line
 //   rule 0F may start where activation of stage 0 <= 3    when its tasks have room
-//   rule 0F starts: activation of stage 0 + 1             what is held then, if it changes
-//   rule 0B ends: activation of stage 0 - 1
+//   rule 0F starts: activation of stage 0 becomes activation of stage 0 + 1    if it changes
+//   rule 0B ends: activation of stage 0 becomes activation of stage 0 - 1
 // then each question, which is a line, with its answer after ` = `:
 //   order RANK MICROBATCHES       the tasks of the rank's order, as LANE/TASK, or `refused`
 //   value LANE TASK MICROBATCHES POOL:HELD …    the value of a task, when pools hold these amounts
@@ -28,8 +28,9 @@
 namespace ripeline::validate {
 
 // A number or a truth value as a formula over named amounts, in a normal form: formulas with equal
-// texts are equal for all values. Texts are like `a + 1`, `a <= 3 and b <= 1`, `true`. A formula
-// without meaning, such as a sum of truth values, has a text that no other formula has.
+// texts are equal for all values. Texts are like `a + 1`, `a <= 3 and b <= 1`, `true`. A formula is
+// without meaning, and so is each one made from it, if it adds truth values or joins numbers, or if
+// a number of it does not fit into 64 bits. Only such formulas have the text `without meaning`.
 class Formula {
  public:
   Formula() = default;
@@ -56,8 +57,10 @@ class Formula {
 
  private:
   [[nodiscard]] static Formula truth(const std::string& text);
+  [[nodiscard]] static Formula without_meaning();
   [[nodiscard]] Formula plus(const Formula& b, std::int64_t factor) const;
 
+  bool is_without_meaning_ = false;  // then nothing else is used
   bool is_truth_ = false;
   std::map<std::string, std::int64_t> terms_;  // for a number: the factor of each amount, not 0
   std::int64_t constant_ = 0;

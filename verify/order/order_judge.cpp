@@ -7,6 +7,7 @@
 #include "verify/order/order_judge.h"
 
 #include <algorithm>
+#include <limits>
 #include <list>
 #include <map>
 
@@ -96,11 +97,15 @@ class GraphJudge : public Judge {
   virtual Finding once_beyond() { return problem_ ? not_settled() : proved(); }
   virtual Finding deadlock_beyond() { return once_beyond(); }
   // If the finding is unknown without a reason, states are visited.
-  virtual Finding asserted_peaks_beyond() { return proved(); }
+  // Without a proof for further counts only guards bound memory: they enforce capacities.
+  virtual Finding asserted_peaks_beyond() {
+    if (!problem_) return proved();
+    return program_.assertions.empty() ? by_structure() : not_settled();
+  }
   // For each pool the greatest amount for any count; nullopt if the amount grows with the count.
   // `known` has for each pool the amount in graphs, which is raised if further graphs hold more.
   virtual PoolBounds bounds_beyond(std::vector<std::int64_t>& known) {
-    return {known.begin(), known.end()};
+    return problem_ ? capacities_of(program_) : PoolBounds(known.begin(), known.end());
   }
   // Judges memory if tasks run side by side: graphs do not show how much these hold, but guards
   // enforce capacities.
@@ -410,7 +415,8 @@ CutJudge::CutJudge(const Program& program, const VerifyOptions& options, const C
     if (why.message.empty()) {
       first_ = family.first_microbatches();
       const std::int64_t most = kMostGraphTasks / static_cast<std::int64_t>(program.lanes.size());
-      if (first_ > program.microbatches.max.value_or(first_) || first_ * first_ > most) {
+      constexpr int kNone = std::numeric_limits<int>::max();
+      if (first_ > program.microbatches.max.value_or(kNone) || first_ * first_ > most) {
         why.message = fmt::format("they are only from {} microbatches on", first_);
         why.span = order.span;
       }
