@@ -1,51 +1,28 @@
 // Tests `ripeline check-run`: its input, its exit codes and its JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "tests/runtime/ranks.h"
+#include "tests/cli/program.h"
 
 namespace {
 
 using testing::HasSubstr;
 
-class CheckRun : public testing::Test {
+class CheckRun : public CliTest {
  protected:
-  struct Outcome {
-    int exit_code = -1;
-    std::string out;  // may include standard error
-  };
-  Outcome ripeline(const std::string& arguments, const char* errors = "2>&1") {
-    const std::string command =
-        "cd " + folder_.path() + " && " + RIPELINE_PROGRAM + " " + arguments + " " + errors;
-    std::FILE* pipe = popen(command.c_str(), "r");
-    Outcome outcome;
-    std::array<char, 4096> part{};
-    for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) {
-      outcome.out.append(part.data(), n);
-    }
-    const int status = pclose(pipe);
-    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return outcome;
-  }
   // Copies run.json without the lines that contain `what`.
   void write_without(const std::string& what, const std::string& name) {
-    std::ifstream in(folder_.path() + "/run.json");
-    std::ofstream out(folder_.path() + "/" + name);
+    std::ifstream in(folder_ / "run.json");
+    std::ofstream out(folder_ / name);
     for (std::string line; std::getline(in, line);) {
       if (line.find(what) == std::string::npos) out << line << '\n';
     }
   }
-
-  ripeline::testing_support::TemporaryFolder folder_;
 };
 
 TEST_F(CheckRun, of_simulated_and_emulated_runs_of_programs_with_links_of_every_kind) {
@@ -100,7 +77,7 @@ TEST_F(CheckRun, of_what_is_missing_at_the_end_is_unknown) {
 
 TEST_F(CheckRun, refuses_what_does_not_fit) {
   ASSERT_EQ(ripeline("simulate bf -D ranks=2 -m 2 --trace run.json").exit_code, 0);
-  std::ofstream(folder_.path() + "/none.json") << "{}";
+  std::ofstream(folder_ / "none.json") << "{}";
   const struct {
     const char* arguments;
     const char* says;

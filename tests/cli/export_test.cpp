@@ -1,53 +1,28 @@
 // Tests `ripeline check` and `ripeline export` as a user meets them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/cli/program.h"
 
 namespace ripeline::cli::export_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-class CheckAndExport : public testing::Test {
+class CheckAndExport : public CliTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "ripeline-check-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // Runs `ripeline ARGUMENTS`, keeps its output in out_, and returns its exit code.
   int ripeline(const std::string& arguments, const std::string& redirect = "2>&1") {
-    const std::string command = "cd '" + folder_.string() +
-                                "' && timeout 60 " RIPELINE_PROGRAM " " + arguments + " " +
-                                redirect;
-    FILE* pipe = popen(command.c_str(), "r");
-    out_.clear();
-    std::array<char, 4096> buffer;
-    for (std::size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-      out_.append(buffer.data(), n);
-    }
-    const int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const Outcome outcome = CliTest::ripeline(arguments, redirect);
+    out_ = outcome.out;
+    return outcome.exit_code;
   }
   bool says(const std::string& text) const { return out_.find(text) != std::string::npos; }
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  std::string read(const std::string& name) {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
 
-  fs::path folder_;
   std::string out_;
 };
 

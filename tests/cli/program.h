@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/temporary_folder.h"
+
 struct Outcome {
   int exit_code;  // -1 if a signal ended it
   std::string out;
@@ -21,13 +23,9 @@ struct Outcome {
 inline constexpr const char* kOutputAlone = "2> /dev/null";
 
 class CliTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ripeline-cli-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  const ripeline::testing_support::TemporaryFolder temporary_;
 
+ protected:
   // Runs `ripeline ARGUMENTS` in the test's folder for at most `seconds`. By default standard error
   // is appended to `out`; another redirection can drop it.
   Outcome ripeline(const std::string& arguments, const std::string& redirect = "2>&1",
@@ -59,5 +57,5 @@ class CliTest : public testing::Test {
     return text.str();
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_ = temporary_.path();
 };

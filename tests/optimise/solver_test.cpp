@@ -27,6 +27,7 @@
 #include "simulate/timing.h"
 #include "tests/optimise/every_order.h"
 #include "tests/simulate/runs.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -167,8 +168,8 @@ class SolverTest : public testing::Test {
   }
 
   // Replaces ripeline-solver by a shell script.
-  static void use_script(const std::string& text) {
-    const std::string file = testing::TempDir() + "/solver_double";
+  void use_script(const std::string& text) {
+    const std::string file = folder_.path() + "/solver_double";
     std::ofstream(file) << "#!/bin/sh\n" << text << '\n';
     chmod(file.c_str(), 0755);
     setenv("RIPELINE_SOLVER", file.c_str(), 1);
@@ -180,6 +181,8 @@ class SolverTest : public testing::Test {
     if (request.seconds == 10) request.seconds = 100;
     return solve(request);
   }
+
+  const testing_support::TemporaryFolder folder_;
 };
 
 #define SKIP_WITHOUT_SOLVER(answer)                                       \
@@ -403,7 +406,7 @@ TEST_F(SolverTest, ends_with_its_caller) {
     const SolveAnswer answer = solve({.model = model, .seconds = .01});
     SKIP_WITHOUT_SOLVER(answer);
   }
-  const std::string file = testing::TempDir() + "/solver_pid";
+  const std::string file = folder_.path() + "/solver_pid";
   std::filesystem::remove(file);
   use_script(fmt::format("echo $$ > {0}.new; mv {0}.new {0}; exec {1} $PPID", file,
                          RIPELINE_SOLVER_PROGRAM));
@@ -464,7 +467,7 @@ TEST_F(SolverTest, survives_whatever_its_process_does) {
            Row{"cat > /dev/null; kill -ABRT $$", "ended by signal 6 (Aborted)"},
            Row{"echo the disk is full >&2; exit 4", "the disk is full"},
            Row{"exit 4", "ended with exit code 4"},
-           Row{"trap '' TERM; sleep 1000 & echo $! > " + testing::TempDir() + "/sleeper; wait",
+           Row{"trap '' TERM; sleep 1000 & echo $! > " + folder_.path() + "/sleeper; wait",
                "gave no answer in 0.1 s and was ended"},
            Row{"exec > /dev/null 2>&1; exec sleep 1000", "gave no answer in 0.1 s and was ended"},
        }) {
@@ -476,7 +479,7 @@ TEST_F(SolverTest, survives_whatever_its_process_does) {
     EXPECT_LT(answer.seconds, 60) << script;
   }
   pid_t sleeper = 0;
-  std::ifstream(testing::TempDir() + "/sleeper") >> sleeper;
+  std::ifstream(folder_.path() + "/sleeper") >> sleeper;
   ASSERT_GT(sleeper, 0);
   for (int k = 0; k < 500 && runs(sleeper); ++k) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "pytorch/csv/actions.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ripeline::pytorch {
 namespace {
@@ -121,8 +122,8 @@ std::string printed(std::string_view bytes) {
 TEST(CsvCells, of_random_texts_are_read_as_pytorch_reads_them) {
   std::mt19937 random(36);
   constexpr int kTexts = 6000;
-  std::string pattern = (fs::temp_directory_path() / "ripeline-cells-XXXXXX").string();
-  const fs::path folder = mkdtemp(pattern.data());
+  const testing_support::TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   std::vector<std::string> texts;
   std::ofstream list(folder / "texts");
   for (int i = 0; i < kTexts; ++i) {
@@ -146,7 +147,6 @@ TEST(CsvCells, of_random_texts_are_read_as_pytorch_reads_them) {
   }
   EXPECT_GT(right, kTexts / 20);
   EXPECT_LT(right, kTexts * 9 / 10);
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "pytorch/lower.h"
 #include "pytorch/one_order.h"
 #include "pytorch/wired.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ripeline::pytorch {
 namespace {
@@ -329,8 +330,8 @@ ActionTable in_one_order(ActionTable table) {
 // The loaded tables, or `refused`; empty if PyTorch cannot be imported.
 std::vector<std::string> loaded_by_pytorch(const std::vector<Table>& tables) {
   constexpr int kSkipped = 77;
-  std::string pattern = (fs::temp_directory_path() / "ripeline-loaded-XXXXXX").string();
-  const fs::path folder = mkdtemp(pattern.data());
+  const testing_support::TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   const auto file = [&folder](std::size_t i, const char* ending) {
     return (folder / fmt::format("{}{}", i, ending)).string();
   };
@@ -354,7 +355,6 @@ std::vector<std::string> loaded_by_pytorch(const std::vector<Table>& tables) {
   } else {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kSkipped) << status;
   }
-  fs::remove_all(folder);
   return loaded;
 }
 

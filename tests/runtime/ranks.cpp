@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -13,16 +11,6 @@
 #include "runtime/network/folder_store.h"
 
 namespace ripeline::testing_support {
-
-TemporaryFolder::TemporaryFolder()
-    : path_((std::filesystem::temp_directory_path() / "ripeline-test-XXXXXX").string()) {
-  if (mkdtemp(path_.data()) == nullptr) ADD_FAILURE() << path_ << ": cannot be made";
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 void in_threads(int ranks, const std::function<void(int rank)>& run) {
   std::vector<std::thread> threads;

@@ -10,21 +10,9 @@
 
 #include "runtime/network/socket.h"
 #include "runtime/transport.h"
+#include "tests/support/temporary_folder.h"
 
 namespace ripeline::testing_support {
-
-// A new folder of mode 0700 in the system's temporary folder; removed with all of its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Calls run(0) to run(ranks - 1), each in its own thread, and waits for all of them.
 void in_threads(int ranks, const std::function<void(int rank)>& run);
