@@ -36,6 +36,7 @@ TEST_F(MicrobatchCost, is_what_a_run_takes) {
   EXPECT_NE(compared.out.find(" 15 "), std::string::npos) << compared.out;
   const Outcome emulated = ripeline("emulate first.ripe --unit 20ms");
   EXPECT_EQ(emulated.exit_code, 0) << emulated.out;
+  EXPECT_NE(emulated.out.find("simulated: wall 15"), std::string::npos) << emulated.out;
 }
 
 TEST_F(MicrobatchCost, is_what_orders_are_found_for) {
