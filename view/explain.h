@@ -14,8 +14,8 @@ namespace ripeline::view {
 
 // A sentence without its full stop: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// Explains one task: what it waited for and what else came at that time, then the chain to it
-// (view/chain_text.h). Several lines.
+// Explains one task in several lines: what it waited for, when all other conditions were met, and
+// the chain that led to it (view/chain_text.h).
 [[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
 // Explains the whole run: how the time of each engine was spent, by cause (trace::Cause), then the
 // chain to the task that ended last.

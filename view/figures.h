@@ -31,14 +31,14 @@ struct Figures {
   std::vector<Peak> peaks;  // the largest of several runs
 };
 [[nodiscard]] Figures figures(const Timeline& timeline);
-// The bubble and its part of `of`, the makespan or the span: `9 (27.27 %)`.
+// The bubble and its part of `of`, which is the makespan or the span: `9 (27.27 %)`.
 [[nodiscard]] std::string bubble_text(double bubble, double of);
 // The range over the ranks, with its unit: `1..4`, or `500 MiB` if all ranks have the same.
 [[nodiscard]] std::string range_text(const Figures::Peak& peak);
-// Lines of cells in columns, of which the first stands at the left and the others at the right.
+// Puts lines of cells into columns; the first column is left-aligned, the others are right-aligned.
 using Cells = std::vector<std::string>;
 [[nodiscard]] std::string aligned(const std::vector<Cells>& lines, const std::string& indent = "");
-// The means of several runs of one program. Not empty.
+// The means of several runs of one program; `runs` must not be empty.
 [[nodiscard]] Figures average(const std::vector<Figures>& runs);
 
 }  // namespace ripeline::view

@@ -110,7 +110,7 @@ class EngineSvg {
     } else {
       boxes += shape + "/>\n";
     }
-    // The label is in the half that the task has all the time.
+    // The label is in the half of the row that belongs to the task all the time.
     if (!others.empty()) {
       height /= 2;
       if (timeline_.row_of(id).second) y += height;
@@ -193,7 +193,7 @@ class EngineSvg {
     }
   }
 
-  // Draws a share on top of `below`, and adds it there. The last bin ends where the engine does.
+  // Draws a share on top of `below`, and adds it to `below`. The last bin ends with the engine.
   void draw_share(const std::string& colour, const std::vector<double>& busy, double bin, double y,
                   double height, std::vector<double>& below) {
     const double right = plot_.x_of(plot_.to());

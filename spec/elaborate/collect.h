@@ -1,4 +1,4 @@
-// First step: sorts a pipeline's items by kind, and finds those declared twice or missing.
+// First step: sorts a pipeline's items by kind, and finds items declared twice or missing.
 //
 // --dispatch is read here and replaces the written dispatch. If a name is declared twice, the first
 // one counts, so that later steps can continue. Errors: duplicate-…, missing-…, dispatch-option.

@@ -1,4 +1,4 @@
-// Tests that a search's claim counts only if proof and simulator agree; each lie has its message.
+// Tests that a claim is accepted only if proof and simulator confirm it; each lie has a message.
 #include "optimise/certified.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Tests orders made for given costs: their bubbles against known optima and published figures; and
-// that a program which reads such an order back has the same times.
+// Tests orders made for given costs: compares their bubbles with known optima and published ones,
+// and tests that a program which reads such an order back has the same times.
 #include "optimise/search/zero_bubble.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(ZeroBubble, is_optimal_from_the_memory_of_1f1b_on) {
   EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 6)), "4/6");
 }
 
-// With less memory, the search is between the optimum and Zero Bubble's own heuristic.
+// With less memory, the search's bubble is between the optimum and that of Zero Bubble's heuristic.
 TEST(ZeroBubble, is_better_than_the_published_heuristic_below_the_memory_of_1f1b) {
   EXPECT_EQ(bubbles(chain(3, 6, 1, 1, 1, 2)), "7/7");    // the optimum
   EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 2)), "26/26");  // the optimum; the heuristic has 39

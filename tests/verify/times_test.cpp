@@ -1,5 +1,5 @@
-// Tests the times of a committed order: a claim for all turns and all q is true for each of them,
-// and an order that has times never deadlocks.
+// Tests the times of a committed order: a claim about all turns and all q is checked for each turn
+// and each q, and an order that has times never deadlocks.
 #include "verify/order/times.h"
 
 #include <gtest/gtest.h>
@@ -169,7 +169,7 @@ TEST(Times, every_order_of_the_library_is_proved_by_them) {
   }
 }
 
-// Some count holds exactly the peak, so this is not only a bound.
+// For some count the order holds exactly the peak, so the peak is not only a bound.
 TEST(Times, peaks_are_those_of_the_counts_themselves) {
   for (const std::string& name : committed()) {
     for (const int ranks : {2, 5}) {

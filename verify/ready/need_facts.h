@@ -8,11 +8,11 @@
 // An example: two encoders on ranks 0 and 1 feed a model on rank 2; all run microbatches in any
 // order. If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2
 // and 2, and `may` lets two tasks of 2F start though only one has both its inputs. Only 2 + 2 - 3 =
-// 1 is certain. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
+// 1 is certain. If both were sequential, both sets would be {0, 1}, and the smallest exact.
 //
-// Between lanes of different shares, an offer includes the consumer's tasks that need nothing, and
-// for a producer in order the count tells how far it must have run (next_has_ended). One thread;
-// the constructor's arguments must outlive it.
+// Between lanes of different shares, an offer includes the consumer's tasks that need nothing. If
+// the producer starts its microbatches in order, its count shows whether it has ended what the next
+// task needs (next_has_ended). One thread; the constructor's arguments must outlive it.
 #pragma once
 
 #include <vector>
@@ -39,12 +39,12 @@ class NeedFacts {
     std::vector<Offer> offers;  // the innermost offers: none contains another
     bool exact = true;          // the facts that must hold also suffice
   };
-  // Adds what these edges need to the facts of their consumer.
+  // Adds the facts about the consumer's next start that follow from its needs over these edges.
   Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;
 
-  // Sizes of sets that contain the tasks that the producers of all these offers have ended: those
+  // Sizes of sets that contain all tasks that the producers of these offers have ended: the tasks
   // ended by a lane that all producers need, or every microbatch. With `in_order`, only sets 0, 1,
-  // 2, …, which contain shifted offers, too, except for one task.
+  // 2, …, which also contain shifted offers, except for one task.
   [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
                                             bool in_order = false) const;
 
