@@ -18,12 +18,12 @@ namespace ripeline::certificates {
 
 // Each function that returns an optional text returns an error, or nullopt if all is as claimed.
 
-// Checks that the program's own dispatch makes the run, and that the run shows the refutation.
+// Checks that the program's dispatch allows each event, and that the run proves the refutation.
 [[nodiscard]] std::optional<std::string> replay_run(const spec::Program& program,
                                                     const Claim& claim,
                                                     const std::vector<spec::Event>& events);
 
-// Checks that some rank's order does not have each task exactly once.
+// Returns nullopt if some rank's order lacks a task or has one too many; otherwise an error.
 [[nodiscard]] std::optional<std::string> confirm_not_once(const spec::Program& program,
                                                           int microbatches);
 
@@ -39,7 +39,7 @@ struct VisitResult {
   std::optional<std::string> problem;
   bool complete = false;  // every state was visited
 };
-// Checks for deadlock that no state sticks, else that no start breaks an assertion or a peak.
+// Checks that no state sticks (for `deadlock`), or that no start breaks an assertion or a peak.
 [[nodiscard]] VisitResult visit_states(const spec::Program& program, const Exploration& exploration,
                                        std::uint64_t most_states);
 

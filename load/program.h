@@ -53,8 +53,8 @@ struct LoadedProgram {
                                                        const ProgramOptions& options,
                                                        Reading* reading = nullptr);
 
-// Reads the program that has this hash. With one count in the options, this is the program of the
-// text or the program for this count alone; if neither has the hash, the latter is returned.
+// Like read_program(), for a program that should have `hash`. If its hash differs and the options
+// have one count, of_step()'s options are tried; their program is returned if it has `hash`.
 [[nodiscard]] spec::Result<LoadedProgram> read_program_of(const std::string& file,
                                                           const ProgramOptions& options,
                                                           std::uint64_t hash,

@@ -24,8 +24,8 @@ struct Cuts {
   // then by the sum of their ranks' bounds. The cut with the most even stages is last if it is not
   // among the best, and is the only one if no cut has room. Never empty.
   std::vector<std::vector<int>> best;
-  // In nanoseconds. No order of any other cut takes less. kNoOther if no other cut exists or if no
-  // other cut has an order.
+  // A lower bound, in nanoseconds, of the times of all orders of cuts that are not in `best`. It is
+  // kNoOther if there is no such cut or if no such cut has an order.
   RankBounds::Time rest = kNoOther;
 };
 

@@ -26,7 +26,7 @@ using simulate::Dimension;
 
 constexpr std::string_view kDots = "..";
 
-// Writes a memory in the unit of the range.
+// Writes the memory `base` (bytes or microbatches) in `unit`, which equals `size` of these.
 std::string memory_text(const spec::Rational& base, std::int64_t size, const std::string& unit) {
   constexpr double kDecimals = 1e6;  // six decimals, as amount_in() reads
   const double value = base.value() / static_cast<double>(size);
@@ -41,7 +41,7 @@ bool is_comparable(const spec::Program& program, bool whole_backward) {
   };
   // If backwards are whole, a schedule that splits them is not comparable.
   if (whole_backward && std::any_of(program.ops.begin(), program.ops.end(), splits)) return false;
-  // With two copies of the model a rank holds twice the weights, so this is not comparable.
+  // A schedule whose lanes have shares keeps two copies of the weights, so it is not comparable.
   return std::none_of(program.lanes.begin(), program.lanes.end(),
                       [](const spec::Lane& lane) { return !lane.share.is_all(); });
 }

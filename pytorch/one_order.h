@@ -17,13 +17,13 @@
 
 namespace ripeline::pytorch {
 
-// The ranks, in order, that can never run their next cell, for a table of computations alone; empty
-// if there is one order. PyTorch adds the communication that it derives in this same order, as in
-// as_loaded(). Rows must be the ranks, and stages must be in the map.
+// The ranks, ascending, that can never run their next cell; empty if all cells can run. The table
+// must have computations alone. as_loaded(), like PyTorch, runs the cells in the same way when it
+// adds the communication. Rows must be the ranks, and stages must be in the map.
 [[nodiscard]] std::vector<StuckRank> stuck_ranks(const ActionTable& table, const StageMap& map);
 
-// True if a table with its own sends and receives has one order: each rank runs its actions as
-// written, and two ranks exchange a message when it is next on both.
+// True if all actions of a table with its own sends and receives can run, if each rank runs them as
+// written and a message is exchanged only when its send and its receive are next on their ranks.
 [[nodiscard]] bool has_one_order(const ActionTable& table, const StageMap& map);
 
 }  // namespace ripeline::pytorch

@@ -137,8 +137,8 @@ class EngineSvg {
     }
   }
 
-  // The outline of a task that ran beside others: while they ran, it has half the height, which is
-  // the upper half in the first row.
+  // The outline of a task that ran beside others. While others ran, it covers half the height: the
+  // upper half if the task is in the engine's first row, the lower half if it is in the second.
   [[nodiscard]] std::string outline(int id, double y, double height) const {
     const Box& b = timeline_.box(id);
     const bool second = timeline_.row_of(id).second;

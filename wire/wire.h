@@ -5,19 +5,19 @@
 // under one communicator layout, one way in which kernels share a device and one buffering.
 //
 // The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
-// one group call; those of a group call on one communicator form one *kernel*, and every other
-// action is a kernel of its own. A kernel has a start (when it is resident and its receives are
-// posted) and is done when all its actions have ended; each action has an end. An edge means that
-// one event happens only after the other:
+// one group call. Its communications on one communicator form one *kernel*; every other action is a
+// kernel of its own. A kernel has a start (when it is resident and its receives are posted) and is
+// done when all its actions have ended; each action has an end. An edge a -> b means that event b
+// happens only after event a:
 //   always
 //     start of a kernel        -> end of each of its actions
-//     done, action in `after`  -> start: it waits for an earlier action of its own rank
-//     done, stream before      -> start: actions of one rank with one stream >= 0 (a host thread
+//     kernel in `after` done   -> start: an action waits for the kernels of the actions in `after`
+//     previous kernel done     -> start: actions of a rank with the same stream >= 0 (a host thread
 //                                 that blocks, or a kernel queue) run one after another, as issued;
-//                                 those of a group call run together
+//                                 only the actions of one group call run together
 //     end of the n-th send     -> end of the n-th receive of the same two ranks and direction
-//     start of receive n - k   -> end of send n, if the channel has k credits: so many messages may
-//                                 be sent before their receives are posted; k = 0 is a rendezvous
+//     start of receive n - k   -> end of send n, if the channel has k credits: k messages may be
+//                                 sent before their receives are posted; k = 0 is a rendezvous
 //     start at every member    -> end at every member, for the n-th collective of one group
 //   by layout, because a communicator runs its kernels in the order in which its rank issued them
 //   (done -> start of the next kernel on the same rank and communicator)

@@ -19,8 +19,8 @@ struct Step {
 using Sequence = std::vector<Step>;       // for one rank; each step runs its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
-// Runs each step as soon as possible. Adds a weight gradient before a step that starts at least
-// `gap` later or needs its room. nullopt if the memory is too small or if ranks deadlock.
+// Runs steps as soon as possible. A rank runs weight gradients while its next step lacks memory, or
+// inputs that arrive `gap` or more later. nullopt if the memory is too small or if ranks deadlock.
 [[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
                                              std::int64_t gap);
 
@@ -30,7 +30,7 @@ struct Leeway {
   bool weights_first = false;  // whether a weight gradient is preferred to a later step
 };
 // Returns changed sequences: a rank whose next step is not ready takes a later step that is ready,
-// if the remaining steps then still fit into the memory. nullopt as for fill().
+// if the remaining steps then still fit into the memory. nullopt for the same reasons as fill().
 [[nodiscard]] std::optional<Sequences> pulled_forward(const Uniform& uniform,
                                                       const Sequences& sequences,
                                                       const Leeway& leeway);

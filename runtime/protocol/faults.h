@@ -41,11 +41,11 @@ class Faults {
   void resume(core::Time now) { last_event_ = now; }
   // Notes that something has happened here; a stall counts from `now`.
   void happened(core::Time now) { last_event_ = now; }
-  // Notes that the neighbour's last sign of life, as known at `now`, was at `at`. Silence counts
-  // only up to `now`: while nobody asks, the neighbour may have given a sign.
+  // Notes that, at `now`, the transport has had no sign of life from the neighbour since `at`.
+  // look() counts silence only until `now`, since later signs are not known before the next call.
   void heard(int process, core::Time at, core::Time now);
 
-  void failed(core::Status why, core::Time now);  // this process
+  void failed(core::Status why, core::Time now);  // called when this process itself has failed
   // Called when this process cannot continue because of other processes.
   void hindered(core::Status why, core::Time now);
   // Called when `process` has sent something that it must not send.

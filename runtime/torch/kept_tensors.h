@@ -16,8 +16,8 @@
 //
 // A storage is moved once, however many saved tensors share it, and it is moved whole. A storage
 // stays if it would remain on the device anyway: the storage of a parameter of the stage, or one
-// with other owners, as a module has its buffers and a data set on the device has its batches,
-// whether or not these are given to other stages.
+// that others own too, such as a module's buffer or a batch of a data set on the device, whether or
+// not the stage sends it to other stages.
 //
 // Memory must not be freed too soon. A copy on a stream continues after offload() or reload() has
 // returned, and LibTorch's allocator does not know of the copy: it gives freed memory out again at
@@ -64,10 +64,10 @@ class KeptTensors {
   [[nodiscard]] torch::Tensor add(const torch::Tensor& tensor);
   void let_go() { added_.clear(); }
 
-  // Decides which storages are moved. Called when nothing is left of the forward but `given`, the
-  // outputs for other stages. Those are moved even while messages hold them, which they do already
-  // if `is_sent`. A storage that is not on `device` stays, such as the state of a random generator
-  // that an operator saves on the host. Fails if a kept tensor cannot be moved.
+  // Decides which storages are moved. At the call, `given` (the outputs for other stages) must be
+  // all that is left of the forward. The storages of `given` are moved even if messages hold them,
+  // as messages do if `is_sent`. A storage outside `device` stays, such as a random generator's
+  // state that an operator saves on the host. Fails if a kept tensor cannot be moved.
   core::Status settle(c10::Device device, const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 

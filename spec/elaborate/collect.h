@@ -8,7 +8,7 @@
 
 namespace ripeline::spec::elaboration {
 
-// Requires no other step; fills the lists of Work that hold the items as written.
+// Requires no earlier step. Fills the lists in `work` that have the pipeline's items as written.
 void collect(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -1,4 +1,4 @@
-// Tests that a claim is accepted only if proof and simulator confirm it; each lie has a message.
+// Tests that certified() accepts a true claim, and returns an error for each kind of false claim.
 #include "optimise/certified.h"
 
 #include <gtest/gtest.h>

@@ -549,7 +549,7 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
       EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
     }
   }
-  // Estimates may be wrong and change the order of inputs; but tasks take their inputs' true times.
+  // Wrong estimates may change the order of inputs, but each task takes the true time of its input.
   ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
   bool differs = false;
   for (options.seed = 1; options.seed <= 20; ++options.seed) {

@@ -137,7 +137,7 @@ TEST(ZeroBubble, needs_two_thirds_of_a_v_placement) {
   EXPECT_NE(v(8, 6), "none");
 }
 
-// An order that a program has read back takes the claimed time and memory.
+// A program that reads the order from a file takes the time and memory that the search claims.
 TEST(ZeroBubble, is_the_order_of_a_program) {
   for (const bool v : {false, true}) {
     for (const int m : {1, 3, 9}) {

@@ -1,5 +1,5 @@
-// Tests orders with streams for every microbatch count: for each remainder, the runs expand to the
-// order itself, and the verdicts equal those of each single count.
+// Tests periodic_family(): for each microbatch count, the runs of its remainder, written out, are
+// the order that expand() gives, and the verdict for all counts agrees with a run of each count.
 #include "verify/order/periods.h"
 
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ TEST(Periods, follow_streams_of_many_shapes) {
       // The complete order is from one stream.
       "stream all { F@0 * 3; for g in 0 .. 1, at in 0 .. 2 { F@1 * (at == r); F@0 * (at > g); }\n"
       "for g in 0 ..< microbatches { F@1; F@0; (B@1 B@0); } } all * (4 * microbatches);",
-      // Some steps are not from the stream, and some conditions become constant only later.
+      // Some steps are not from the stream; a condition is constant only from 8 microbatches on.
       "stream f = for g in 0 ..< microbatches : F@0;\n"
       "let n = microbatches > 7 ? 3 : 0; f * n; (F@1 f) * (microbatches - n); F@1 * n;\n"
       "(B@1 B@0) * microbatches;",

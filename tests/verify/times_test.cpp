@@ -1,5 +1,5 @@
-// Tests the times of a committed order: a claim about all turns and all q is checked for each turn
-// and each q, and an order that has times never deadlocks.
+// Tests the times of a committed order. For the first values of q, each task has a later time than
+// all tasks that it waits for, in every turn; and an order that has times never deadlocks.
 #include "verify/order/times.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ std::vector<AffineOrder> affine_orders(const Program& program) {
   return orders;
 }
 
-// A position in a rank's order, at the next task.
+// A point in a rank's order, just before the step at position `place` in turn `turn` of a run.
 struct Stop {
   int run = 0;
   int place = 0;
@@ -225,7 +225,7 @@ struct Sticking {
   std::string name;
   std::string order;
   std::vector<WaitKind> others;  // kinds of waits that are not part of the cycle
-  std::vector<WaitKind> kinds;   // … and kinds that are all necessary for a cycle
+  std::vector<WaitKind> kinds;   // kinds of waits that are part of every cycle
 };
 
 TEST(Times, an_order_that_sticks_has_none_unless_a_wait_is_forgotten) {

@@ -87,7 +87,7 @@ TEST(Svg, shows_the_range_alone) {
 TEST(Svg, shows_what_is_held_at_the_begin_of_the_range) {
   const Drawn run("1f1b", 8);
   const Time unit{run.timeline.run().unit.nanoseconds};
-  // The last backwards end at 33, 31, 29 and 27.
+  // The last backwards of ranks 0 to 3 end at 33, 31, 29 and 27; at 30, ranks 2 and 3 hold nothing.
   const std::string part =
       svg({{"1f1b", &run.timeline}}, {.range = {.begin = 30 * unit, .end = 33 * unit}});
   const std::regex curve(R"re(d="M[0-9.]+ ([0-9.]+)H[0-9.]+V([0-9.]+))re");

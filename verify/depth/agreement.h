@@ -1,5 +1,5 @@
-// Checks that a Shape, read from a tree, agrees with the Program that the elaborator makes of the
-// tree: by a question for every depth, and by comparison at small depths.
+// Checks that a Shape agrees with what the elaborator makes of the same tree. A solver checks the
+// elaborator's conditions for all depths at once. At small depths, Shape and Program are compared.
 #pragma once
 
 #include <optional>

@@ -39,8 +39,8 @@
 
 namespace ripeline::verify {
 
-// Why cuts cannot follow the program; nullopt if they can. Examples: a rendezvous between tasks of
-// different microbatches, or between lanes that have different microbatches.
+// The reason why cuts cannot model the program, such as a rendezvous between tasks of different
+// microbatches or between lanes that have different microbatches; nullopt if cuts can model it.
 [[nodiscard]] std::optional<spec::Diagnostic> beyond_cuts(const spec::Program& program);
 
 // The subject of the queries: a program, and how its order is read. Tests change one of these to
@@ -124,7 +124,7 @@ class CutQueries {
   std::vector<std::vector<Position>> positions_;  // per rank and engine
   std::vector<Term> done_;                        // per lane, at its rank's position
   std::map<std::pair<std::size_t, int>, Term>
-      running_;  // by engine of a rank, and pool: the amount its task holds
+      running_;  // by a rank's engine and a pool: the amount that the engine's task holds
 };
 
 }  // namespace ripeline::verify

@@ -25,7 +25,7 @@ constexpr std::int64_t kMostTimeOfTurn = std::int64_t{1} << 38;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 45;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
 constexpr int kMostSweeps = 64;
-// The limit of pairs of positions for one remainder; if there are more, a solver is asked.
+// If an order (for one remainder) has more pairs of positions than this, a solver is asked.
 constexpr std::int64_t kMostPairs = 20'000'000;
 
 Wide floor_of(Wide a, Wide b) {  // b > 0

@@ -33,7 +33,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
       const spec::Edge& theirs = edge(other.edge);
       if (theirs.of != spec::Of::same) return false;
       if (mine.of == spec::Of::same) return prefixes_.is_ancestor(mine.producer, theirs.producer);
-      // An offer of the previous microbatch has one more, so as a prefix it contains the other.
+      // A need `before` offers one microbatch more; if this offer is a prefix, it holds the other.
       return prefixes_.is_prefix(mine.producer) &&
              prefixes_.is_or_precedes(mine.producer, theirs.producer);
     };
@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A shifted set includes the first microbatch, which needs nothing. So it has at least as many
-  // microbatches in common with the set that contains all offers as it had before the shift.
+  // A shifted offer has the first microbatch, which needs nothing. So the set that contains all
+  // offers has at least as many microbatches of the shifted offer as of the offer before the shift.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;
@@ -118,7 +118,7 @@ void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const 
     all.add(edge(offer.edge).producer, 1).add(whole, -1);
     ways.push_back({all});
   }
-  // If all that could end have ended, they are a prefix, and the first microbatch adds one.
+  // `ways` makes the ended microbatches a prefix; the first, which needs nothing, adds one to it.
   if (edge(offer.edge).of == spec::Of::before) ++ahead.constant;
   facts.suffices({{ahead}});
   facts.suffices(ways);

@@ -47,9 +47,9 @@ TaskMoves::TaskMoves(const Machine& machine, Machine::Chooser chooser, bool lowe
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     const spec::Edge& e = at(program_.edges, edge);
     if (e.rendezvous) rendezvous_.push_back(edge);
-    // If its producer is not sequential, a fifo edge may hold the lowest microbatch behind others.
+    // A fifo edge whose producer is not sequential may deliver the lowest microbatch after others.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
-    // Microbatches that some lanes leave out differ from others, so the lowest is not enough.
+    // Microbatches that some lanes leave out differ from others, so all must be considered.
     if (program_.crosses_shares(e)) lowest_only_ = false;
   }
 }
