@@ -1,16 +1,16 @@
 // The cost of a decision while many tasks are ready.
 //
-// The program is the last rank of bf (F, then B of the same microbatch, one activation), with N
-// ready microbatches of F at all times. One cycle is two decisions, F then B, each with
+// The program is the last rank of bf: F, then B of the same microbatch, with room for one
+// activation. N microbatches are always ready for F. A cycle is two decisions, F then B, each with
 //   choose() + started() + on_finished(),
-// and one on_arrived() that makes another F ready. Arrivals come in a random order with a fixed
-// seed. The priority queue does the least that any dispatcher must do: per decision it takes the
-// best of N ready tasks and adds one. It checks no need, no room and no order between F and B.
-// `decision` is the time of one decision. `table` is the arbiter of a program that was never
-// compiled; `interpreted` asks spec::Machine. `executor` is the generated arbiter behind an
-// Executor, which also checks what was proved; a cycle has two poll(), two finished() and one
-// arrived(). `intersection`, `vote` and `leader` are that for each of 2 or 8 members, whose ballots
-// arrive at once; there `decision` is the time of one member's decision.
+// and one on_arrived() that makes another F ready. Messages arrive in a random order with a fixed
+// seed. `priority_queue` is the least that any dispatcher must do: per decision it removes the best
+// of N ready tasks and adds one. It checks no need, no room and no order between F and B.
+// `decision` is the time of one decision. `table` is the arbiter that is made at run time;
+// `interpreted` asks spec::Machine. `executor` is the generated arbiter inside an Executor, which
+// also checks what was proved; a cycle has two poll(), two finished() and one arrived().
+// `intersection`, `vote` and `leader` have such an executor for each of 2 or 8 members, whose
+// ballots arrive at once; there `decision` is the time of one member's decision.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -82,7 +82,7 @@ void decide(core::Arbiter& arbiter) {
   arbiter.on_finished(choice.task, {});
 }
 
-// Begins a new step after `cycles` cycles; that is not timed.
+// Begins a new step after `cycles` cycles. The time to begin a step is not measured.
 void run(benchmark::State& state, core::Arbiter& arbiter, int cycles) {
   const int ready = static_cast<int>(state.range(0));
   const std::vector<int> order = shuffled(ready + cycles);

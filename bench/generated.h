@@ -30,7 +30,7 @@ template <class Arbiter>
   return {&facts, [](int rank) { return std::make_unique<Arbiter>(rank); }};
 }
 
-// The generated arbiter for a class's fixed order (`dispatch` is empty) or for its hint.
+// The generated arbiter for a class's hint or, if `dispatch` is empty, for its fixed order.
 [[nodiscard]] inline Generated generated(Memory memory, const std::string& dispatch,
                                          const Size& size) {
   static const std::map<std::pair<Memory, std::string>, Generated> kAll = {

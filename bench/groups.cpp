@@ -1,14 +1,14 @@
 // The cost of agreeing: tensor-parallel groups on a virtual clock.
 //
-// The executors of all members of all ranks run a chain of F = 1 and B = 2 by bf, in which rank r
-// of p may hold 2 (p - r) activations. A task takes equally long at all members of a rank, from the
-// time the last member has started it, since its collectives wait for all members; the duration
-// varies by up to 10 % between microbatches. A message arrives at a member after 0.05, or sometimes
-// after 20 times that. The time of a ballot is in the head of its column.
+// The executors of all members of all ranks run a chain by bf, in which F takes 1, B takes 2, and
+// rank r of p may hold 2 (p - r) activations. A task takes equally long at all members of a rank,
+// from the time the last member has started it, since its collectives wait for all members; the
+// duration varies by up to 10 % between microbatches. A message arrives at a member after 0.05 or,
+// if it is late, after 1. The time of a ballot is in the head of its column.
 //
-// A cell is the time of a step, divided by that of a rank with one member which gets each message
-// when the last member would. It is the geometric mean over the seeds. `ballots` is the number that
-// a member casts per task; `again` is how many of 1,000 ballots are of a second or later attempt.
+// A cell is the time of a step divided by the time with one member per rank, to which each message
+// comes when the last member would get it; geometric mean over the seeds. `ballots` is the number
+// of a member's ballots per task; `again` is how many of 1,000 are of a second or later attempt.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -116,7 +116,7 @@ class Step {
   };
   struct Due {
     Time at;
-    std::int64_t number;  // events at one time happen in the order of these
+    std::int64_t number;  // events at one time happen in the order of their numbers
     int to;
     std::function<core::Status()> happen;
     bool operator<(const Due& other) const {
@@ -134,7 +134,7 @@ class Step {
     agenda_.push({now_ + Time(std::llround(after * kUnit)), number_++, to, std::move(happen)});
   }
 
-  // One member's latency; if members count as one, the latest member's.
+  // The latency of a message to one member. If members count as one, that of the last member.
   [[nodiscard]] double latency(core::Message message, int member) const {
     const auto of = [&](int i) {
       const bool late = draw({1, static_cast<std::uint64_t>(message.edge),

@@ -1,7 +1,7 @@
 // Hints and fixed orders at equal memory: the contenders of bench_hints and of a test.
 //
-// A class of memory has a fixed order from the library. Each rank may hold as much as under that
-// order, and the hints of the class have exactly this capacity. Values.
+// A class of memory is defined by a fixed order of the library: each rank may hold as much as under
+// that order, and the hints of the class have exactly this capacity. Values.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ struct Condition {
           {"cost per input, σ = .6", "input=0.6"}};
 }
 
-// The library's program with these costs and this dispatch; as written if `dispatch` is empty.
+// The library's program with these costs and this dispatch; if `dispatch` is empty, with its own.
 [[nodiscard]] inline spec::Program library_program(std::string_view name, const Size& size,
                                                    const std::string& dispatch = {}) {
   spec::ElaborateOptions options;
@@ -83,8 +83,8 @@ struct Condition {
   return program;
 }
 
-// Limits the program's pools to `held`. With `keeps`, no start needs to leave room free, since the
-// program's dispatch keeps room.
+// Limits the program's pools to `held`. If `keeps`, the program's dispatch keeps room itself, so no
+// start needs to leave room free.
 inline void hold_to(const std::vector<std::int64_t>& held, bool keeps, spec::Program& program) {
   for (std::size_t pool = 0; pool < held.size(); ++pool) program.pools[pool].capacity = held[pool];
   for (spec::Lane& lane : program.lanes) {

@@ -63,7 +63,7 @@ std::vector<Row> rows_of(const Options& options) {
   return rows;
 }
 
-// A memory in twelfths, since an activation of 1, 2, 3 or 4 stages is a multiple of these.
+// A memory in twelfths. With 1, 2, 3 or 4 stages per rank, a stage's activation is whole twelfths.
 spec::Rational rational(double memory) { return {static_cast<std::int64_t>(memory * 12 + .5), 12}; }
 
 // The memories for the table, and those that the library's schedules use.
@@ -106,8 +106,8 @@ struct Loss {
   MethodResult searched;  // the best order of a kind of search with no more memory
 };
 
-// Adds each result whose order was not searched but is better than the best order that a kind of
-// search has found with no more memory.
+// Adds a loss for each result whose order was not searched, and which is better than the best order
+// that a kind of search has found with no more memory.
 void add_losses(const EvenCosts& costs, const std::vector<MethodResult>& results,
                 Objective objective, std::vector<Loss>& losses) {
   for (const MethodResult& result : results) {
@@ -125,7 +125,7 @@ void add_losses(const EvenCosts& costs, const std::vector<MethodResult>& results
   }
 }
 
-// An emulated run that takes longer than its simulated steps by this factor is reported as late.
+// An emulated run is reported as late if it takes longer than its simulated steps by this factor.
 constexpr double kLate = 1.05;
 
 void add_steps(const EvenCosts& costs, const Options& options, std::vector<MethodResult>& results) {
@@ -275,7 +275,7 @@ int run(Options options) {
   options.steps = options.steps || !options.pytorch.empty();
   if (options.by_span) options.searching.objective = Objective::span;
   if (options.no_solver) options.searching.solver_threads = 0;
-  // An improvement needs more time than a search.
+  // With --quick, searches are short, but an improvement needs more time than a search.
   const double most = options.jitter ? 3 : .3;
   if (options.quick) options.searching.seconds = std::min(options.searching.seconds, most);
   if (options.against_seconds ? rows_of(options).empty() : models_of(options).empty()) {

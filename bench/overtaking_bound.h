@@ -1,15 +1,15 @@
-// OvertakingBound: a time that no rule beats if messages are late and overtake, with ZB-H2's room.
+// OvertakingBound: a time that no hint with ZB-H2's memory can beat if late messages are overtaken.
 //
-// F = I = W = 1, on a chain of ranks. A message takes `latency`, and independently, with the
-// probability `share`, also `tail`; whether it does is unknown until it has arrived. A rank holds
-// at most `held` activations, from the start of an F to the end of its W. Then
-//   - the last rank starts when the first forward arrives, the earliest of the `held` that rank 0
-//     can have started by then, and has three tasks for each microbatch to run;
-//   - before it starts its k-th last I it has run m - k forwards, m - 1 - k I and, to have room for
-//     the forwards, m - k - held W. Its message then passes every rank, each time late or not,
-//     and a W remains;
-//   - before rank 0 starts its k-th last F it has run m - 1 - k F and, to have room, m - k - held I
-//     and as many W. Its message passes every rank, and comes back.
+// On a chain of ranks, F, I and W take 1 each. A message takes `latency`; with the probability
+// `share`, independently, it takes `tail` more, which is unknown until the message has arrived. A
+// rank holds at most `held` activations, each from the start of an F to the end of its W. Then
+//   - the last rank starts when its first message arrives, which belongs to one of the first `held`
+//     forwards of rank 0, and the last rank then runs three tasks for each microbatch;
+//   - before the last rank starts its k-th last I, it has run m - k F, m - 1 - k I and, to have
+//     room for these F, m - k - held W. The message of this I then passes every rank, with a new
+//     delay at each one, and at the end a W remains;
+//   - before rank 0 starts its k-th last F, it has run m - 1 - k F and, to have room, m - k - held
+//     I and as many W. The message of this F passes every rank, and its gradient comes back.
 // A run takes at least the largest of these times, for all k except those of the first `held`
 // microbatches. A rule may choose the k-th last microbatch, but cannot foresee its messages.
 #pragma once

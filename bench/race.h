@@ -1,11 +1,11 @@
 // Field: races hints against fixed orders, for the tables of bench_hints.
 //
-// A hint that learns keeps what it has learned from seed to seed, as from step to step of training,
-// and starts anew with each condition. If a program has a generated arbiter, that is used, and its
-// first run is compared with a run of the arbiter that is made at run time. A Field has the
-// contestants of one size, and makes each only once. It checks in every run that no rank holds more
-// than the class of memory allows. A run that fails ends the program by std::runtime_error. One
-// thread.
+// A hint that learns keeps what it has learned from seed to seed, as training does from step to
+// step, and starts anew with each condition. If a program has a generated arbiter, that arbiter
+// runs, and its first run is compared with a run of the arbiter that is made at run time. A Field
+// has the contestants of one size, and makes each only once. It checks in every run that no rank
+// holds more than the class of memory allows. If a run fails, std::runtime_error ends the program.
+// One thread.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Racer {
   std::string dispatch;  // by a hint of the class; if empty, by its fixed order
   bool learns = true;    // whether a hint that waits learns
   bool pyramid = false;  // whether inputs are in pyramid order
-  // The name of an experiment, and its change to the program; both are empty without one.
+  // An experiment's name and its change to the program; both are empty if there is no experiment.
   std::string variant = {};
   std::function<void(spec::Program&)> change = {};
 };
@@ -56,7 +56,7 @@ struct Result {
   int equal = 0;  // runs in which each rank's peak equals the fixed order's
 };
 
-// A generated arbiter for a class's fixed order (an empty dispatch) or hint; if none, no facts.
+// The generated arbiter of a fixed order (empty dispatch) or a hint; null facts if there is none.
 struct Generated {
   const core::ProgramFacts* facts = nullptr;
   optimise::Contestant::MakeArbiter make;
@@ -72,9 +72,9 @@ class Field {
   }
 
   [[nodiscard]] const Size& size() const { return size_; }
-  // Sets the latency of notices in later races. Otherwise it is that of messages.
+  // Sets the latency of notices in later races. By default it is the latency of messages.
   void set_notice(double latency) { options_.notice = latency; }
-  // Sets the milliseconds of a duration of 1, for J1 to J3. Otherwise the unit has no meaning.
+  // Sets the milliseconds of a duration of 1, as J1 to J3 need. By default durations have no unit.
   void set_milliseconds(double ms) {
     options_.unit = trace::Unit{"ms", static_cast<std::int64_t>(ms * 1e6)};
   }
@@ -117,7 +117,7 @@ class Field {
   }
 
  private:
-  // Only programs that are as the library declares them have generated arbiters.
+  // Only programs that are unchanged from the library have generated arbiters.
   [[nodiscard]] Generated generated_for(const Racer& racer) const {
     if (!find_ || racer.pyramid || racer.change || racer.dispatch.empty()) return {};
     return racer.learns ? find_(racer.memory, racer.dispatch, size_) : Generated{};

@@ -24,7 +24,7 @@ struct Entrant {
   bool limit = false;  // 32 activations at every stage
 };
 
-// The first entrant is the one against which the others are measured, here and in kMultimodal.
+// The other entrants are measured against the first one, here and in kMultimodal.
 inline const std::vector<Entrant> kLanguage = {
     {"1F1B", "1f1b", ""},
     {"BF", "bf", "", true},
@@ -81,7 +81,7 @@ inline const std::vector<Condition> kConditions = {
   return std::move(program).value();
 }
 
-// `latency` is that of messages, if they have no spread.
+// `latency` is the latency of messages under a condition that gives them no spread.
 [[nodiscard]] inline simulate::TimingOptions times_of(const Condition& condition,
                                                       double latency = 0.05) {
   simulate::TimingOptions options;

@@ -1,10 +1,10 @@
 // The cost of a message over each of the transports between two processes of one host.
 //
-// Half a round trip is measured, of messages with one part of 64 bytes to 16 MiB. A received part
-// stays where it arrived; the reply is another buffer, never written to. Each round measures all
-// transports, and plain write() and read() of the same bytes on a Unix socket with equal buffers.
-// The table has the median time of the plain calls, and of each transport's ratio to it.
-// transport the median of its ratios to them.
+// The time is half a round trip of a message with one part of 64 bytes to 16 MiB. A received part
+// stays where it arrived; the reply is sent from another buffer, which is never written to. Each
+// round measures all transports, and also plain write() and read() of the same bytes on a Unix
+// socket with equal buffers. The table has the median time of the plain calls and, for each
+// transport, the median of its ratios to the plain calls of the same round.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ void receive(runtime::Transport& transport) {
   while (deliveries.empty()) require(transport.poll(10s, deliveries));
 }
 
-// Times `there` and `back`, which are called in turn, for each size.
+// Measures `there` and `back`, which are called in turn, for each size of message.
 Times time_messages(bool begins, const std::function<void(std::size_t bytes)>& there,
                     const std::function<void(std::size_t bytes)>& back) {
   Times times{};

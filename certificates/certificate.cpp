@@ -50,7 +50,7 @@ Json claim_json(const Program& program, const Claim& claim) {
   return json;
 }
 
-// Whether the claim has a run. A refutation of `once` needs none, as the order itself shows it.
+// True if the claim has a run. A refuted `once` has none, since the order itself shows the fault.
 bool has_run(const Claim& claim) {
   return claim.outcome == Outcome::refuted && claim.obligation != verify::ObligationKind::once;
 }
@@ -68,8 +68,8 @@ std::string slug(const std::string& name) {
   return text;
 }
 
-// Adds the sources of the program: its tree, and the one file that is read, among those that its
-// orders name.
+// Adds the sources: program.ripe from the tree and, if one of the program's orders is read from a
+// file, a copy of that file as order.csv.
 void add_sources(const spec::ast::Pipeline& tree, const spec::ElaborateOptions& options,
                  const Program& program, Files& files) {
   files[kProgramFile] = spec::print(spec::narrowed(tree, options));
@@ -91,7 +91,7 @@ void add_manifest(Json manifest, const verify::Verdict& verdict, const std::stri
   files[kManifest] = manifest.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// A run in the form of `verify --format json`, so that the same tools replay it.
+// A run in the JSON form of `verify --format json`, so that the same tools can replay the run.
 std::string run_file(const Program& program, const Json& obligation) {
   const Json& run = obligation.at("counterexample");
   Json counterexample = {{"microbatches", run.at("microbatches")}, {"events", run.at("events")}};

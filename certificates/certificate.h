@@ -1,16 +1,16 @@
-// Certificate: a verdict, as files with all that others need to check it.
+// Certificate: a verdict as a set of files, with everything that others need to check the verdict.
 //
 //   certificate.json       the manifest: program, claims, their basis, a hash of each file
 //   program.ripe           the program in the canonical layout
-//   order.csv              the bytes of the file from which its order or its hint is read
+//   order.csv              a copy of the file from which the program reads its order or its hint
 //   invariant.txt, .smt2   for proofs by counters: the facts that every reachable state satisfies
 //   queries/*.smt2         each question of a proof, for any solver
-//   graphs/*.txt           for committed orders, one per count: every edge and a topological order,
-//                          or a cycle
+//   graphs/*.txt           for a committed order, one graph per microbatch count: every edge, and a
+//                          topological order or a cycle
 //   runs/*.json            the run of each refutation
-// docs/certificates.md explains each field. There are no dates and no paths, so that the same
-// verdict gives the same bytes on every machine, except the solver's version. Pure; throws only
-// std::bad_alloc.
+// docs/certificates.md explains each field. The files contain no dates and no paths. So the same
+// verdict gives the same bytes on every machine that has the same version of the solver. Pure;
+// throws only std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@
 
 namespace ripeline::certificates {
 
-// Maps a path in the certificate's folder, with `/`, to the file's content.
+// Maps a path relative to the certificate's folder, with `/` as separator, to the file's content.
 using Files = std::map<std::string, std::string>;
 
 inline constexpr const char* kManifest = "certificate.json";
@@ -43,7 +43,7 @@ inline constexpr const char* kOrderFile = "order.csv";
                                    const spec::ElaborateOptions& options,
                                    const spec::Program& program, const verify::Verdict& verdict,
                                    const std::string& tool);
-// A certificate for every number of ranks. Z3 answers each written question once more.
+// A certificate for every number of ranks. Z3 answers each question again within `solver_steps`.
 [[nodiscard]] Files certificate_of(const spec::Source& source, const spec::ast::Pipeline& tree,
                                    const spec::ElaborateOptions& options,
                                    const verify::DepthVerdict& depth, const std::string& tool,
@@ -51,7 +51,7 @@ inline constexpr const char* kOrderFile = "order.csv";
 
 // --- shared with recheck ---
 
-// The claim about every number of ranks.
+// The claim for every number of ranks.
 struct EveryDepth {
   int least_ranks = 1;
   std::string answers{};                   // as in DepthEvidence
@@ -65,8 +65,8 @@ struct Statement {
   std::optional<EveryDepth> depth = {};
 };
 
-// The files that follow from program and claims: all except the manifest and the sources. Graphs
-// lack their witness, and runs are empty.
+// Derives the files from the program and the claims, all except the manifest and the sources. The
+// graphs have no witness lines yet, and the files of runs are empty.
 [[nodiscard]] Files derived_files(const std::vector<Claim>& claims, const Evidence& evidence);
 // The paths of the program's sources: program.ripe, and order.csv if the program reads a file.
 [[nodiscard]] std::vector<std::string> source_paths(const spec::Program& program);

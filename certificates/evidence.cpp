@@ -219,7 +219,7 @@ class EvidenceBuilder {
     for (const int m : counts) found_.explorations.push_back({obligation, m, members});
   }
 
-  // Returns the claim without the peaks that states show, and adds explorations for these peaks.
+  // Returns the claim without peaks that visits of states prove, and adds explorations for those.
   Claim without_states(const Claim& claim) {
     const bool any =
         std::find(claim.by_states.begin(), claim.by_states.end(), true) != claim.by_states.end();
@@ -269,7 +269,7 @@ class EvidenceBuilder {
     return *counters_;
   }
 
-  // Adds the question by counters for all counts, except counts whose states were all visited.
+  // Adds the counters' question for all microbatch counts except those whose states were visited.
   void ready(const Claim& claim, Term bad, const std::string& name) {
     std::vector<Term> terms = {bad};
     if (claim.method == Method::states) {
@@ -296,7 +296,7 @@ class EvidenceBuilder {
         beyond.push_back(counters().start_above(p, counters().solver().number(*capacity)));
       }
       const auto& peak = at(claim.peaks, p);
-      // With method `states` Machine enforces capacities (see below), so no question is needed.
+      // With method `states` no question is needed, since Machine enforces capacities (see below).
       const bool guarded = claim.method == Method::states && peak == capacity;
       if (peak && !guarded) {
         above.push_back(counters().holds_above(p, counters().solver().number(*peak)));

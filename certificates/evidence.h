@@ -16,20 +16,20 @@
 
 namespace ripeline::certificates {
 
-// One obligation of a verdict, as far as others can check it.
+// One obligation of a verdict, with those of its parts that others can check.
 struct Claim {
   verify::ObligationKind obligation = verify::ObligationKind::deadlock;
   verify::Outcome outcome = verify::Outcome::unknown;
   verify::Method method = verify::Method::none;
   std::vector<int> counts{};  // for method `states`; see Obligation
-  // For proved memory: by pool the amount never exceeded; nullopt if no bound is claimed.
+  // For proved memory: each pool's amount that is never exceeded; nullopt if no bound is claimed.
   std::vector<std::optional<std::int64_t>> peaks{};
   std::vector<bool> by_states{};  // per pool: true if its peak is shown by states, not by `method`
   int microbatches = 0;           // if refuted: the count of the run that refutes the claim
 };
 [[nodiscard]] std::vector<Claim> claims_of(const spec::Program& program,
                                            const verify::Verdict& verdict);
-// The peaks that the claim's method shows. If states show a pool's peak, its capacity is returned.
+// The peaks that the claim's method proves; for a pool that `by_states` marks, its capacity.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> peaks_by_method(const spec::Program& program,
                                                                        const Claim& claim);
 
@@ -50,7 +50,7 @@ struct GraphEvidence {
   bool run = false;    // claim: a run in this topological order respects the memory claim
 };
 
-// A visit of all states with one count, for a claim by `states` or `members`, or for peaks.
+// A visit of all states with one microbatch count, for method `states` or `members`, or for peaks.
 struct Exploration {
   verify::ObligationKind obligation = verify::ObligationKind::deadlock;
   int microbatches = 0;

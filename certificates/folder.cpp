@@ -21,8 +21,8 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 constexpr std::array kOwn = {kManifest,        kProgramFile, kOrderFile, "invariant.txt",
                              "invariant.smt2", "queries",    "graphs",   "runs"};
 
-// The folder that holds the new files until all are written. If a killed process has left such a
-// folder, it is ignored.
+// The folder that holds the new files until all are written. A folder that a killed process has
+// left behind is ignored.
 constexpr const char* kFresh = ".ripeline-partial";
 
 spec::Diagnostic failed(const fs::path& folder, const std::error_code& code) {

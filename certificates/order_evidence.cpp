@@ -16,11 +16,11 @@ using verify::Term;
 
 namespace {
 
-// With more tasks a certificate would be too long to be read.
+// A certificate with more tasks would be too long to read.
 constexpr std::int64_t kMostTasks = 4'000'000;
 // The greatest number of counts whose states are visited.
 constexpr std::int64_t kMostCounts = 64;
-// The limit of the counts in questions, which have one per lane of a rank at each position.
+// Limits the counters in questions. A rank has one per lane at each position of its order.
 constexpr std::int64_t kMostPlaceCounts = 2'000'000;
 
 bool too_many_places(const Program& program, const verify::PeriodicFamily& family) {
@@ -175,7 +175,7 @@ void OrderEvidence::ask_cuts(const Claim& claim, Cuts& cuts) {
   }
 }
 
-// Visits every state of every count: all states that Machine can reach with the order.
+// Adds a visit of every state for each count: all states that Machine can reach with the order.
 void OrderEvidence::by_states(const Claim& claim) {
   const std::vector<int> counts = counts_in_range(program_);
   if (counts.empty()) return gap("Too many states would have to be visited.");
@@ -191,7 +191,7 @@ void OrderEvidence::by_graph(const Claim& claim) {
 }
 
 // A graph shows one run. This suffices for memory if ranks run one task at a time, and for deadlock
-// if no timing changes what runs. Otherwise the result names what a graph does not show.
+// if timing cannot change which tasks run. Otherwise the result names what a graph does not show.
 std::optional<std::string> OrderEvidence::beyond_graphs(const Claim& claim) const {
   if (claim.obligation == ObligationKind::memory && has_other_engines(program_)) {
     return "what several engines of a rank hold side by side";

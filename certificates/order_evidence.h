@@ -1,9 +1,9 @@
 // OrderEvidence: the evidence for claims about a committed order.
 //
-// A claim by `cuts` has questions for all counts at once, or for each remainder of an order with
-// streams, and graphs for smaller counts; a claim by `graph` has a graph for each count; a claim by
-// `states` has a visit of each count. A part of evidence.cpp, with functions that both use. Pure;
-// the program and the evidence must outlive it.
+// Method `cuts`: the evidence is questions for all microbatch counts, or for each remainder if the
+// order has streams, and graphs for counts too small for these questions. Method `graph`: a graph
+// for each count. Method `states`: a visit of each count. This is a part of evidence.cpp; both use
+// the functions at the top. Pure; the program and the evidence must outlive an OrderEvidence.
 #pragma once
 
 #include <list>
@@ -19,7 +19,7 @@ namespace ripeline::certificates {
 
 // --- for both dispatches ---
 
-// `required` is the number of the solver's required terms that the question includes.
+// The question includes the first `required` of the terms that were required of the solver.
 [[nodiscard]] Question question_of(const std::string& name, const verify::Solver& solver,
                                    const std::vector<verify::Term>& terms, std::size_t required,
                                    bool satisfiable);
@@ -36,9 +36,9 @@ class OrderEvidence {
  public:
   OrderEvidence(const spec::Program& program, Evidence& found) : program_(program), found_(found) {}
 
-  // Adds the evidence for a proved claim; false if the claim's method is not one of these.
+  // Adds the evidence for a proved claim; false for a method that this class does not handle.
   [[nodiscard]] bool proved(const Claim& claim);
-  // Adds, for a refuted deadlock, the graph of its count beside the run, if the graph has a cycle.
+  // For a refuted deadlock whose graph has a cycle, adds this graph as evidence beside the run.
   void refuted(const Claim& claim);
   // Writes the questions and the graphs. Call once, after all claims.
   void finish();

@@ -43,10 +43,10 @@ class CycleSearch {
 
   [[nodiscard]] const verify::OrderRunResult& result() const { return result_; }
 
-  // The cycle; empty if the run stops for want of room, or of a task that is not listed.
+  // The cycle. Empty if the run stops for lack of room, or waits for a task that no order lists.
   [[nodiscard]] std::vector<Task> find() const {
     for (int first = 0; first < size_of(rest_); ++first) {
-      std::vector<int> chain;       // ranks; each waits for a task of the next
+      std::vector<int> chain;       // ranks, each of which waits for a task of the next one
       std::vector<std::size_t> to;  // the index of that task in the next rank's rest
       for (int rank = first; rank >= 0;) {
         const auto seen = std::find(chain.begin(), chain.end(), rank);
@@ -85,8 +85,8 @@ class CycleSearch {
                                         const std::vector<std::size_t>& to,
                                         std::ptrdiff_t start) const {
     std::vector<Task> tasks;
-    // The tasks are in the reverse order of the waits, each before the task that waits for it. If a
-    // needed task is the first left of its rank, the rank adds that task alone.
+    // The cycle lists tasks in the reverse order of the waits. Each rank adds its remaining tasks
+    // from the first to the needed one, which may be the same task.
     for (std::size_t i = chain.size(); i-- > static_cast<std::size_t>(start);) {
       const std::size_t next = i + 1 == chain.size() ? static_cast<std::size_t>(start) : i + 1;
       const auto& rest = at(rest_, chain[next]);
@@ -109,8 +109,8 @@ std::string task_list(const Program& program, const std::string& word, const Run
   return line + "\n";
 }
 
-// The needs from rendezvous: the sender's engine runs its next task only after the task that
-// precedes the taker on the receiver's engine.
+// The `need` lines for rendezvous: a sender's engine runs its next task only after the task that
+// precedes the message's taker on the receiver's engine.
 std::string handover_text(const Program& program, const std::vector<Run>& orders,
                           int microbatches) {
   std::string text;
@@ -142,10 +142,10 @@ struct Sent {
   Task taker;
 };
 
-// Bounded links. If a `fifo` has slots of its own and its messages are taken one by one in the
-// order in which they are sent, no message ever waits for a slot, since all messages before a
-// needed one are taken. If a fifo's messages are taken in another order, those that arrive before a
-// message must leave it a slot. On other links, no more messages may wait than there are slots.
+// Bounded links. Messages of a `fifo` that has its own slots and whose messages are taken in the
+// order in which they are sent never wait for a slot for ever, since all messages before a needed
+// one are taken. If they are taken in another order, messages that arrive before a needed message
+// must leave a slot for it. On other links, no more messages may wait than there are slots.
 class Links {
  public:
   Links(const Program& program, const std::vector<Run>& orders, int microbatches)
@@ -188,7 +188,7 @@ class Links {
     return orders_[spec::engine_index(l.rank, l.engine)];
   }
 
-  // The task that frees the slot: if all tasks of a lane need the message, the first in its order.
+  // If all tasks of a lane need the message, the first one frees the slot; otherwise `taker` does.
   Task freeing(const spec::Edge& e, int taker) const {
     if (e.of != spec::Of::all) return {e.consumer, taker};
     const Run& order = order_of(e.consumer);

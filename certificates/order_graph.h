@@ -15,7 +15,7 @@ namespace ripeline::certificates {
 // The tasks, orders, needs and bounded links; nullopt if the order has no meaning for this count.
 [[nodiscard]] std::optional<std::string> graph_text(const spec::Program& program, int microbatches);
 
-// The `order` line, up to the end of the longest run, and a `cycle` line if there is a cycle.
+// The `order` line with the tasks of the longest run, and a `cycle` line if there is a cycle.
 [[nodiscard]] std::string graph_witness(const spec::Program& program, int microbatches);
 
 // True if the run that graph_witness() writes ends at a cycle.

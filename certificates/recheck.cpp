@@ -38,7 +38,7 @@ const char* word(Answer answer) {
   return answer == Answer::sat ? "sat" : answer == Answer::unsat ? "unsat" : "unknown";
 }
 
-// Turns "/queries/3/expected" into "queries 3 expected", so that a person can find it.
+// The path of the first difference for people: "queries 3 expected" for "/queries/3/expected".
 std::string first_difference(const Json& given, const Json& derived) {
   const Json patch = Json::diff(given, derived);
   if (patch.empty()) return {};
@@ -198,7 +198,7 @@ class Recheck {
     checked("hash " + hash);
   }
 
-  // Derives the claims for every number of ranks assuming that the answers in the certificate are
+  // Derives the claims for every number of ranks. The answers in the certificate are assumed to be
   // right; the last step asks a solver the questions whose answers matter.
   spec::Result<Program> derive_depth(const spec::ast::Pipeline& tree, const spec::Source& source) {
     EveryDepth& given = *statement_.depth;
@@ -242,7 +242,7 @@ class Recheck {
     return true;
   }
 
-  // Graphs are derived except for their witness, and runs are not derived; other steps judge both.
+  // True if the file is as derived. Other steps judge runs, and the witness lines of graphs.
   static bool is_derived(const std::string& path, const std::string& file,
                          const std::string& content) {
     if (path.starts_with("runs/")) return true;

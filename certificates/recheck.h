@@ -4,7 +4,7 @@
 //   manifest     the file is a manifest, and claims nothing that certificates cannot express
 //   files        the folder has exactly the files that the manifest lists, with their hashes
 //   program      program.ripe elaborates to the program whose hash the certificate gives; for every
-//                number of ranks, the programs with few ranks do
+//                number of ranks, this is checked for the programs with few ranks
 //   obligations  the questions are derived again from program and claims: the certificate has
 //                exactly these, byte for byte
 //   runs         spec::Machine makes the run of each refutation
@@ -30,7 +30,7 @@ namespace ripeline::certificates {
 enum class RecheckResult : std::uint8_t {
   accepted,
   rejected,   // a step failed
-  undecided,  // nothing is wrong, but not all claims are established, as if unknown
+  undecided,  // nothing is wrong, but some claim is not established, as if it were unknown
   no_input,   // the input is no certificate
 };
 [[nodiscard]] std::string name_of(RecheckResult result);

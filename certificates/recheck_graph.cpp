@@ -102,7 +102,7 @@ const Words* line_with(const Graph& graph, const Words& tasks) {
   return nullptr;
 }
 
-// Runs every task that can run, while the tasks of one rank line are allowed one by one.
+// Runs every task that can run, but lets the tasks of one rank line run only one by one.
 class HeldBack {
  public:
   explicit HeldBack(const Graph& graph) : graph_(graph), after_(graph.tasks.size()) {
@@ -114,8 +114,8 @@ class HeldBack {
     }
   }
 
-  // The task before which more messages may wait than there are slots, or an empty text. Every
-  // sender and taker of the link must be a task, and all takers must be on the rank line `line`.
+  // The task of `line` before which more messages may wait than the link has slots, or an empty
+  // text. All senders and takers of the link must be tasks, and all takers must be on `line`.
   std::string overfull(const Link& link, const Words& line) const {
     std::vector<std::int64_t> adds(graph_.tasks.size());  // waiting messages that the task adds
     std::vector<bool> held(graph_.tasks.size());
@@ -155,8 +155,8 @@ class HeldBack {
   std::vector<std::size_t> missing_;  // per task: predecessors that have not run
 };
 
-// The task that never gets its message, since earlier messages have all slots; an empty text if
-// there is no such task. All takers must be on the rank line.
+// The task that never gets its message, since earlier messages occupy all slots; empty if there is
+// none. All takers must be on the rank line.
 std::string without_slot(const Link& link, const Words& line) {
   std::unordered_map<std::string, std::vector<std::size_t>> taken_by;
   for (std::size_t i = 0; i < link.messages.size(); ++i) {

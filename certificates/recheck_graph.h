@@ -4,13 +4,13 @@
 //   ripeline.graph/1
 //   microbatches N
 //   tasks T …      every task, each once
-//   rank T …       one line per rank, or per engine of one: its order, each task before the next
+//   rank T …       the order of a rank, or of one engine of a rank: each task before the next
 //   need T U       T strictly before U
 //   slots N S T …  a bounded link: each message's sender and the task that frees its slot
 //   fifo S T …     a link whose messages are taken one by one in the order in which they are sent
 //   queue N S T …  a fifo link with N slots, whose messages are taken in another order
 //   order T …      the witness: a topological order, or as much of it as can run
-//   cycle T …      the witness of a deadlock: each task before the next, the last before the first
+//   cycle T …      the witness of a deadlock: each task before the next, last before first
 // Pure; throws only std::bad_alloc.
 #pragma once
 
@@ -22,16 +22,16 @@
 namespace ripeline::certificates {
 
 struct GraphCheck {
-  std::optional<std::string> problem;  // nullopt if it is as claimed
+  std::optional<std::string> problem;  // nullopt if the graph is as claimed
   std::vector<std::string> order;      // the tasks of the `order` line
 };
 
-// With `once`, each task must be once in the ranks' lines. With `order`, each task must be once in
-// the order line, every edge must lead forward in it, and no message may ever wait for a slot. For
-// a `slots` line this means that all takers are on one rank line, and wherever that rank waits,
-// once every other task that can has run, at most N messages are sent and not taken. For a `fifo`
-// line, its messages must be taken as it claims. For a `queue` line, whenever a message is taken,
-// at most N sent up to it are not taken yet. With `cycle`, the cycle line must be a cycle of edges.
+// With `once`, each task must be once in the rank lines. With `order`, each task must be once in
+// the order line, every edge must lead forward in it, and no message may wait for a slot for ever.
+// All takers of a `slots` line must be on one rank line, and at most N messages may be sent and not
+// taken when this rank waits and every other task that can run has run. Messages of a `fifo` line
+// must be taken as it claims. For a `queue` line, whenever a message is taken, at most N of those
+// sent up to it may be left. With `cycle`, the cycle line must be a cycle of edges.
 [[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
 
 }  // namespace ripeline::certificates

@@ -71,9 +71,9 @@ class OrderReplay {
     newest_ = lane;
     return take({.what = Event::Do::start, .lane = lane, .microbatch = m});
   }
-  // The amounts in the pools just after a start. For a pool that the started task acquires, this
-  // includes the greatest amount that a task beside it, of a paired lane that has begun, may not
-  // have released yet. Other pools hold no more than before.
+  // The amounts in the pools just after a start. A paired lane that has begun may run a task beside
+  // the started one; for a pool that the started task acquires, the greatest amount that such a
+  // task may not have released is included. Other pools hold no more than before.
   [[nodiscard]] std::vector<std::int64_t> most_held() const {
     std::vector<std::int64_t> most = state_.held;
     for (const spec::Acquire& a : at(program_.lanes, newest_).acquires) {
@@ -94,7 +94,7 @@ class OrderReplay {
     const auto [lane, m] = tasks_.at(name);
     take({.what = Event::Do::end, .lane = lane, .microbatch = m});
   }
-  // Carries out all events except starts; true if no start is possible.
+  // Lets events other than starts happen until none is left; false if a start is possible.
   bool over() {
     for (bool more = true; more;) {
       more = false;
@@ -108,7 +108,7 @@ class OrderReplay {
   [[nodiscard]] bool done() const { return machine_.done(state_); }
 
  private:
-  // Accepts messages by rendezvous that are due, which frees the engines of their senders.
+  // Lets all rendezvous messages that are due arrive, which frees the engines of their senders.
   void hand_over() {
     for (int edge = 0; edge < size_of(program_.edges); ++edge) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -136,7 +136,7 @@ class OrderReplay {
   std::unordered_map<std::string, Task> tasks_;
 };
 
-// Slots can only delay a rank, whose memory depends only on its progress, so they may be left out.
+// Slots can only delay a rank, and its memory depends only on its progress; so slots are left out.
 Program without_bounded_links(Program program) {
   for (spec::Edge& edge : program.edges) {
     edge.inbox = -1;
@@ -146,7 +146,7 @@ Program without_bounded_links(Program program) {
   return program;
 }
 
-// The parts in which a member's states differ; the rest follows from these under any choice.
+// The key of a member's state: the parts in which states differ, from which all other parts follow.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());
@@ -160,7 +160,7 @@ std::string key_of(const Machine::State& state) {
 }
 
 // The key of a group also has the agreed tasks that not all members have started, and the turns of
-// hints, which affect votes. Members are interchangeable, except for a leader.
+// hints, which affect votes. Members except a leader are interchangeable, so their keys are sorted.
 std::string key_of(const Program& program, const GroupMachine::State& state) {
   std::vector<std::string> members;
   for (const Machine::State& own : state.members) {
@@ -187,7 +187,7 @@ std::string key_of(const Program& program, const GroupMachine::State& state) {
   return key;
 }
 
-// True if two members have started different tasks with collectives as the n-th on an engine.
+// True if the n-th tasks with collectives that two members start on an engine differ, for some n.
 bool members_part(const Program& program, const std::vector<Event>& events) {
   std::map<std::pair<std::size_t, int>, std::vector<Task>> issued;  // by engine and member
   for (const Event& event : events) {
@@ -218,7 +218,7 @@ std::optional<std::string> replay_run(const Program& program, const Claim& claim
   if (!has_meaning(program, microbatches)) {
     return fmt::format("the program cannot run with {} microbatches", microbatches);
   }
-  // The run is one replica's, and all replicas make it at once.
+  // The certificate has the run of one replica; here all replicas make this run at once.
   const GroupMachine machine(program, microbatches, program.tensor_parallel.members,
                              program.data_parallel.replicas);
   const std::vector<Event> events = machine.by_all_replicas(of_one);
@@ -307,7 +307,7 @@ VisitResult visit_states(const Program& program, const Exploration& exploration,
     const GroupMachine::State state = std::move(open.front());
     open.pop_front();
     const auto events = machine.enabled(state, Machine::Chooser::any);
-    // Members that vote may stick even if they could all agree on some choice.
+    // Members that vote may stick although all could agree on some choice; so stuck() decides.
     const bool sticks =
         events.empty() ? !machine.done(state) : exploration.members > 1 && machine.stuck(state);
     if (looks_for_stuck && sticks) return {"a state that sticks is reached", false};

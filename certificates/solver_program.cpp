@@ -33,7 +33,7 @@ class Questions {
   Questions(const Questions&) = delete;
   Questions& operator=(const Questions&) = delete;
 
-  // The solver gets `text`, which was compared. The certificate's own file may have changed since.
+  // The solver reads `text`, which recheck compared; the certificate's file may have changed since.
   [[nodiscard]] Reply ask(const SolverProgram& solver, std::size_t number,
                           const std::string& text) const {
     const std::string path = (folder_ / fmt::format("{}.smt2", number)).string();

@@ -1,5 +1,5 @@
-// ripeline emulate: the training runtime runs a program once, with tasks that only take their
-// time.
+// ripeline emulate: the training runtime runs a program once, with tasks that compute nothing and
+// only take time.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ struct EmulateCommand {
   bool processes = false;
 };
 
-// With `5ms`, a cost of 1 takes 5 ms on the clock; `ms` is a unit, as in every other command.
+// With `--unit 5ms`, a cost of 1 takes 5 ms. `--unit ms` names a unit, as in every other command.
 spec::Result<void> read_unit(load::TimeOptions& times) {
   if (times.unit.empty()) {
     if (times.profile.empty()) times.timing.clock = kUsualUnit;
@@ -44,8 +44,8 @@ spec::Result<void> read_unit(load::TimeOptions& times) {
   return {};
 }
 
-// A fault of the program has the exit code of other commands. A failure of the rank itself has the
-// exit code of any rank. If this rank lost another rank, that other rank reports the cause.
+// Returns the exit code. A failure of this rank itself has the code that every rank uses for it;
+// other failures have codes of `ripeline`. If another rank was lost, that rank reports the cause.
 int say_ended(const Status& status) {
   say_failed(status.message());
   switch (status.code()) {
@@ -103,7 +103,7 @@ int run(EmulateCommand& command) {
   if (simulated.run.status.code() == core::StatusCode::invalid) {
     return say_failed(simulated.run.status.message());
   }
-  // Only a stuck run has a pause that is longer than the complete simulated run.
+  // The limit on silence exceeds the whole simulated run, so only a stuck run can reach it.
   const emulate::EmulateOptions options{
       .silence = 2 * simulated.run.makespan + std::chrono::seconds(2), .causes = true};
   const core::ProgramFacts& facts = prepared.facts->facts();

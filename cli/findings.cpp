@@ -88,7 +88,7 @@ void Findings::add_document(const std::string& file, nlohmann::json document) {
   documents_.push_back(std::move(document));
 }
 
-// 3 programs: 2 proved, 1 refuted
+// Returns a summary such as `3 programs: 2 proved, 1 refuted`.
 std::string Findings::summary() const {
   constexpr std::array<std::pair<ExitCode, const char*>, 4> kNames = {
       {{ok, "proved"}, {refuted, "refuted"}, {unknown, "unknown"}, {bad_input, "bad input"}}};

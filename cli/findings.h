@@ -38,13 +38,13 @@ class Findings {
   // `source` is null if the file could not be read. The errors are not printed.
   void add_bad_input(const std::string& file, const spec::Source* source,
                      const spec::Diagnostics& errors);
-  // Adds the exit code of an input that was judged; add_document() adds its document, for JSON.
+  // Adds the exit code of an input that was judged. For JSON, add_document() adds the document.
   void add(int exit_code);
   void add_document(const std::string& file, nlohmann::json document);
   [[nodiscard]] verify::SarifLog& sarif() { return sarif_; }
 
-  // Prints the documents as JSON, or the SARIF log; after the texts of several inputs, prints a
-  // summary with `note`. Returns the exit code, which is at least as bad as `least`.
+  // Prints the documents as JSON, or the SARIF log. In text form, prints a summary with `note` if
+  // there were several inputs. Returns the exit code, which is at least as bad as `least`.
   int finish(const std::string& note = "", int least = ok) const;
 
  private:

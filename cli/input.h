@@ -1,5 +1,5 @@
 // The commands' input: the flags -D, --dispatch and --placement of every command that runs or
-// judges a program, and load/program.h's reading of FILE, with its errors printed.
+// judges a program, and functions that read FILE (load/program.h) and print its errors.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 namespace ripeline::cli {
 
 void add_program_options(CLI::App& command, load::ProgramOptions& options);
-// Adds -m too, for commands that judge or generate.
+// Adds the options of add_program_options() and -m, for commands that judge or generate.
 void add_judged_options(CLI::App& command, load::ProgramOptions& options);
 // Adds --placement, which is for schedules of PyTorch.
 void add_placement(CLI::App& command, std::optional<pytorch::Placement>& placement);
@@ -31,7 +31,7 @@ inline constexpr const char* kProgramHelp =
 
 // Prints errors about a text that was read. An error with a position is shown in the text.
 void say_errors(const load::Input& input, const spec::Diagnostics& errors);
-// Prints the notes on the text that was read, and the errors, also if no text could be read.
+// Prints the errors, and the notes on the text if one could be read.
 void say_read(const load::Reading& reading, const spec::Diagnostics& errors);
 template <class T>
 void say_read(const load::Reading& reading, const spec::Result<T>& read) {

@@ -14,7 +14,7 @@ namespace ripeline::cli {
 // The largest value of a flag that is an `int`.
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<int>::max();
 
-// `least` and `most` are allowed. An error names kNoLimit only if the number is beyond it.
+// Both bounds are allowed values. An error mentions kNoLimit only if the number exceeds it.
 [[nodiscard]] CLI::Validator integer_from(std::int64_t least, std::int64_t most = kNoLimit);
 [[nodiscard]] CLI::Validator number_above_zero();
 [[nodiscard]] CLI::Validator number_from_zero();

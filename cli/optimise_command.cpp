@@ -1,5 +1,5 @@
-// ripeline optimise: searches the best order of a program's tasks for given costs and memory, and
-// bounds how far the order is from the best possible one.
+// ripeline optimise: searches for the best order of a program's tasks under given costs and memory,
+// and bounds how far the order is from the best possible one.
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ using spec::failure;
 
 constexpr int kNoneFound = 3;  // the same exit code as `unknown`
 
-// Races dispatches of an unchanged program: its own, and those by hints that follow its orders.
+// Races the program's own dispatch against dispatches by hints that follow the program's orders.
 int run_given(const OptimiseFlags& flags) {
   if (!flags.output.empty() || flags.picture.wanted()) {
     return say_failed(
@@ -54,7 +54,7 @@ int run_given(const OptimiseFlags& flags) {
   return ok;
 }
 
-// Whether orders race. Fails if they cannot race as the flags say.
+// Returns whether orders are compared in a race. Fails if the flags do not fit that decision.
 spec::Result<bool> decide_race(const OptimiseFlags& flags, const optimise::ModelForms& forms) {
   const bool draws = forms.varies();
   const bool races = draws && (forms.times.jitter.draws() || flags.seeds || flags.quantile);
@@ -93,7 +93,7 @@ void say_where(std::ostream& out, const OptimiseFlags& flags, const optimise::Be
           : "");
 }
 
-// Searches the best order for one memory. Returns the exit code.
+// Searches for the best order within one memory limit. Returns the exit code.
 int run_one(const OptimiseFlags& flags, const optimise::Budget& budget) {
   const auto read = said(read_forms(flags));
   if (!read.ok()) return bad_input;
@@ -101,7 +101,7 @@ int run_one(const OptimiseFlags& flags, const optimise::Budget& budget) {
   say_notes(forms.notes);
   const auto races = said(decide_race(flags, forms));
   if (!races.ok()) return bad_input;
-  std::optional<files::NewFile> file;  // opened first: a search is not made for nothing
+  std::optional<files::NewFile> file;  // opened first, so that no search is wasted
   if (!flags.output.empty() && flags.output != "-") file.emplace(flags.output);
   if (file && !file->status().ok()) return say_failed(file->status().message());
 

@@ -34,7 +34,7 @@ struct OptimiseFlags {
 // `flags` must outlive the command.
 void add_optimise_flags(CLI::App& command, OptimiseFlags& flags);
 
-// The options of a race that the flags give: all except its judge and its stop.
+// Returns the race options that the flags determine; `judge` and `go_on` keep their defaults.
 [[nodiscard]] optimise::RaceOptions race_options(const OptimiseFlags& flags);
 
 }  // namespace ripeline::cli

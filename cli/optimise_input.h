@@ -21,7 +21,7 @@ struct OptimisedStep {
 };
 [[nodiscard]] spec::Result<OptimisedStep> read_step(const OptimiseFlags& flags);
 [[nodiscard]] spec::Result<optimise::ModelOptions> model_of(const OptimiseFlags& flags);
-// The forms of the program or of the model.
+// The forms (optimise/model_forms.h) of the program or of the model.
 [[nodiscard]] spec::Result<optimise::ModelForms> read_forms(const OptimiseFlags& flags);
 
 // Comments for the written program: the command that found it, and flags that give the same times.

@@ -35,7 +35,7 @@ std::optional<std::string> why_no_pdf() {
   return "a .pdf is made by rsvg-convert, which " + how_it_ended(child, run);
 }
 
-// A PDF of one page, as large as the picture at 96 pixels per inch, with the fonts that it uses.
+// A PDF of one page, as large as the picture at 96 pixels per inch, with its fonts embedded.
 spec::Result<std::string> pdf_of(const std::string& svg) {
   // Without --unlimited, rsvg-convert refuses large pictures, such as those of many tasks.
   const process::Child child{.command = {kPdfMaker, "--format=pdf", "--unlimited"},

@@ -27,8 +27,8 @@ struct PictureFlags {
 // A second drawing of the run, beside the picture. --begin and --end apply to both.
 enum class Beside : unsigned char { nothing, text };
 
-// Adds --picture, --picture-width, --begin and --end. Before the command runs, flags that do not
-// fit together are a usage error, and so is a .pdf if the program that makes it is not installed.
+// Adds --picture, --picture-width, --begin and --end. Flags that do not fit together are a usage
+// error before the command runs, and so is a .pdf if the program that makes PDFs is missing.
 void add_picture(CLI::App& command, PictureFlags& flags, Beside beside = Beside::nothing);
 
 // The part of the runs that the flags ask for, with times in the unit of the first run. Fails if

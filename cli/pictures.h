@@ -22,20 +22,20 @@ inline constexpr const char* kRunHelp =
 struct RunFlags {
   load::RunOptions run;
   std::string from;  // a JSON of `ripeline verify`, whose run replaces the simulated one
-  // Replaces `run.steps` for several runs side by side: each trace gives a run for each range.
+  // Used instead of `run.steps` for several runs: each trace gives one run for each range here.
   std::vector<trace::StepRange> each_of_steps;
 };
 // `side_by_side` says that the command takes several runs.
 void add_run_flags(CLI::App& command, RunFlags& flags, bool side_by_side = false);
 
-// Reads a trace, which is a run, or a program, whose run make_run() makes. nullopt if this fails.
+// Reads a trace (a run) or a program, for which make_run() makes a run. Returns nullopt on failure.
 [[nodiscard]] std::optional<load::Run> open_run(const std::string& file,
                                                 const load::RunOptions& options);
 [[nodiscard]] bool make_run(load::Run& run, const RunFlags& flags);
 // Calls open_run() and make_run().
 [[nodiscard]] std::optional<load::Run> load_run(const std::string& file, const RunFlags& flags);
 
-// Prints notes on standard error, such as on what a trace lacks.
+// Prints notes on standard error, for example on parts that a trace lacks.
 void say_notes(const std::vector<std::string>& notes);
 
 // Writes a picture of the run if the flags ask for one.

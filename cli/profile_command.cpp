@@ -1,4 +1,4 @@
-// ripeline profile: what tasks and messages took in a run, as costs for the simulator.
+// ripeline profile: measures how long tasks and messages took in a run, as costs for the simulator.
 #include <cstdint>
 #include <iostream>
 #include <memory>

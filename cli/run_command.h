@@ -32,7 +32,7 @@ struct RunCommand {
 // `unit_help` is the help of --unit.
 void add_run_command(CLI::App& command, RunCommand& options, const std::string& unit_help);
 
-// The program and its times, with its verdict for this number of microbatches if asked for.
+// The program and its times; also its verdict for the step's number of microbatches, if asked for.
 struct PreparedRun {
   load::LoadedProgram loaded;
   std::optional<verify::Verdict> verdict;
@@ -46,7 +46,7 @@ struct PreparedRun {
 // One run on the virtual clock.
 [[nodiscard]] simulate::RunReport simulate_once(const PreparedRun& prepared, trace::Record& record);
 
-// How members and replicas run. notes_of() returns notes for standard error, before the output.
+// How members and replicas run. notes_of() returns notes, to be printed on standard error first.
 enum class Groups : std::uint8_t {
   as_one,   // one member of one replica runs for all
   all_run,  // all members run, and one is shown

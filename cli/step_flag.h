@@ -1,4 +1,4 @@
-// The flag --step, the steps of a trace. Its form is that of -m, N or N..M (load/steps.h).
+// The flag --step, the steps of a trace. Its value is N or N..M, as for -m (load/steps.h).
 #pragma once
 
 #include <optional>

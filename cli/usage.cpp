@@ -33,7 +33,7 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-// The flags that `flag` may mean. If `flag` is short, all short flags are as near, so none counts.
+// The flags that `flag` may mean. Short flags are all alike, so none is suggested for a short one.
 std::vector<std::string> flags_near(const std::string& flag, const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -56,7 +56,7 @@ std::string flag_meant(const std::string& flag, const CLI::App& command) {
   return fmt::format(". Did you mean {}?", *std::find_if(names.begin(), names.end(), has_part));
 }
 
-// For a command without -D that got -D NAME=VALUE: its flag `--NAME VALUE`; empty if it has none.
+// For -D NAME=VALUE, given to a command without -D: `--NAME VALUE`, or empty if there is no --NAME.
 std::string flag_of_define(const CLI::App& command, const std::vector<std::string>& words) {
   const auto define = std::find_if(words.begin(), words.end(),
                                    [](const std::string& word) { return word.starts_with("-D"); });
@@ -71,7 +71,7 @@ std::string flag_of_define(const CLI::App& command, const std::vector<std::strin
   return load::shortened(flag + " " + text.substr(equals + 1));
 }
 
-// The command's only positional argument; null if there are several or it takes several words.
+// The command's only positional argument, if it takes one word; null if there is no such argument.
 const CLI::Option* one_word(const CLI::App& command) {
   const auto options =
       command.get_options([](const CLI::Option* option) { return option->get_positional(); });
@@ -79,7 +79,7 @@ const CLI::Option* one_word(const CLI::App& command) {
                                                                          : nullptr;
 }
 
-// True if the command takes one run, so that an error for several runs suggests `compare`.
+// True if the command takes one run, so that the error for a second run mentions `compare`.
 bool runs_one(const CLI::App& command) {
   constexpr std::array<std::string_view, 4> kRuns = {"simulate", "emulate", "show", "step"};
   return std::find(kRuns.begin(), kRuns.end(), command.get_name()) != kRuns.end();

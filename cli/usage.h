@@ -8,9 +8,9 @@
 
 namespace ripeline::cli {
 
-// A sentence that names the command or the flag, and suggests a known name if one is near enough;
-// long words are cut. `app` threw `error` while it parsed `argc` and `argv` of main(). The errors
-// of flags that take a number give the range (cli/numbers.h).
+// Returns a sentence that names the command or the flag and suggests a known name if one is
+// similar; long words are shortened. `error` is what `app` threw while it parsed main()'s `argc`
+// and `argv`. Errors of flags that take a number give the range (cli/numbers.h).
 [[nodiscard]] std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc,
                                       const char* const* argv);
 

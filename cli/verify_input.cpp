@@ -22,8 +22,8 @@ namespace ripeline::cli {
 namespace {
 
 // A sentence for Progress that names a quicker proof; empty if none is known. For a committed
-// order, one count is one graph. For a ready dispatch, the counts do not change the time, but the
-// number of ranks does; a proof for every number of ranks does not look at each number.
+// order, each count of microbatches is one more graph. For a ready dispatch, the time depends on
+// the number of ranks and not on the counts; a proof for any number of ranks avoids this.
 std::string quicker_than(const spec::Program& program) {
   const bool one_count = program.microbatches.max == program.microbatches.min;
   if (program.dispatch.in_order) {
@@ -36,7 +36,7 @@ std::string quicker_than(const spec::Program& program) {
          "look alike: -D ranks=any.";
 }
 
-// Prints the answers to --layouts and --least, or adds them to `document`. No exit code changes.
+// Prints the answers to --layouts and --least, or adds them to `document`; keeps the exit code.
 void add_answers(const spec::Program& program, const VerifyFlags& flags, nlohmann::json* document) {
   if (flags.layouts) {
     const wire::LayoutTable table = wire::judge_layouts(program);
@@ -130,7 +130,7 @@ bool write_evidence(const load::LoadedProgram& loaded, const verify::Verdict& ve
   return drawn.ok() && said(write_picture(flags.picture, {drawn.value().panel()})).ok();
 }
 
-// Adds repairs to the verdict. For a schedule, names `ripeline check --fix`, which looks for one.
+// Adds repairs to the verdict; for a schedule, only names `ripeline check --fix`, which finds them.
 void add_repairs(const std::string& file, const load::LoadedProgram& loaded,
                  const VerifyFlags& flags, verify::Verdict& verdict) {
   const bool proved = verdict.outcome == verify::Outcome::proved;

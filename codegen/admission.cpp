@@ -14,7 +14,7 @@ std::string number_table(const Numbers& numbers) {
   return "\n" + array("std::int64_t", numbers.table, numbers.comment, wrap(texts, kTableWidth));
 }
 
-// The constants that give the first pools, and the tables that guards and effects read.
+// The constants for the first pool of each resource, and the tables that guards and effects read.
 std::string number_tables(const Outline& outline) {
   std::string text;
   for (const BoundedResource& b : outline.bounded) {
@@ -141,7 +141,7 @@ std::string by_op(const spec::Program& program, ByOp statements) {
   return switch_of(program, statements, ops.size() < statements.size() ? "break;" : "");
 }
 
-// A function of the header that changes `held` by the amounts of the uses of the lane's op.
+// A function of the header that changes `held` by the amounts that the lane's op uses.
 std::string effect(const Outline& outline, const char* name, const char* comment, const char* sign,
                    const Numbers Use::*amount) {
   ByOp statements;
@@ -154,7 +154,7 @@ std::string effect(const Outline& outline, const char* name, const char* comment
     }
     statements.push_back(lines(texts));
   }
-  // A resource may be acquired and never released.
+  // A resource may be acquired and never released; then there are no statements.
   const bool none = ops_of(statements).empty();
   return fill(R"(// $comment$
 template <class Number>

@@ -12,7 +12,7 @@ namespace {
 
 using spec::Program;
 
-// F, or F@1, or F@1,0,1 if ranks differ.
+// The name of a hint's place: F, or F@1 with a chunk, or F@1,0,1 if the chunk differs among ranks.
 std::string place_name(const Program& program, const spec::HintPlace& place) {
   const std::string& op = at(program.ops, place.op).name;
   if (place.chunk.empty()) return op;
@@ -43,7 +43,7 @@ std::string hint_title(const Program& program) {
   return fmt::format("Hint {}: {}.", hint.name, rule);
 }
 
-// The tables of chunks by rank to which rows refer, without duplicates.
+// Tables of chunks by rank, without duplicates. The rows of a hint's places refer to them.
 using ChunkTables = std::vector<std::vector<int>>;
 
 std::string chunk_table(ChunkTables& tables, std::span<const int> chunks) {

@@ -31,13 +31,13 @@ struct GenerateOptions {
 [[nodiscard]] std::string generate(const verify::ProvedProgram& proved,
                                    const GenerateOptions& options);
 
-// For experiments and for replaying refutations. The file and its facts say that nothing was
-// proved, and therefore so do the log and the trace.
+// For experiments and for replaying refutations. The generated file and its facts state that
+// nothing was proved; the log and the trace of a run repeat this.
 [[nodiscard]] std::string generate_unproved(const spec::Program& program,
                                             const GenerateOptions& options);
 
-// A C++ program for `ripeline validate`. It includes the header, which has this namespace, and
-// prints the tables and the answers of the rules (validate/probe/probe.h).
+// A C++ program for `ripeline validate`. It includes the file `header`, whose namespace is `name`,
+// and prints the tables and the answers of the rules (validate/probe/probe.h).
 [[nodiscard]] std::string probe(const std::string& name, const std::string& header);
 
 }  // namespace ripeline::codegen

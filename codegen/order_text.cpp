@@ -17,7 +17,7 @@ using spec::Program;
 
 constexpr std::size_t kWidth = 97;  // columns of a function's lines, without their indent
 
-// The C++ name of a let, which must not be one that the function uses for something else.
+// The C++ name of a let; it must differ from the names that the function uses for other things.
 std::string local(const std::string& name) {
   static const std::set<std::string> kTaken = {"order", "place", "facts"};
   const std::string word = name.substr(0, name.find_last_not_of('_') + 1);
@@ -88,7 +88,7 @@ class OrderFunction {
     for (const spec::OrderStream& stream : order_.streams) body.push_back(stream_text(stream));
     const std::vector<std::string> repeats = repeat_texts();
     body.insert(body.end(), repeats.begin(), repeats.end());
-    // Each let is written after those that it uses.
+    // From the last let to the first, since the text of a let adds the names that it uses to used_.
     for (auto let = order_.lets.rbegin(); let != order_.lets.rend(); ++let) {
       if (!used_.contains(let->name)) continue;
       body.insert(body.begin(), fmt::format("const {} {} = {};", expressions_.type(),
@@ -231,7 +231,7 @@ $head$ {
   ExpressionText expressions_;
 };
 
-// The rows of a file as one table, with a table of where each rank's row begins in it.
+// The rows of a file as one table, and a second table with the index of each rank's first row item.
 RuleText file_order(const spec::Order& order) {
   std::vector<std::string> tasks;
   std::vector<std::size_t> begins = {0};

@@ -15,7 +15,7 @@ namespace {
 
 using spec::Program;
 
-// Checks that a resource's pools are in the order of stages or ranks, by which tables are indexed.
+// Checks that a resource's pools are in the order of stages or ranks, since tables rely on this.
 void check_pools(const Program& program) {
   for (std::size_t i = 0, first = 0; i < program.pools.size(); ++i) {
     const spec::Pool& pool = program.pools[i];

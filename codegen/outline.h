@@ -13,8 +13,8 @@
 
 namespace ripeline::codegen {
 
-// A number per stage or rank. If it is the same for all, it is written where it is used; otherwise
-// the header has a table.
+// A number for each stage or rank. If all are the same, the number is written where it is used;
+// otherwise the header has a table.
 struct Numbers {
   std::string table;    // the table's name
   std::string comment;  // the comment above the table
@@ -51,7 +51,7 @@ struct Outline {
 
 // The order that the dispatch commits to, follows or keeps room for; -1 if there is none.
 [[nodiscard]] int dispatched_order(const spec::Program& program);
-// The text `ops::kF`. A user's name never stands alone, since any header may define it as a macro.
+// The text `ops::kF`. A user's name alone could be a macro, so the text always has the prefix `k`.
 [[nodiscard]] std::string op_constant(const spec::Program& program, int op);
 // The number of stages of each rank.
 [[nodiscard]] std::vector<int> chunk_counts(const spec::Program& program);

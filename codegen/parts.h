@@ -26,14 +26,14 @@ struct RuleText {
   std::string members = {};    // the members of Rules that call `functions`
   bool has_fractions = false;  // computes with core::Fraction
 };
-// admission.cpp: the room that a task needs, and what it acquires and releases, as function
-// templates over their number type: the arbiter runs them on integers, `ripeline validate` on
+// admission.cpp: function templates for the room that a task needs and for what the task acquires
+// and releases. The arbiter runs these templates on integers, and `ripeline validate` runs them on
 // formulas.
 [[nodiscard]] RuleText admission_rule(const Outline& outline);
 // order_text.cpp: the order that the dispatch commits to, follows or keeps room for. Its
 // expressions, streams and repeats become a function; an order from a file becomes a table.
 [[nodiscard]] RuleText order_rule(const spec::Program& program);
-// priority_text.cpp: the value of a task, if the hint goes by priority.
+// priority_text.cpp: the value of a task, if the hint is a priority.
 [[nodiscard]] RuleText priority_rule(const Outline& outline);
 
 }  // namespace ripeline::codegen

@@ -27,7 +27,7 @@ constexpr std::string_view kMacros =
     "makedev minor offsetof setjmp signals slots stderr stdin stdout unix va_arg va_copy va_end "
     "va_start ";
 
-// A name in capitals is a macro by convention. A single letter is a task's notation.
+// By convention, a name in capitals may be a macro. A single letter is not, since it names an op.
 bool in_capitals(const std::string& word) {
   return word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
            return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

@@ -33,10 +33,10 @@ template <class Range>
   return texts;
 }
 
-// A constexpr table with `rows`, which wrap() made, below its comment, if that is not empty.
+// A constexpr table. Its `rows` were made by wrap(); `comment` is above it, unless that is empty.
 [[nodiscard]] std::string table(const std::string& type, const std::string& name,
                                 const std::string& comment, const std::string& rows);
-// The same as table(), but on one line if the rows are a few numbers, and empty without rows.
+// Like table(), but on one line if the rows are a few numbers; an empty text if there are no rows.
 [[nodiscard]] std::string array(const std::string& type, const std::string& name,
                                 const std::string& comment, const std::string& rows);
 

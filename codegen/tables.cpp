@@ -20,7 +20,7 @@ std::string table_of(const char* type, const std::string& name, const char* comm
   return array(type, name, comment, wrap(rows, kTableWidth));
 }
 
-// Rows by rank. The rows of each rank begin on a new line.
+// Writes rows by rank. The rows of each rank begin on a new line.
 class RowsByRank {
  public:
   explicit RowsByRank(const core::ProgramFacts& facts)
@@ -59,7 +59,7 @@ std::string op_tables(const core::ProgramFacts& facts) {
                   });
 }
 
-// The table of a long share. It has the number of the first lane with that share.
+// The name of the table of a long share, which has the number of the first lane with this share.
 std::string words_name(const core::ProgramFacts& facts, const core::Share& share) {
   const auto first = std::find_if(facts.lanes.begin(), facts.lanes.end(),
                                   [&](const core::LaneFacts& lane) { return lane.share == share; });
@@ -195,7 +195,7 @@ std::string use_table(const core::ProgramFacts& facts) {
       rows.text());
 }
 
-// The fields of the facts that most programs leave as they are.
+// The fields of the facts that have their default values in most programs.
 std::string rare_fields(const core::ProgramFacts& facts) {
   std::vector<std::string> texts;
   const auto add = [&](bool present, const std::string& text) {

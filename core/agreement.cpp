@@ -73,7 +73,7 @@ class OfBoth final : public Agreement {
   Rounds among_replicas_;
 };
 
-// Null if the members need not agree on starts.
+// The agreement among the members of a rank; null if they need not agree on starts.
 std::unique_ptr<Agreement> among_members(const ProgramFacts& facts, const Coordinates& self) {
   switch (facts.members > 1 ? facts.agree : Agree::none) {
     case Agree::intersection:

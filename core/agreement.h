@@ -1,20 +1,20 @@
-// Agreement: what the members of a tensor-parallel group start, and in which order replicas of the
-// pipeline reduce. Stands between arbiter and executor.
+// Agreement: decides which task the members of a tensor-parallel group start next, and in which
+// order replicas of the pipeline start reductions. It stands between arbiter and executor.
 //
-// Members see arrivals at different times, and tasks with collectives must start in one order at
-// all members. An engine on which a rank has such tasks is governed: it has a log with one task for
-// each round of a step, and each member starts the tasks in the order of the log, each as soon as
-// the task may start. The same holds for reductions and replicas: ProgramFacts::agreeing() says who
-// governs an engine, and how many members or replicas govern it. Each sends ballots to the others
-// to settle which task is next; core/rounds.h and core/leader.h say what ballots mean. On other
-// engines each process decides alone. spec/group.h states what is proved.
+// Members see arrivals at different times, but must all start tasks with collectives in one order.
+// An engine on which a rank has such tasks is governed: it has a log with one task for each round
+// of a step, and each member starts the tasks in the order of the log, each as soon as it may
+// start. In the same way replicas govern engines with reductions; ProgramFacts::agreeing() tells
+// who governs an engine. Those processes send each other ballots to settle which task is next
+// (core/rounds.h, core/leader.h). On other engines each process decides alone. spec/group.h states
+// what is proved.
 //
-// The proof assumes that tasks which may start on an engine may still start while it starts
+// The proof assumes that tasks which may start on an engine remain able to start while it starts
 // nothing, and that the hint's turn stays. So a ballot is still true when it is counted. This fails
 // only if several engines take from one pool, or a hint's turn depends on several engines; nothing
 // is proved for such programs. Reductions take from no pool with a capacity; replicas ask no hint.
 //
-// Belongs to its executor; used by its thread only. No I/O. Only begin_step() allocates memory.
+// It belongs to its executor, whose thread alone uses it. No I/O; only begin_step() allocates.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Agreement {
     bool decided = true;             // if false, nothing may start before the group agrees
     Choice choice = {};              // if decided
     const Ballot* ballot = nullptr;  // to be sent to all others; valid until the next choose()
-    // Set if a stored ballot of another member contradicts ballots that arrived since; else null.
+    // Not null if a stored ballot of another member contradicts ballots that arrived after it.
     const Status* failure = nullptr;
   };
 
@@ -70,11 +70,11 @@ class OneMember final : public Agreement {
   Status heard(int member, const Ballot& ballot) override;
 };
 
-// The agreement that the facts ask for. The facts must outlive the agreement.
+// Makes the agreement that the facts require. The facts must outlive the agreement.
 [[nodiscard]] std::unique_ptr<Agreement> make_agreement(const ProgramFacts& facts,
                                                         const Coordinates& self);
 
-// For implementations: all tasks of an engine in a step, and the status that refuses a ballot.
+// Helpers of implementations: all tasks of an engine in a step; the status that refuses a ballot.
 [[nodiscard]] TaskSet tasks_on(const ProgramFacts& facts, int rank, Engine engine,
                                int microbatches);
 [[nodiscard]] Status refused(Agreeing::Who who, int member, const Ballot& ballot,

@@ -1,15 +1,15 @@
 // Blocks: the reasons why a task may not start, from a program's facts and a state of its run.
 //
-// The only statement of these reasons for the executor, which checks the needs of what its arbiter
-// chose, for find_waits(), which says what a rank waits for, and for the pictures of a run.
-// (spec/machine.h states them for a Program; an arbiter counts what is missing instead.) Room that
-// is kept for an order is checked by the arbiter alone. A `State` of the task's rank has
+// This header alone states the reasons for the executor, which checks each start that its arbiter
+// chose, for find_waits(), which tells what a rank waits for, and for the pictures of a run.
+// (spec/machine.h states them for a Program; an arbiter counts missing needs instead.) Only the
+// arbiter checks room that is kept for an order. A `State` of the task's rank has
 //   microbatches()               of the step
 //   is_here(edge, microbatch)    the producer's task has ended, and its message has arrived
 //   has_ended(task)
-//   takes(lane)                  the lane's engine hands nothing over, and runs nothing or what a
-//                                task of the lane may run beside
-//   held(pool)                   how much of the pool is held
+//   takes(lane)                  the lane's engine hands no message over, and is idle or runs only
+//                                a task beside which a task of the lane may run
+//   held(pool)                   the amount of the pool that is held
 //   next(lane)                   the next task of the lane's engine in a committed order; lane -1
 //                                if there is no order, or it has ended
 // Pure functions.
@@ -59,8 +59,8 @@ bool each_missing(const ProgramFacts& facts, const State& state, EdgeSpan needs,
   return false;
 }
 
-// Calls `each(block)` for every reason why `task`, which has not started, may not start: missing
-// needs first, then in the order of `Block::By`, until `each` returns true.
+// Calls `each(block)` for every reason why `task`, which has not started, may not start, until
+// `each` returns true: first for missing needs, then in the order of `Block::By`.
 template <class State, class Each>
 void each_block(const ProgramFacts& facts, const State& state, Task task, const Each& each) {
   const auto missing = [&](Message message) { return each(Block{.message = message}); };

@@ -1,7 +1,7 @@
 // Costs: the average durations of tasks and messages, for hints that wait.
 //
 // They come from the program's costs, from a measured profile or from running means. No verdict
-// depends on costs: wrong ones only cost time. A plain value.
+// depends on costs, so wrong costs only waste time. A plain value.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace ripeline::core {
 
 struct Costs {
   std::vector<Time> tasks;  // per lane: the duration of one task
-  // By lane and microbatch, where known. If empty, or empty for a lane, `tasks` has the duration.
+  // Durations by lane and microbatch, where known; `tasks` has the others. May be empty.
   std::vector<std::vector<Time>> varying;
   std::vector<Time> links;    // per edge: from its producer's end to the message's arrival
   std::vector<Time> notices;  // per edge: for a notice between the same ranks

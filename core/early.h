@@ -1,7 +1,7 @@
 // Early: messages and ballots that have arrived for later steps, kept until those steps begin.
 //
-// To store one more, or to refuse one that arrives twice, takes time logarithmic in their number,
-// so that a neighbour that runs ahead does not slow this rank down. Each takes memory. One thread.
+// Storing an item, or refusing one that arrives twice, takes time logarithmic in their number; so a
+// neighbour that runs ahead does not slow this rank down. Each item takes memory. One thread.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class Early {
     const auto found = steps_.find(step);
     return found == steps_.end() ? std::span<const Incoming>{} : found->second.all;
   }
-  // Forgets the step and the earlier ones.
+  // Forgets the items of the step and of earlier steps.
   void drop(std::int64_t step) { steps_.erase(steps_.begin(), steps_.upper_bound(step)); }
 
  private:

@@ -1,8 +1,8 @@
-// Engines: what a rank's engines may take now.
+// Engines: the tasks that a rank's engines can take now.
 //
-// An engine takes a task when the engine hands no message over, and is idle or runs only one task
-// that is a pair with the new one. For a program with one engine, no rendezvous and no pairs,
-// Engines uses OneEngine, which does the same. Only the constructor allocates memory; one thread.
+// An engine takes a task when the engine hands no message over, and is idle or runs only one task,
+// a pair with the new one. For a program with one engine, no rendezvous and no pairs, Engines uses
+// OneEngine, which does the same. Only the constructor allocates memory; one thread.
 #pragma once
 
 #include <array>
@@ -42,13 +42,13 @@ class Engines {
   void finished(Task task) { has_one_ ? one_.finished(task) : finished_beside(task); }
   void taken(Message message);
 
-  // Whether the engine might take a task; if false, it takes no task of any lane.
+  // If false, the engine can take no task of any lane; if true, takes() decides for each lane.
   [[nodiscard]] bool may_take(Engine engine) const {
     if (has_one_) return one_.may_take(engine);
     const Busy& busy = of(engine);
     return busy.handing == 0 && busy.running.may_take(facts_);
   }
-  // Whether the lane is on the engine, and the engine takes a task of the lane.
+  // Whether the lane is on the engine, and the engine can take a task of the lane.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
     if (has_one_) return one_.takes(engine, lane);
     const Busy& busy = of(engine);

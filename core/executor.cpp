@@ -90,7 +90,7 @@ Status Executor::begin_step(std::int64_t step, int microbatches, Time now) {
   for (const IncomingBallot& early : early_ballots_.of(step)) {
     if (failure_ = balloted(step, early.member, early.ballot); !failure_.ok()) return failure_;
   }
-  early_.drop(step);  // also those of steps before the first, which never begin here
+  early_.drop(step);  // also items of steps before the first, which never begin here
   early_ballots_.drop(step);
   return {};
 }
@@ -114,7 +114,7 @@ Status Executor::receive(std::int64_t step, const IncomingMessage& incoming, Tim
   return keep_early(step, incoming);
 }
 
-// Why the message is refused. The text takes memory, so it is made only here.
+// Makes the status that refuses the message; apart from receive(), since its text takes memory.
 Status Executor::unexpected(std::int64_t step, const IncomingMessage& incoming) const {
   const Message message = incoming.message;
   const std::string what = std::string(" ") + verb(incoming.announced);
@@ -184,7 +184,7 @@ Status Executor::keep_early(std::int64_t step, const IncomingMessage& early) {
                  std::to_string(step));
 }
 
-// Takes in a message of this step.
+// Processes a message of this step that has arrived or was announced.
 Status Executor::accept(const IncomingMessage& incoming, Time now) {
   handed_over_.clear();
   const Status status = incoming.announced
@@ -243,7 +243,7 @@ Status Executor::poll(Time now, std::vector<Command>& commands) {
   const auto before = std::ssize(commands);
   for (const Engine engine : engines_) {
     if (progress_.all_done()) break;
-    while (may_take(engine) && start_on(engine, now, commands)) {  // a second task may run beside
+    while (may_take(engine) && start_on(engine, now, commands)) {  // two tasks may be a pair
     }
   }
   const auto starts = std::ssize(commands);

@@ -1,7 +1,7 @@
 // Executor: one rank's run of a program, as events in and commands out.
 //
-// No thread, clock, socket or tensor. The same class serves the training runtime (fed by
-// transports), the simulator (by a virtual clock) and the test harness (by a seeded scheduler).
+// It has no thread, clock, socket or tensor. It serves the training runtime (fed by transports),
+// the simulator (fed by a virtual clock) and the test harness (fed by a seeded scheduler).
 //
 //   executor.begin_step(step, microbatches, now);
 //   for (;;) {
@@ -11,15 +11,15 @@
 //     if (executor.step_done()) break;
 //   }
 //
-// Events that do not fit (another step, another rank, twice the same) are refused by status and
+// Events that do not fit (another step, another rank, twice the same) are refused with a status and
 // change nothing. At each start the executor checks what was proved (needs met, room in every
-// pool); a breach stops the run before the task starts, and its status has the rank's counters.
-// Bounded links follow the rules of core/links.h; a message beyond their slots is refused.
-// Messages, announcements and ballots of a later step are stored until that step begins, so that
-// callers need not store them; a rank that needs nothing from this one may be many steps ahead.
-// After the first failure (reported by failed(), or a breach) every call returns that failure.
-// Memory is allocated by begin_step(), by messages of later steps, and whenever more commands are
-// due at once than ever before. One thread.
+// pool); a breach stops the run before the task starts; its status has the rank's counters. Bounded
+// links follow the rules of core/links.h; a message beyond their slots is refused. Messages,
+// announcements and ballots of a later step are stored until that step begins, so that callers need
+// not store them; a rank that needs nothing from this one may be many steps ahead. After the first
+// failure (reported by failed(), or a breach) every call returns that failure. Memory is allocated
+// by begin_step(), by messages of later steps, and whenever more commands are due at once than ever
+// before. One thread.
 #pragma once
 
 #include <array>
@@ -42,43 +42,43 @@ namespace ripeline::core {
 
 class Executor {
  public:
-  // The executor borrows its arguments. The arbiter's rank is the coordinates' rank.
+  // The arguments must outlive the executor. The arbiter must be of the coordinates' rank.
   Executor(Coordinates self, Arbiter& arbiter, Agreement& agreement, Ledger& ledger);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   Status begin_step(std::int64_t step, int microbatches, Time now);
 
-  // `ordinal` is that of the message's send or announce command; only fifo edges use it.
+  // `ordinal` is the ordinal in the message's send or announce command; only fifo edges use it.
   Status arrived(std::int64_t step, Message message, Time now, std::int32_t ordinal = 0);
   // Reports the command `announce` of the sender's executor; poll() grants the message.
   Status announced(std::int64_t step, Message message, std::int32_t ordinal = 0);
   // Reports the command `grant` of the receiver's executor.
   Status granted(std::int64_t step, Message message, Time now);
-  // Reports the command `ballot` of another process that agrees on the ballot's engine: a member of
-  // this rank, or a replica (ProgramFacts::agreeing); `member` is its number. An early ballot is
+  // Reports the command `ballot` of another process that governs the ballot's engine: a member of
+  // this rank, or a replica. `member` is its number (ProgramFacts::agreeing). An early ballot is
   // stored; if it does not fit its step, the run stops when that step begins.
   Status balloted(std::int64_t step, int member, const Ballot& ballot);
-  // The ballot that the command ballot is about; valid until the next poll().
+  // The ballot that the engine's command `ballot` asks to send; valid until the next poll().
   [[nodiscard]] const Ballot& ballot(Engine engine) const {
     return *ballots_[static_cast<std::size_t>(engine)];
   }
-  // For callers that repeat a recorded run: after hold_back(true) a message that waits for a slot
-  // of its own link leaves only if a slot is free and let_go() named the message, in any order.
+  // Serves callers that repeat a recorded run. After hold_back(true), a message that waits for a
+  // slot of its own link leaves only once let_go() has named the message and a slot is free.
   void hold_back(bool value) { links_.hold_back(value); }
   Status let_go(Message message);
   Status finished(Task task, Time now);
   // Reports the command `notify` of a neighbour. A notice of another step changes nothing.
   Status noticed(std::int64_t step, const Notice& notice, Time now);
-  // Reports that the work failed; the executor stops with this status.
+  // Reports that the caller's work failed; the executor stops with this status.
   void failed(Status status);
 
   // Appends the commands that are due now: sends before starts, holds last. Each command is given
-  // once, except that hold_until is repeated at each poll while it lasts.
+  // once, but hold_until is repeated at each poll while the hold lasts.
   Status poll(Time now, std::vector<Command>& commands);
 
   // Appends only the due send, announce and grant commands; starts nothing. For callers that must
-  // see what is sent at an instant before any task starts at that instant; poll() does both.
+  // see what is sent at an instant before any task starts at that instant; poll() sends and starts.
   void poll_links(std::vector<Command>& commands);
   // True if the engine runs no task, but hands a rendezvous message over.
   [[nodiscard]] bool hands_over(Engine engine) const { return links_.hands_over(engine); }
@@ -87,13 +87,13 @@ class Executor {
   [[nodiscard]] bool step_done() const { return progress_.all_done() && links_.settled(); }
   [[nodiscard]] std::int64_t step() const { return step_; }
 
-  // The running tasks and the waits, now; empty before the first step. Works after a failure, too.
+  // The rank's running tasks and waits; empty before the first step. Works after a failure, too.
   [[nodiscard]] RankWaits waits() const;
   // The running tasks and the waits as text, in at most `lines` lines.
   [[nodiscard]] std::string waiting(int lines = 8) const;
 
-  // For core/blocks.h, in this step and for this rank's edges: true if the producer's task of
-  // `microbatch` is done, and its message, if it sends one, has arrived.
+  // For core/blocks.h. True if, in this step, the producer's task of `microbatch` has ended and its
+  // message, if it sends one, has arrived; `edge` must be one of this rank's.
   [[nodiscard]] bool is_here(EdgeId edge, int microbatch) const;
   [[nodiscard]] int microbatches() const { return microbatches_; }
 

@@ -86,15 +86,15 @@ struct UseFacts {
   std::int64_t leaving = 0;
 };
 
-// Two ops that may overlap: a task of each may run beside the other on an engine of a rank.
+// Two ops that may overlap: on an engine, a task of one may run beside a task of the other.
 struct PairFacts {
   int first;
   int second;
 };
 
-// The processes that must agree on what an engine of a rank starts (core/agreement.h), and how many
-// there are. They are the members of the rank's tensor-parallel group, or the processes of one
-// member of the rank in all replicas. They are numbered by Coordinates::member or ::replica.
+// The processes that must agree on what an engine of a rank starts (core/agreement.h), and their
+// number. They are the members of the rank's tensor-parallel group, or the processes with the same
+// rank and member in all replicas. Coordinates::member or Coordinates::replica numbers them.
 struct Agreeing {
   enum class Who : std::uint8_t { nobody, members, replicas };
   Who who = Who::nobody;
@@ -127,8 +127,8 @@ struct PatienceRules {
   bool operator==(const PatienceRules&) const = default;
 };
 
-// How a rank chooses among the tasks that may start. It uses at most one order. If not `in_order`,
-// it may keep room for the order's remaining tasks, or have a hint that follows the order, or both.
+// How a rank chooses among the tasks that may start. A rank uses at most one order. If not
+// `in_order`, it may keep room for the order's tasks, have a hint that follows the order, or both.
 struct DispatchFacts {
   bool in_order = false;    // the rank starts tasks in the order
   bool keeps_room = false;  // the rank keeps room for the order's remaining tasks
@@ -175,16 +175,16 @@ struct ProgramFacts {
   std::span<const InboxFacts> inboxes = {};
   InputOrder inputs = InputOrder::natural;
   std::span<const PairFacts> pairs = {};
-  int members = 1;  // processes that play each rank together
+  int members = 1;  // processes that run each rank together
   // How the members agree on starts (core/agreement.h); `none` if they do not agree.
   Agree agree = Agree::none;
   std::span<const LaneId> collectives = {};  // lanes whose tasks have collectives, if members > 1
   int replicas = 1;                          // copies of the pipeline that train together
-  // The lanes on whose order the replicas agree; empty if there is one replica, or `in_order`. With
-  // several replicas, every task of OpKind::reduce is a collective among the replicas.
+  // The lanes on whose order the replicas agree; empty for one replica and with dispatch.in_order.
+  // With several replicas, every task of OpKind::reduce is a collective among them.
   std::span<const LaneId> reductions = {};
   DispatchFacts dispatch = {};
-  // True if all tasks are on compute, no two may overlap, and no message is handed over.
+  // True if all tasks are on compute, no two may overlap, and there is no rendezvous.
   bool one_engine = false;
 
   // The members or replicas that must agree on which tasks start on the engine of a rank.
@@ -231,7 +231,7 @@ struct ProgramFacts {
   [[nodiscard]] constexpr int tasks_of(LaneId lane, int microbatches) const {
     return core::tasks_of(lanes[static_cast<std::size_t>(lane)], microbatches);
   }
-  // The step's microbatch for which the task runs; `task` has only its number in the lane.
+  // The step's microbatch for which the task runs; `task.microbatch` is its number in the lane.
   [[nodiscard]] constexpr int microbatch_of(Task task) const {
     const Share& share = lanes[static_cast<std::size_t>(task.lane)].share;
     return share.is_all() ? task.microbatch : share.microbatch(task.microbatch);

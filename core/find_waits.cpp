@@ -30,7 +30,7 @@ class Finder {
   void lane(LaneId id, std::vector<Wait>& out) const {
     const Task first = progress_.first_left(id);
     if (first.microbatch < 0) return;
-    // The order may put a later task of the lane first: then both tasks wait.
+    // The order may put a later task of the lane before `first`; then both tasks wait.
     const Task next = this->next(id);
     if (next.lane == id && next != first && progress_.has(next)) task(next, out);
     task(first, out);
@@ -153,7 +153,7 @@ class Finder {
     return wait;
   }
 
-  // The task that the engine runs, or whose message it hands over.
+  // Sets the task that the engine runs, or the message that it hands over with its task.
   void set_engine(Wait& wait) const {
     const Engine engine = engine_of(wait.task.lane);
     if (!view_.links.hands_over(engine)) {
@@ -173,7 +173,7 @@ class Finder {
     }
   }
 
-  // A task that will release some of what the pool holds: a running one, if there is any.
+  // A task that will release part of the held amount of the pool; a running task if there is one.
   Task releaser(int pool) const {
     Task first;
     for (const UseFacts& gives : own_uses()) {

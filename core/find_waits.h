@@ -1,6 +1,6 @@
 // find_waits: what a rank waits for (core/waiting.h), found in the state of its executor.
 //
-// Only reads. Called after failures and for reports, so that it may look at every task of the step.
+// Only reads the state. Called after failures and for reports, so it may look at every task.
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ class Fraction {
     numerator_ = numerator / divisor;
     denominator_ = denominator / divisor;
   }
-  // Rounded down.
+  // The fraction rounded down to an integer.
   [[nodiscard]] constexpr std::int64_t whole() const { return floor_div(numerator_, denominator_); }
 
   friend constexpr Fraction operator+(Fraction a, Fraction b) {

@@ -1,6 +1,6 @@
 // Held: how amounts of a resource that a rank holds are counted, and the name of their unit.
 //
-// From a program's tables, by the rule of core/vocabulary/per_rank.h. Pure functions.
+// Both follow from a program's tables by the rule of core/vocabulary/per_rank.h. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace ripeline::core {
 
-// Whether amounts count activations: the resource has no unit, and tasks acquire at most one.
+// Whether amounts are activations, that is, the resource has no unit and tasks acquire at most one.
 [[nodiscard]] bool counts_activations(const ProgramFacts& facts, std::string_view resource);
 
-// `MiB`, or `activations of a stage`; empty if the resource's name suffices.
+// The unit: `MiB`, or `activations of a stage`; empty if the resource's name suffices.
 [[nodiscard]] std::string_view unit_of_amounts(const ProgramFacts& facts,
                                                std::string_view resource);
 

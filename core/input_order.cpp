@@ -15,7 +15,7 @@ std::vector<std::int32_t> input_order(InputOrder order, std::span<const std::int
   std::vector<std::int32_t> inputs;
   inputs.reserve(sorted.size());
   for (std::size_t i = 0; i < sorted.size(); i += 2) inputs.push_back(sorted[i]);
-  // The greatest odd position, counted from 0; from there backwards.
+  // Starts at the greatest odd position, counted from 0, and goes backwards.
   for (std::size_t i = sorted.size() / 2; i > 0; --i) inputs.push_back(sorted[2 * i - 1]);
   return inputs;
 }

@@ -13,7 +13,7 @@ KeptOrder::KeptOrder(const ProgramFacts& facts, int rank)
     if (use.lane < lanes_.first || use.lane >= lanes_.end || capacity < 0) continue;
     auto pool = std::find(pools_.begin(), pools_.end(), use.pool);
     if (pool == pools_.end()) pool = pools_.insert(pool, use.pool);
-    // A use that only releases admits any amount held.
+    // A use that only releases admits any held amount.
     const std::int64_t most = use.acquires > 0 ? capacity - use.acquires - use.leaving
                                                : std::numeric_limits<std::int64_t>::max();
     uses_[static_cast<std::size_t>(use.lane - lanes_.first)].push_back(

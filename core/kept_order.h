@@ -2,8 +2,8 @@
 //
 // A task may start only if, once it has run, the tasks that the order lists before it still find
 // room one after the other (spec/program.h has the rule in full). The caller keeps `order` up to
-// date (core/order.h): it must be complete, be told of each start before this object is, and
-// outlive this object. Only the begin of a step allocates memory; one thread.
+// date (core/order.h): it must be complete, learn of each start before this object does, and
+// outlive this object. Only begin_step() allocates memory; one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class KeptOrder {
   void started();
 
   // Whether room remains for the tasks before the lane's next occurrence in the order. `held(pool)`
-  // is how much of one of the program's pools is held now.
+  // is the amount of the pool that is held now; `pool` is an index into the program's pools.
   template <class Held>
   [[nodiscard]] bool admits(LaneId lane, const Held& held) const {
     const auto own = static_cast<std::size_t>(order_->next_place(lane));

@@ -25,7 +25,7 @@ Time Lateness::worth(Time late, Time next, Time unseen) const {
   const auto end = sorted_.begin() + static_cast<std::ptrdiff_t>(count_);
   auto left = std::upper_bound(sorted_.begin(), end, late);  // the greater latenesses
   auto soon = std::upper_bound(left, end, late + next);      // the first that is too late
-  // As `late` grows, past latenesses below it no longer count, and greater ones come within `next`.
+  // As `late` grows, latenesses up to it no longer count, and greater ones come within `next`.
   while (left != end && 2 * (soon - left) >= end - left) {
     late = std::max(late, soon == end ? *left : std::min(*left, *soon - next));
     while (left != end && *left <= late) ++left;

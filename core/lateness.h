@@ -1,6 +1,6 @@
-// Lateness: how much later than expected recent messages arrived, as a forecast for the next.
+// Lateness: how much later than expected recent messages arrived, as a forecast for the next one.
 //
-// A window of the last arrivals, kept sorted. A value; allocates no memory.
+// It keeps a window of the last arrivals, sorted. A value; allocates no memory.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace ripeline::core {
 class Lateness {
  public:
   void add(Time late);
-  // True once enough arrivals were seen to judge by.
+  // True once enough arrivals have been seen for a forecast.
   [[nodiscard]] bool known() const { return count_ >= kEnough; }
-  // The lateness until which to wait for a message that is `late` by now (below 0 if not due yet).
-  // Waiting pays while at least half of the seen latenesses above the current one are within `next`
-  // of it. Returns `late` if waiting does not pay; beyond the greatest seen one, at least `unseen`.
+  // The lateness until which to wait for a message that is `late` now (below 0 if it is not due).
+  // Waiting pays while half or more of the seen latenesses above the current one exceed it by at
+  // most `next`. Returns `late` if waiting does not pay; beyond the greatest, at least `unseen`.
   [[nodiscard]] Time worth(Time late, Time next, Time unseen) const;
 
  private:
@@ -25,7 +25,7 @@ class Lateness {
   static constexpr std::size_t kEnough = 8;
 
   std::array<Time, kWindow> seen_{};    // the last latenesses, as a ring
-  std::array<Time, kWindow> sorted_{};  // the same, the least first
+  std::array<Time, kWindow> sorted_{};  // the same latenesses, sorted
   std::size_t count_ = 0;
   std::size_t oldest_ = 0;
 };

@@ -1,7 +1,7 @@
 // Layout: the numbers of the processes of a run, without gaps.
 //
-// The members of a rank have adjacent numbers, then come the ranks of a replica, then the replicas.
-// Plain value.
+// The members of one rank have adjacent numbers, and the ranks of one replica follow each other in
+// order. A plain value.
 #pragma once
 
 #include <string>
@@ -33,11 +33,11 @@ struct Layout {
   }
   // True if each rank is one process.
   [[nodiscard]] bool is_flat() const { return replicas == 1 && members == 1; }
-  // `rank 3`; if ranks have several processes, `process 7 (rank 3, member 1)`. `process` may be any
-  // number.
+  // A name: `rank 3` or, if ranks have several processes, `process 7 (rank 3, member 1)`. `process`
+  // may be any number.
   [[nodiscard]] std::string name(int process) const;
 
-  // `4 ranks`, `4 ranks of 2 members each`.
+  // The layout as text: `4 ranks`, `4 ranks of 2 members each`.
   [[nodiscard]] std::string text() const;
 
   bool operator==(const Layout&) const = default;

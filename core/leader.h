@@ -1,8 +1,8 @@
 // Leader: an agreement in which member 0 chooses and the others follow.
 //
-// A ballot is one task, the entry of its round in the log. Member 0 sends the ballot to all others
-// as it starts the task; the others start the task as soon as it may start, without asking their
-// hints. Ballots may overtake each other and arrive long before their round.
+// A ballot has one task, the log's entry for the ballot's round. Member 0 sends the ballot to all
+// others as it starts the task; the others start the task as soon as it may start, without asking
+// their hints. Ballots may overtake each other and arrive long before their round.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // Ledger: how much of each resource a rank's tasks hold, compared with the proved peak.
 //
 // It observes and never admits: the arbiter alone decides what may start. A start that exceeds a
-// proved peak, or leaves less of a capacity free than its lane must, is a breach; so is a release
-// of an amount that is not held. The status has the numbers. One thread.
+// proved peak, or leaves less of a capacity free than its lane must leave, is a breach; so is a
+// release of an amount that is not held. The status has the numbers. One thread.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Ledger {
   };
 
   [[nodiscard]] const Pool* find(int pool) const;
-  // Make the status of a breach; apart from the short functions that detect one.
+  // These make the status of a breach; apart from the functions that detect it, which stay short.
   [[nodiscard]] Status too_much(Task task, const Use& use) const;
   [[nodiscard]] Status not_held(Task task, const Pool& pool) const;
   [[nodiscard]] std::size_t row(LaneId lane) const {

@@ -273,7 +273,7 @@ bool Links::may_grant(const WaitingMessage& announced, const Arbiter& arbiter) {
   return arbiter.next_in_order(facts_.lanes[index(e.consumer)].engine) == wanted;
 }
 
-// ---------------------------------------------------------------- both
+// ---------------------------------------------------------------- both sides
 
 void Links::find_due(const Arbiter& arbiter) {
   std::erase_if(waiting_, [&](const WaitingMessage& waiting) {
@@ -291,7 +291,7 @@ void Links::find_due(const Arbiter& arbiter) {
     due_.push_back({.kind = Command::Kind::grant, .message = announced.message});
     return true;
   };
-  // Repeats, as a grant may admit an earlier message if announcements of a fifo edge overtook it.
+  // Repeats: if announcements of a fifo edge overtook others, a grant may admit an earlier message.
   while (std::erase_if(announced_, grant) > 0) {
   }
 }

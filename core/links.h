@@ -1,23 +1,23 @@
-// Links: when a rank's messages leave, and when messages from other ranks are handed over.
+// Links: decides when a rank's messages leave, and when messages from other ranks are handed over.
 //
-// One rank's end of every edge that crosses ranks, as sender and as receiver, for one step. A
-// message is identified by its edge and its producer's microbatch; its ordinal is its position
-// among the edge's messages of the step, in the order in which the producer's tasks ended.
+// An object has one rank's end of every edge that crosses ranks, as sender and receiver, for one
+// step. A message is identified by its edge and its producer's microbatch; its ordinal is its
+// position among the edge's messages of the step, in the order in which the producer's tasks ended.
 //   * If each message has a slot, messages leave at once.
-//   * With an inbox for its edge alone, the sender begins the step with a credit for each slot. To
-//     leave, a message takes a credit, the earliest first (if held back, the one that is let go).
-//     When the task that needs the message starts, the receiver frees the slot and grants the
-//     message, which returns the credit.
+//   * If the edge has an inbox of its own, the sender begins the step with a credit for each slot.
+//     A message that leaves uses up a credit; the earliest leaves first (after hold_back(), the one
+//     that let_go() names). When the task that needs the message starts, the receiver frees the
+//     slot and grants the message, which returns the credit.
 //   * With a channel, the sender announces the message. The receiver gives a free slot to the
 //     earliest announced message and grants it; the message then leaves.
 //   * With a rendezvous, the sender announces the message, and its engine is busy until the
-//     receiver grants it, once the task that needs the message is next in its rank's order.
-// If all tasks of a lane need a message, the first of them to start frees its slot. Over a fifo
-// edge messages are handed over by ordinal, in whatever order the transport delivers them. A step
-// is settled when every message has left and every credit is back: then each slot is free, and
-// nothing that uses a slot is on its way, so that steps never mix.
+//     receiver grants it. The receiver grants it once the task that needs it is next in order.
+// If all tasks of a lane need a message, the first of them to start frees its slot. Messages of a
+// fifo edge are handed over by ordinal, in whatever order the transport delivers them. A step is
+// settled when every message has left and every credit is back. Then each slot is free, and nothing
+// that uses a slot is on its way, so that steps never mix.
 //
-// Events that do not fit are refused, by a status that does not name the place, and change nothing.
+// Events that do not fit are refused, with a status that names no rank or step, and change nothing.
 // Memory is allocated by begin_step() and, if many events arrive between two polls, for due
 // commands. Belongs to its executor.
 #pragma once
@@ -56,7 +56,7 @@ class Links {
     return message.edge >= first_edge_ && message.edge < end_edge_ && message.microbatch >= 0 &&
            message.microbatch < microbatches_ && (state_[position(message)] & kExpected) != 0;
   }
-  // For announced() and arrived(): expects(message) must be true.
+  // announced() and arrived() require expects(message).
   Status announced(Message message, std::int32_t ordinal);
   // Appends, in order, the messages that this arrival hands over.
   Status arrived(Message message, std::int32_t ordinal, std::vector<Message>& handed_over);
@@ -64,7 +64,7 @@ class Links {
   [[nodiscard]] bool has_arrived(Message message) const {
     return (state_[position(message)] & kHandedOver) != 0;
   }
-  // A task of this rank has started: frees the slots of the messages that the task needs.
+  // Reports that a task of this rank started; frees the slots of the messages that it needs.
   void started(Task task) {
     if (!taken_.empty()) free_slots(task);
   }
@@ -82,10 +82,10 @@ class Links {
     due_.clear();
   }
 
-  // Appends a wait for each message of this rank that waits to leave. If all tasks of the rank have
-  // `ended` and all messages have left, appends one for each edge with slots that are not free yet.
+  // Appends a wait for each message of this rank that waits to leave. If there is none and all
+  // tasks of the rank have `ended`, appends a wait for each edge with slots that are not free yet.
   void waits(bool ended, std::vector<Wait>& waits) const;
-  // Whether a message to this rank waits for its grant; whether it has a slot of its inbox.
+  // awaits_grant(): a message to this rank is announced, not granted. has_slot(): it has a slot.
   [[nodiscard]] bool awaits_grant(Message message) const {
     return (state_[position(message)] & (kAnnounced | kGranted)) == kAnnounced;
   }
@@ -109,13 +109,13 @@ class Links {
     EdgeId edge = -1;
     bool announced = false;
     bool at_once = false;      // each message has its own slot
-    std::int32_t ended = 0;    // messages that were ready to leave so far
+    std::int32_t ended = 0;    // how many messages were ready to leave so far
     std::int64_t credits = 0;  // free slots of the edge's own inbox
   };
   struct WaitingMessage {
     Message message;
     std::int32_t ordinal = 0;
-    bool granted = false;  // true once granted, or let go
+    bool granted = false;  // true once granted, or named by let_go()
   };
   struct Due {  // the fields of a Command that are set
     Command::Kind kind = Command::Kind::send;

@@ -1,8 +1,8 @@
 // Orders as arbiters use them: how an order is written, committed to, and followed as a preference.
 //
 // An order is a sequence of tasks of one rank. In a program's text it is a sequence of lanes, and
-// each occurrence of a lane stands for the lane's next microbatch; a file names the microbatches.
-// Memory is allocated only while the order is written, before the step's first task; one thread.
+// each occurrence of a lane stands for its next microbatch; a file names the microbatches. Memory
+// is allocated only while the order is written, before the step's first task; one thread.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ class OrderWriter {
   // The facts must outlive this object.
   OrderWriter(const ProgramFacts& facts, int rank, int microbatches);
 
-  // Appends the next microbatch of the lane of `op` at `chunk`, if there is such a lane. That
-  // microbatch may be beyond the last, if the order lists the lane more often than it has tasks.
+  // Appends the next microbatch of the lane of `op` at `chunk`, if there is such a lane. If the
+  // order lists the lane more often than the lane has tasks, that microbatch is beyond the last.
   void add(int op, std::int64_t chunk);
   void add(Task task) { tasks_.push_back(task); }
   // Whether the lane exists and has a microbatch that is not listed yet.
@@ -45,10 +45,10 @@ class OrderWriter {
 // The next task of each engine of a rank whose starts must keep to an order.
 class CommittedOrder {
  public:
-  // Forgets the order before.
+  // Forgets the previous order.
   void reset(const ProgramFacts& facts, std::span<const Task> tasks);
 
-  // Lane -1 at the end. An order that lists a microbatch beyond the last one never ends.
+  // The next task; lane -1 at the end. An order that lists microbatches beyond the last never ends.
   [[nodiscard]] Task next(Engine engine) const {
     const Places& its = engines_[static_cast<std::size_t>(engine)];
     return its.next < its.tasks.size() ? its.tasks[its.next] : Task{};
@@ -66,16 +66,16 @@ class CommittedOrder {
 // For each lane, the place of its next occurrence in the order.
 class FollowedOrder {
  public:
-  // `lanes` are the rank's. Without `tasks`: for a program that has no order.
+  // `lanes` are the rank's lanes. The overload without `tasks` is for a program without an order.
   void reset(LaneSpan lanes);
   void reset(LaneSpan lanes, std::span<const Task> tasks);
 
-  // kNoPlace if the lane has no occurrence left.
+  // The place of the lane's next occurrence; kNoPlace if none is left.
   [[nodiscard]] int next_place(LaneId lane) const {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started < l.places.size() ? l.places[l.started] : kNoPlace;
   }
-  // The place of the occurrence that is `ahead` beyond the next one; kNoPlace if there is none.
+  // The place of the lane's occurrence `ahead` positions after its next; kNoPlace if there is none.
   [[nodiscard]] int place(LaneId lane, std::size_t ahead) const {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started + ahead < l.places.size() ? l.places[l.started + ahead] : kNoPlace;
@@ -91,11 +91,11 @@ class FollowedOrder {
   std::vector<Lane> lanes_;
 };
 
-// The tasks that have not started, of an order from a file that the hint follows.
+// The tasks of an order from a file that have not started; the hint follows this order.
 class FollowedTasks {
  public:
   void reset(std::span<const Task> tasks);
-  // The tasks in order; some of them may have started and hence are not ready.
+  // The tasks that are left, in order; a few of them may have started and hence are not ready.
   [[nodiscard]] std::span<const Task> left() const { return std::span(tasks_).subspan(begin_); }
   void started(Task task);
 

@@ -10,8 +10,8 @@ namespace {
 constexpr Time kUnknown = Time::max();
 constexpr Time kArrived = Time::min();
 constexpr Time kLongest = Time{std::int64_t{1} << 60};  // a notice beyond this counts as unknown
-constexpr int kMostPutOff = 32;                         // for one message: holding must end
-constexpr int kMostForecasts = 10'000;  // per rank while nothing happens: forecasts must end
+constexpr int kMostPutOff = 32;                         // per message, so that holding ends
+constexpr int kMostForecasts = 10'000;  // per rank while nothing happens, so that they end
 constexpr double kMoved = 0.5;  // in task durations: a forecast that moved by less is not repeated
 
 Time times(double factor, Time time) {
@@ -79,7 +79,7 @@ void Patience::begin_step(int microbatches, const FollowedOrder& order) {
   }
 }
 
-// Updates `coming` for `microbatch`: it lists those with an expected message that has not arrived.
+// Updates whether `coming` lists `microbatch`: it does while an expected message has not arrived.
 void Patience::settle(Lane& lane, std::int32_t microbatch) {
   const bool coming = std::any_of(lane.in.begin(), lane.in.end(), [&](EdgeId edge) {
     const Time time = due({edge, microbatch});
@@ -253,7 +253,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   if (ahead < count) return {now, ready.lowest()};
   ahead -= count;
   if (l.in.empty()) {
-    // This rank makes the input itself, in this forecast.
+    // The input comes from a lane of this rank; this forecast has found when its tasks end.
     for (const Lane& other : lanes_) {
       if (&other != &l && other.out.empty() && ahead < other.ends.size()) {
         return {other.ends[ahead], -1};
@@ -274,7 +274,7 @@ std::pair<Time, std::int32_t> Patience::input(LaneId id, Time now) const {
   return {std::max(earliest, now), microbatch};
 }
 
-// Goes through the order until the next task of each lane that sends is forecast, or cannot be.
+// Follows the order until each lane that sends has a forecast of its next task or can have none.
 void Patience::forecast(Time now) {
   std::size_t left = 0;
   for (Lane& l : lanes_) {

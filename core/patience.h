@@ -1,27 +1,27 @@
 // Patience: whether a rank that follows an order waits for the task that is next in it.
 //
-// Another task is ready but the next one is not: does the rank run the ready task, or keep the
-// engine idle a little? A rank tells its neighbours what it has started (core/notice.h), so that
-// they know what is about to arrive. With x the next lane and y the ready task, y runs at once if
-//   - it is not known when x can start, or that time is yield * duration(y) away or more; or
-//   - the ranks that take the results of x have other work: each consumer on another rank has not
-//     yet started on everything that lane x sent it. (If x sends nothing: no other lane that the
-//     order lists has a task left, and x feeds nothing but fillers.) This does not count while the
-//     pipeline fills, that is, if x and y are of one op, at two stages, and their engine, which has
-//     other ops for every microbatch, has started none of those: their first task waits for x, and
-//     a delay then lasts.
+// If another task is ready but the next one is not, the rank may run it, or keep the engine idle a
+// little. A rank tells its neighbours what it has started (core/notice.h), so that they know what
+// is about to arrive. Let x be the next lane and y the ready task. Then y runs at once if
+//   - it is not known when x can start, or that is at least yield * duration(y) away; or
+//   - the ranks that take the results of x have other work: each consumer on another rank has
+//     started fewer tasks than x has sent. (If x sends nothing, the condition is that no other lane
+//     of the order has a task left, and x feeds nothing but fillers.) This does not count while the
+//     pipeline fills, that is, if x and y are of one op, at two stages, and their engine has other
+//     ops for every microbatch but has started none of those: their first task waits for x, and a
+//     delay then lasts.
 // Else the engine waits until patience * duration(y) after the later of x's expected arrival and
 // the start of the engine's idle time; then y runs. So no notice can make it wait for ever.
 //
-// With `learns`, once the lane's messages have been seen often enough, the engine instead waits for
-// an expected message as long as half or more of the past messages that were at least as late as
-// this one is by now arrived within a further yield * duration(y); beyond the greatest lateness
-// seen it waits for patience * duration(y). The learned latenesses are kept from step to step.
+// With `learns`, once the lane's messages have been seen often enough, the engine instead looks at
+// the past messages that were at least as late as the expected one is now. It waits while half or
+// more of these came within a further yield * duration(y); beyond the greatest lateness seen it
+// waits for patience * duration(y). The latenesses are kept from step to step.
 //
 // With `forecasts` a rank also announces when the next task of each lane will start, and again when
 // the time has changed. A task that lacks only room is forecast as if it started now, so its
 // forecast moves with the clock; and each forecast that a rank receives makes it check its own. Two
-// ranks could so exchange forecasts for ever while nothing can start. So a rank makes only a
+// ranks could thus exchange forecasts for ever while nothing can start. So a rank makes only a
 // limited number of forecasts until one of its own tasks starts or ends, or a message arrives.
 //
 // While a task runs, the same rule decides whether a task that is a pair with it starts; notices
@@ -58,8 +58,8 @@ class Patience {
   void started(Task task, Time now);
   void finished(Task task, Time now);
 
-  // `ready` is the choice to start now, if any; `next` is the lane that the order has next and that
-  // has room, or -1. Returns `ready`, or a choice to hold.
+  // `ready` is the choice to start now, if any; `next` is the lane of Hint::awaited(), or -1.
+  // Returns `ready`, or a choice to hold.
   [[nodiscard]] Choice choose(const Choice& ready, LaneId next, Time now) const;
 
   // Appends the notices since the last call: which tasks have started and, with forecasts, when the
@@ -104,21 +104,21 @@ class Patience {
     return costs_.tasks[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] Time duration(Task task) const { return costs_.of(task); }
-  // When the lane's task of `microbatch` can start, as far as messages tell; else kUnknown.
+  // The time at which the messages let the lane's task of `microbatch` start; or kUnknown.
   [[nodiscard]] Time expected(const Lane& lane, std::int32_t microbatch) const;
-  // The least expected() of the lane's coming microbatches; kUnknown if there is none.
+  // The earliest expected() of the lane's coming microbatches; kUnknown if there is none.
   [[nodiscard]] Time earliest(const Lane& lane) const;
-  // Until when the engine waits for `x` instead of starting a task that takes `instead`; a time not
-  // after `now` if it does not wait.
+  // The time until which the engine waits for `x` instead of starting a task of duration `instead`;
+  // not after `now` if the engine does not wait.
   [[nodiscard]] Time wait_until(const Lane& x, Time idle, Time instead, Time now) const;
-  // Whether the pipeline fills: both are of one op, and no other op has started on their engine.
+  // Whether the pipeline fills: both lanes are of one op, and no other op of their engine started.
   [[nodiscard]] bool fills(LaneId instead, LaneId next) const;
   // Whether the ranks that receive the lane's messages have work to do without its next message.
   [[nodiscard]] bool is_covered(const Lane& lane) const;
   void settle(Lane& lane, std::int32_t microbatch);
   void forecast(Time now);
   [[nodiscard]] LaneId next_to_forecast() const;
-  // When the task `Lane::ahead` after the lane's next can start, and its microbatch; kUnknown, -1.
+  // The earliest start (or kUnknown) and microbatch (or -1) of the lane's task to forecast next.
   [[nodiscard]] std::pair<Time, std::int32_t> input(LaneId id, Time now) const;
   void announce(const Lane& lane, std::int32_t microbatch, Time ends, Time now);
   void withdraw(EdgeId edge);

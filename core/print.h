@@ -12,7 +12,7 @@ namespace ripeline::core {
 [[nodiscard]] std::string lane_name(const ProgramFacts& facts, LaneId lane);  // 2F
 [[nodiscard]] std::string task_name(const ProgramFacts& facts, Task task);    // 2F0
 [[nodiscard]] std::string pool_name(const ProgramFacts& facts, int pool);  // activation of stage 2
-// `inbox of stage 2` for a channel `inbox`, else `the slots from 1F to 2F`.
+// As in `inbox of stage 2` for a channel `inbox`; without a channel, `the slots from 1F to 2F`.
 [[nodiscard]] std::string inbox_name(const ProgramFacts& facts, int inbox);
 
 }  // namespace ripeline::core

@@ -1,7 +1,7 @@
 // TaskProgress: which tasks of a rank wait, run or are done in a step.
 //
-// Tasks must be of the rank and the step: check with has() first. Only begin_step() allocates
-// memory. Belongs to its executor.
+// Tasks must be of the rank and the step, which has() checks. Only begin_step() allocates memory.
+// Belongs to its executor.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,13 @@ class TaskProgress {
   [[nodiscard]] bool is_done(Task task) const { return state_[index(task)] == State::done; }
   [[nodiscard]] bool all_done() const { return ended_ == tasks_; }
 
-  // The lane's task that started last; an engine runs one task of a lane at a time. Or lane -1.
+  // The lane's task that started last, the only one that may be running; lane -1 if none started.
   [[nodiscard]] const RunningTask& last_started(LaneId lane) const {
     return last_[static_cast<std::size_t>(lane - lanes_.first)];
   }
   // The lane's first task that is not done; microbatch -1 if all are done.
   [[nodiscard]] Task first_left(LaneId lane) const;
-  // `0F started 3, ended 2, 0B started 0, ended 0`, for at most `most` lanes, then an ellipsis.
+  // As in `0F started 3, ended 2, 0B started 0, ended 0`; an ellipsis follows after `most` lanes.
   [[nodiscard]] std::string text(int most) const;
 
  private:

@@ -1,8 +1,8 @@
 // ReadyRows: which tasks of a rank have their needs met.
 //
-// Counts for each task the tasks that must end before it and have not ended: those that the edges
-// of its lane name and, if the op is sequential, the one before. At zero the task enters the row of
-// its lane; it leaves the row when it starts. Only begin_step() allocates memory; one thread.
+// Counts, for each task, the unended tasks that must end before it: those that the edges of its
+// lane name and, if the op is sequential, the lane's previous task. At zero the task enters the row
+// of its lane; it leaves the row when it starts. Only begin_step() allocates memory; one thread.
 #pragma once
 
 #include <bit>
@@ -70,7 +70,7 @@ class ReadyRows {
     std::vector<EdgeId> other;  // edges that need other tasks of the producer
   };
 
-  // Reports that the producer's task of `microbatch` has ended and that any message has arrived.
+  // Reports that the producer's task of `microbatch` has ended and its message, if any, is here.
   void here(EdgeId edge, int microbatch);
   void here_otherwise(EdgeId edge, int microbatch);
   void meet(LaneId lane, int microbatch);

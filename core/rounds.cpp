@@ -82,7 +82,7 @@ bool Rounds::cast(Table& table, const Arbiter& arbiter, Time now) {
     if (choice.starts()) word_.add(choice.task);
   }
   if (word_.empty()) return false;
-  // A ballot with the same tasks is given again only if another process began the attempt.
+  // A ballot with the same tasks is sent again only if another process began the attempt.
   const bool is_said = table.own.round == table.round && table.own.tasks == word_;
   if (is_said && table.ballots == 0) return false;
   table.own.round = table.round;
@@ -103,7 +103,7 @@ Agreement::Decision Rounds::choose(const Arbiter& arbiter, Engine engine, Time n
       return decision;
     }
     if (!table.cast) {
-      // Returns one ballot at a time: the previous one has not been sent yet.
+      // Returns one ballot at a time, since the previous one has not been sent yet.
       if (decision.ballot != nullptr || !cast(table, arbiter, now)) return decision;
       decision.ballot = &table.own;
     }
@@ -171,7 +171,7 @@ Status Rounds::heard(int member, const Ballot& ballot) {
     count(table, ballot.tasks);
     return {};
   }
-  // No process leaves an attempt without this process's ballot.
+  // No process can leave an attempt before it has this process's ballot.
   const bool follows =
       table.cast && (is_of(ballot, table.round, table.attempt + 1) ||
                      (is_of(ballot, table.round + 1, 0) && ballot.round < table.rounds));

@@ -1,14 +1,14 @@
-// Rounds: an agreement in which all give ballots, with `intersection` or `vote` among the members
-// of a rank, or intersection among its replicas. Statements about members hold for replicas, too.
+// Rounds: an agreement in which all processes give ballots, with `intersection` or `vote` among the
+// members of a rank, or intersection among its replicas. Statements about members hold for
+// replicas, too.
 //
 // In a round each member gives a ballot once a task may start there: with `intersection` all tasks
 // that may start, with `vote` the task that its own hint would choose. Once all ballots of an
 // attempt have arrived, all members know the same common tasks, and the one that the hint chooses
 // starts next. Replicas, whose hints may be at different turns, take the first by op, as declared,
 // then by stage from the last to the first, then by microbatch. If the ballots have no common task,
-// the round has another attempt: it begins with a member whose ballot has changed since, and the
-// others answer. The attempt's number separates old and new ballots, which may overtake each other:
-// decisions on a mixture would differ.
+// the round has another attempt. A member whose ballot has changed begins it, and the others
+// answer. Ballots may overtake each other, so the attempt's number tells old ballots from new ones.
 //
 // So there are at most as many attempts as changes of ballots, one at a time. A member is at most
 // one ballot ahead of another, since its next ballot depends on the ballots of all others.
@@ -24,8 +24,8 @@ namespace ripeline::core {
 
 class Rounds final : public Agreement {
  public:
-  // Governs the engines that `who` governs. Among members, the facts must name `intersection` or
-  // `vote`. The facts must outlive this object.
+  // The agreement on engines that `who` governs. Among members, the facts must name `intersection`
+  // or `vote`. The facts must outlive this object.
   Rounds(const ProgramFacts& facts, const Coordinates& self, Agreeing::Who who);
 
   void begin_step(int microbatches) override;
@@ -57,9 +57,9 @@ class Rounds final : public Agreement {
     return tables_[static_cast<std::size_t>(engine)];
   }
   void begin_attempt(Table& table, std::int32_t round, std::int32_t attempt);
-  // Counts early ballots of this attempt. Fails if one is of an attempt that cannot follow.
+  // Counts early ballots of this attempt. Fails if one is of an attempt that cannot come next.
   Status take_waiting(Table& table);
-  // Casts this process's ballot; false if nothing has changed that it could publish.
+  // Casts this process's ballot; returns false if there is nothing new to publish.
   bool cast(Table& table, const Arbiter& arbiter, Time now);
   static void count(Table& table, const TaskSet& tasks);
   [[nodiscard]] Task first_reduction(const TaskSet& common) const;

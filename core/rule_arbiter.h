@@ -1,10 +1,10 @@
 // RuleArbiter: the arbiter of every program, built on its facts and its Rules.
 //
-// ReadyRows tell which tasks have their needs met, Engines which engines are idle, the Rules where
-// there is room, an order which task's turn it is, a KeptOrder how much room must remain, the Hint
-// which lane is first, and Patience whether to wait for another lane. `Rules` is described in
-// core/rules.h. Where facts() is a constant, parts that the program does not use are not compiled.
-// Memory grows with the rank's tasks and with the number of pools that the Rules count.
+// ReadyRows list tasks whose needs are met, Engines know the idle engines, the Rules count room, an
+// order gives the turn, a KeptOrder keeps room, the Hint chooses a lane, and Patience decides
+// whether to wait for another lane. core/rules.h describes `Rules`. Where facts() is a constant,
+// parts that the program does not use are not compiled. Memory grows with the rank's tasks and with
+// the number of pools that the Rules count.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct DispatchParts {
         waits(dispatch.patience.has_value()),
         rule(dispatch.rule) {}
 };
-// Holds for generated rules, whose facts are a compile-time constant.
+// True for generated rules, whose facts are a compile-time constant.
 template <class Rules>
 concept HasConstantFacts = requires {
   typename std::integral_constant<bool, Rules::facts().one_engine>;
@@ -71,7 +71,7 @@ class RuleArbiter : public Arbiter {
     if (dispatch.patience) patience_.emplace(facts, rank);
   }
 
-  // Not copied, since some parts refer to others.
+  // Cannot be copied, since some parts refer to others.
   RuleArbiter(const RuleArbiter&) = delete;
   RuleArbiter& operator=(const RuleArbiter&) = delete;
 
@@ -183,7 +183,7 @@ class RuleArbiter : public Arbiter {
     return {.kind = Choice::Kind::start, .task = task, .until = Time{0}};
   }
 
-  // Whether the lane is on this engine, the engine takes its tasks, and there is room for one.
+  // Whether the lane is on this engine, the engine can take a task of the lane, and it finds room.
   [[nodiscard]] bool takes(Engine engine, LaneId lane) const {
     return engines_.takes(engine, lane) && has_room(lane);
   }

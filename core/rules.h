@@ -7,12 +7,12 @@
 //   kOneEngine                                     facts().one_engine, if constant; else false
 //   has_room(lane, held)                           whether a task of the lane finds what it
 //                                                  acquires, where `held` is by pool
-//   acquire(lane, held), release(lane, held)       what a task takes at its start, gives at its end
+//   acquire(lane, held), release(lane, held)       adds or subtracts what a task acquires, releases
 //   counted(facts), place_of(pool)                 the size of `held`, and a pool's index in it
-//   write_order(rank, microbatches, OrderWriter&)  the order that the dispatch has, if it has one.
-//                                                  It may fail if this count has none
-//   priority(task, held, microbatches)             the value of a task that a place lists, if the
-//                                                  hint goes by priority: the greatest first
+//   write_order(rank, microbatches, OrderWriter&)  writes the dispatch's order, if it has one; may
+//                                                  fail if this microbatch count has no order
+//   priority(task, held, microbatches)             the value of a task that a place lists, for a
+//                                                  hint by priority; the greatest comes first
 //
 // FreeRules has the members for a program without bounds; Rules derive from it. Room is counted in
 // any number type, so that `ripeline validate` can run the functions on formulas.

@@ -18,9 +18,9 @@ class RunningTasks {
     other_ = -1;
   }
 
-  // Among the running tasks, the lane of the one that started last; -1 if none runs.
+  // The lane of the running task that started last; -1 if no task runs.
   [[nodiscard]] LaneId lane() const { return lane_; }
-  // Whether the engine might take another task; if false, it takes no task of any lane.
+  // If false, the engine can take no task of any lane; if true, takes() decides for each lane.
   [[nodiscard]] bool may_take(const ProgramFacts& facts) const {
     return lane_ < 0 || (other_ < 0 && !facts.pairs.empty());
   }

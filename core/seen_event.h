@@ -7,7 +7,7 @@
 
 namespace ripeline::core {
 
-// An event that one rank has seen; lists of them are in order.
+// An event that one rank has seen. Lists of events are in the order in which the rank saw them.
 struct SeenEvent {
   enum class What : std::uint8_t {
     ended,    // `task`

@@ -1,8 +1,8 @@
 // Status: how a call of the runtime reports failure.
 //
-// A value. After success it is a single null pointer, since every event of a run returns several.
-// The message names in one line the subject, what was expected and what was found; a caller only
-// adds the place.
+// A value. After success it is a single null pointer, since every event of a run returns several
+// statuses. The message is one line: the subject, what was expected and what was found. A caller
+// only adds the place.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ enum class StatusCode {
   refused,  // the parties do not match (another program, another version)
   lost,     // a peer went away
   timeout,  // a wait reached its limit
-  breach,   // an invariant that was proved does not hold: our bug, or a foreign arbiter
+  breach,   // an invariant that was proved does not hold: a bug, or a foreign arbiter
   failed,   // the work itself failed (user code, the operating system)
 };
 
@@ -54,7 +54,7 @@ class [[nodiscard]] Status {
     StatusCode code;
     std::string message;
   };
-  // Out of line, so that copies of a successful status stay short.
+  // Defined out of line, so that the code that copies a successful status stays short.
   void copy(const Status& other);
 
   std::unique_ptr<const Failure> failure_;

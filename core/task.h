@@ -1,4 +1,4 @@
-// The clock and the coordinates of one run. The nouns of the schedule are in core/vocabulary/.
+// The clock and the coordinates of one run. The types of a schedule are in core/vocabulary/.
 #pragma once
 
 #include <chrono>
@@ -7,11 +7,11 @@
 
 namespace ripeline::core {
 
-// Time since an arbitrary start that one rank chose, as hosts share no clock.
+// Time since an arbitrary start, which each rank chooses for itself, as hosts share no clock.
 using Time = std::chrono::nanoseconds;
 
-// The coordinates of a process: its replica of the pipeline, its rank in that, and its member
-// number in the rank's tensor-parallel group.
+// The coordinates of a process: its replica of the pipeline, its rank in the replica, and its
+// member number in the rank's tensor-parallel group.
 struct Coordinates {
   int replica = 0;
   int rank = 0;

@@ -60,7 +60,7 @@ class MicrobatchSet {
 
   // The microbatches as bits, 64 in each word, for sending to other processes.
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
-  // `words` must be at most as many as the set has; the rest of the set becomes empty.
+  // Replaces the set's first words by `words`, which must not be more than it has; clears the rest.
   void assign(std::span<const std::uint64_t> words);
 
   bool operator==(const MicrobatchSet&) const = default;

@@ -34,7 +34,7 @@ struct Sink {
   }
 };
 
-// The nodes are the waits, numbered from 0 by process and then in its order, and then the sinks.
+// The nodes are the waits, by process and in the order of the process's report; then the sinks.
 class WaitGraph {
  public:
   WaitGraph(const ProgramFacts& facts, const Layout& layout, std::span<const RankState> states)
@@ -75,7 +75,7 @@ class WaitGraph {
   }
 
  private:
-  // The way to one sink: each wait's distance to it, and the number of processes that wait for it.
+  // The way to a sink: each wait's distance to the sink, and how many processes wait for the sink.
   struct Way {
     std::vector<int> steps;
     std::int64_t processes = 0;
@@ -85,7 +85,7 @@ class WaitGraph {
   [[nodiscard]] bool is_well(std::size_t process) const {
     return states_[process].is == RankState::Is::well;
   }
-  // Whether `process`, in an earlier step, does not report yet on what `other` waits for.
+  // Whether `process` is in an earlier step, so its report lacks the task that `other` waits for.
   [[nodiscard]] bool is_behind(int process, int other) const {
     return states_[index(process)].waits.step < states_[index(other)].waits.step;
   }
@@ -95,7 +95,7 @@ class WaitGraph {
 
   // ------------------------------------------------------------- what a wait waits for
 
-  // The node of a sink; sinks are numbered after the waits, so their numbers are known after those.
+  // The node of a sink. Sinks are numbered after all waits, so the waits must be known before.
   Nodes sink(Sink sink) {
     const auto [place, added] = known_.emplace(sink.key(), sinks_.size());
     if (added) sinks_.push_back(sink);
@@ -124,7 +124,7 @@ class WaitGraph {
     }
     return found;
   }
-  // The first running task for which `is` holds; or what the other processes do that must start it.
+  // Nodes for the first running task that satisfies `is`, or for processes that must start it too.
   template <class Fits>
   Nodes runs(int process, const Fits& is) {
     for (const RunningTask& running : states_[index(process)].waits.running) {
@@ -193,8 +193,8 @@ class WaitGraph {
     (among.who == Agreeing::Who::replicas ? who.replica : who.member) = link.wait.on;
     return layout_.process(who);
   }
-  // The process of the rank that owes the link's wait; -1 if nobody does. A wait that came from
-  // another process may name a rank that the layout lacks.
+  // The process of the rank that must act first for the wait; -1 if there is none. A wait that came
+  // from another process may name a rank that the layout lacks.
   [[nodiscard]] int owner(const Blame::Link& link) const {
     const int rank = link.wait.on;
     if (rank >= layout_.ranks) return layout_.is_flat() ? rank : -1;
@@ -246,7 +246,7 @@ class WaitGraph {
     return found;
   }
 
-  // Nodes that keep `process` from ending its `task` and, if there is one, sending its message.
+  // Nodes that keep `process` from ending its `task` and from sending its message, if it has one.
   Nodes task_of(int process, Task task, Message message, const Blame::Link& link) {
     if (!exists(process)) return starts(link);
     if (!is_well(index(process))) return standing(process);
@@ -257,7 +257,7 @@ class WaitGraph {
       return w.is_of_message() ? w.message == message : w.task == task;
     });
     if (!found.empty()) return found;
-    // The task comes after its lane's next one, and the process reports only on that one.
+    // The task comes after its lane's next task, and the process reports only on the next one.
     found = runs(process,
                  [&](Task t) { return t.lane == task.lane && t.microbatch < task.microbatch; });
     if (!found.empty()) return found;
@@ -292,7 +292,7 @@ class WaitGraph {
     return found.empty() ? any_of(process, wait.other) : found;
   }
 
-  // All that the process waits for; `missing` is the task it owes if it waits for nothing.
+  // The tasks that the process runs, else all its waits; if there are none, it owes `missing`.
   Nodes any_of(int process, Task missing) {
     if (!is_well(index(process))) return standing(process);
     Nodes found = runs(process, [](Task) { return true; });
@@ -323,7 +323,7 @@ class WaitGraph {
     return way;
   }
 
-  // The order that core/wait_graph.h states.
+  // Whether `a` is blamed before `b`, in the order that core/wait_graph.h states.
   static bool comes_first(const Sink& a, const Way& to_a, const Sink& b, const Way& to_b) {
     const auto key = [](const Sink& s, const Way& way) {
       const bool well = s.why > Why::silent;

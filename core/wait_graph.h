@@ -1,18 +1,18 @@
 // Follows the waits of all processes of a run to the process that causes them.
 //
 // Each process that could be asked has reported which tasks it runs and what it waits for
-// (core/waiting.h). From each wait a chain of waits leads to what must happen first, until it ends
-// at a process that has failed, was lost, is silent, runs a task or does nothing although it could,
-// or returns to one of its own waits. That process, or that circle, is to blame:
-//   1. first, failed processes, then lost ones, then silent ones, in each group the earliest, since
-//      something is wrong with them, whether others wait for them or not;
-//   2. otherwise, the process where the chains of most processes end;
+// (core/waiting.h). From each wait a chain of waits leads to what must happen first. A chain ends
+// at a process that has failed, was lost, is silent, runs a task, or does nothing although it
+// could; or it returns to one of its own waits and is a circle. The blame goes to
+//   1. failed processes, then lost ones, then silent ones, in each group the earliest first,
+//      whether others wait for them or not;
+//   2. if there are none, the process where the chains of most processes end;
 //   3. a circle only if no chain ends.
-// A running task with collectives waits for the members that have not started it, a running
-// reduction for the replicas that have not started it.
+// A running task with collectives waits for the members that have not started it; a running
+// reduction waits for the replicas that have not started it.
 //
 // Pure functions: the same input gives the same result. Any input is allowed: waits that do not fit
-// the facts are left out, and no wait for a process that does not exist is followed.
+// the facts are left out, and waits for processes that do not exist are not followed.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct Blame {
   Time since{0};               // failed, lost, silent, runs
   std::int64_t step = -1;      // owes: the step of the process
   std::string detail;          // failed, lost, silent
-  // The waits from process to process, the last for the culprit; for a circle, all its waits.
+  // The waits from process to process, where the last is for the culprit; all waits of a circle.
   std::vector<Link> chain;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using For = Wait::For;
 
-// A number beyond any step, and small enough that the numbers of a share do not overflow.
+// More microbatches than any step has, but few enough that a share's numbers do not overflow.
 constexpr std::int32_t kMostMicrobatches = 1 << 24;
 
 const EdgeFacts& edge_of(const ProgramFacts& facts, const Wait& wait) {

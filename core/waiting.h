@@ -1,9 +1,9 @@
 // Wait: what a rank waits for, as data and as text.
 //
 // Executor::waits() gives a RankWaits: the tasks that the rank runs; the messages that wait to
-// leave; and for each lane that is not done its next task, with every missing need or, if none is
-// missing, the first of its other obstacles: its engine, room, its turn. core/wait_graph.h follows
-// the waits of all ranks to their cause. Ids are those of the program's facts. Waits that came from
+// leave; and the next task of each lane that is not done, with every missing need or, if none is
+// missing, the first other obstacle: its engine, room or its turn. core/wait_graph.h follows the
+// waits of all ranks to their cause. Ids are those of the program's facts. Waits that came from
 // another process are printed only if they fit() the facts. Plain values.
 #pragma once
 
@@ -19,22 +19,22 @@ namespace ripeline::core {
 
 struct Wait {
   enum class For : std::uint8_t {
-    need,       // `task`: until the producer of `message` ends, or the message arrives
-    engine,     // `task`: until its engine ends `other`, or has handed over `other`'s `message`
-    room,       // `task`: for room in `pool`, which the end of `other` would make
-    turn,       // `task`: for `other`, which is next in the order; if none, to be chosen
-    hold,       // `task`: for its hint, which keeps the engine idle for a later task
-    agreement,  // `task`: for others that agree on its engine; for number `on`, if known
-    slot,       // the message of `task`, which `other` needs: for one of its link's own slots
-    grant,      // the announced message: for a slot of its channel, or its rendezvous
-    end,        // the end of the step: for slots of `message.edge` to be free again
-    gather,     // the process itself: for process `on` to reach the point where all meet
+    need,       // `task` waits until the producer of `message` ends, or the message arrives
+    engine,     // `task` waits until its engine ends `other` or has handed over its `message`
+    room,       // `task` waits for room in `pool`, which the end of `other` would make
+    turn,       // `task` waits for `other`, which is next in the order; if none, to be chosen
+    hold,       // `task` waits for its hint, which keeps the engine idle for a later task
+    agreement,  // `task` waits until others agree to it; `on` is the number of one, if known
+    slot,       // `task`'s message, which `other` needs, waits for a slot of its own link
+    grant,      // the announced message waits for a slot of its channel, or its rendezvous
+    end,        // the end of the step waits for slots of `message.edge` to be free again
+    gather,     // the process waits for process `on` to reach the point where all meet
   };
   For reason = For::need;
   Task task = {};        // lane -1 if the rank itself waits
   Message message = {};  // edge -1 if none
   // The task that must start or end first; lane -1 if it is not known. For a need whose message has
-  // been announced: the task that holds its slot, or the task that is next at the receiver.
+  // been announced, it is the task that holds its slot, or the task that is next at the receiver.
   Task other = {};
   int pool = -1;
   // The rank that must act first; -1 if none. For a need it is the producer's rank, or the waiting

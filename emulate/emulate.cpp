@@ -28,7 +28,7 @@ using runtime::RankClock;
 
 // The time from the agreement that all ranks are ready until they start.
 constexpr auto kLead = std::chrono::milliseconds(5);
-constexpr int kWaitingLines = 12;  // the most lines shown of a rank that does not end
+constexpr int kWaitingLines = 12;  // the most lines shown for a rank that does not end
 
 Status check_processes(const runtime::RankEnvironment& self, const core::Layout& layout,
                        std::string_view name) {
@@ -131,7 +131,7 @@ EmulatedRun emulate(const core::ProgramFacts& facts, const MakeArbiter& make_arb
       threads.emplace_back(run_process, process);
     }
   } catch (const std::system_error& error) {
-    // The processes that run wait for all others, so they are told that some could not be started.
+    // The running processes wait for all others, so they receive the reason why some did not start.
     const core::Status why{core::StatusCode::refused,
                            "no thread for process " + std::to_string(threads.size()) + " of " +
                                std::to_string(runs.size()) + ": " + error.what()};

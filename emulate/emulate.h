@@ -38,8 +38,8 @@ struct EmulateOptions {
 struct EmulatedRun {
   simulate::RunReport run;  // times from the common start of the ranks
   trace::Record record;     // tasks by their starts, messages by their arrivals
-  core::Time overshot{0};   // the most by which a rank woke late, which is not counted
-  core::Time behind{0};     // the most by which a rank acted late, which is counted
+  core::Time overshot{0};   // the largest lateness of a wake-up, which times exclude
+  core::Time behind{0};     // the largest lateness of an action, which times include
 };
 
 // Runs one step over network/local, with a thread for each process. Blocks until all have ended.
@@ -55,8 +55,8 @@ class EmulatedRank {
   // The transport is borrowed.
   EmulatedRank(runtime::Transport& transport, const core::Layout& layout, core::Time silence);
 
-  // Runs one step once the processes have agreed on its start. Borrows both references meanwhile.
-  // The next step may be of another program with this layout; an arbiter keeps what it has learned.
+  // Runs one step once the processes have agreed on its start; borrows both arguments for the step.
+  // A later step may be of another program with this layout. An arbiter keeps what it has learned.
   [[nodiscard]] RankRun run(core::Arbiter& arbiter, const simulate::Timing& timing,
                             int microbatches);
   // Gathers the logs of the last step, by process, in every process.
@@ -75,10 +75,10 @@ class EmulatedRank {
   runtime::Run run_;
 };
 
-// The part of this process in one step, of which each member of each rank is a process on one host:
-// connects to the others as the launcher's environment says, runs, and gathers the logs. Process 0
-// gets the whole run, whose status may say that it failed; the others get nothing. Fails by status:
-// this process's part.
+// Runs one step in this process; each member of each rank is a process on the same host. Connects
+// to the other processes as the launcher's environment says, runs the step, and gathers the logs.
+// In process 0, `whole` is set to the run, whose status may be a failure; in other processes it
+// stays empty. Fails by status if this process's part of the run fails.
 core::Status emulate_process(const core::ProgramFacts& facts, const MakeArbiter& make_arbiter,
                              int microbatches, const simulate::Timing& timing,
                              const EmulateOptions& options, std::optional<EmulatedRun>& whole);

@@ -39,8 +39,8 @@ Status LatencyTransport::send(int to, const Envelope& envelope, Payload payload)
   return inner_.send(to, envelope, std::move(payload));
 }
 
-// Messages from one rank to another arrive here in the order in which they left. So the link
-// between the ranks is allotted to them as the sender would allot it.
+// Messages from one rank to another arrive here in the order in which they were sent. So the
+// receiver can allot the link's time to messages exactly as the sender would.
 Time LatencyTransport::due(const Envelope& envelope) {
   const runtime::signals::OfMessage* const of = runtime::message_of(envelope.signal);
   if (of == nullptr) return envelope.sent + timing_->ballot();
@@ -105,7 +105,7 @@ Status LatencyTransport::poll(std::chrono::nanoseconds wait, std::vector<Deliver
     }
     const Time next = std::max(idle_since, std::min(until, first_due()));
     if (next <= RankClock::host()) {
-      // The rank has done nothing since, so it continues at the time at which it should have woken.
+      // The rank was idle until now, so its clock is set to the time at which it should have woken.
       if (next > idle_since) woke(next);
       release(deliveries);
       if (deliveries.size() > before || next >= until) return {};

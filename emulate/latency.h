@@ -2,9 +2,9 @@
 // clock.
 //
 // Each delivery for an edge, even an announcement, grant or notice, is held until it is due. A wait
-// ends when a delivery is due or the caller's time is over, and the clock is set back to that time.
-// So neither the timer's lateness nor the way through `inner` counts, provided that the rank has
-// been idle since. A delivery counts as arrived when it is due. Belongs to its rank's thread.
+// ends when a delivery is due or the caller's time limit has passed, and the clock is set back to
+// that time. So neither a late timer nor the transfer through `inner` counts, if the rank was idle
+// meanwhile. A delivery's arrival time is its due time. Belongs to its rank's thread.
 #pragma once
 
 #include <map>
@@ -22,19 +22,19 @@ class LatencyTransport final : public runtime::Transport {
   // Both are borrowed.
   LatencyTransport(runtime::Transport& inner, runtime::RankClock& clock);
 
-  // Sets the program of the messages from now on, before any of them arrives. Both are borrowed
-  // until the next call. Late notices of the previous program may still arrive, but are useless.
+  // Sets the program whose messages come next, before the first of them arrives. Both arguments are
+  // borrowed until the next call. Late notices of the previous program may still arrive, unused.
   void set_program(const core::ProgramFacts& facts, const simulate::Timing& timing);
-  // Starts the step on this rank. Until then the program's deliveries are held, even if they are
-  // long overdue: another rank may have started already, while this rank's clock has yet to be set
-  // to the start. overshot() and behind() count from now on.
+  // Starts the step on this rank. Until begin() is called, the program's deliveries are held even
+  // if they are long overdue: another rank may have started already, while this rank's clock has
+  // yet to be set to the start. overshot() and behind() count from this call on.
   void begin();
 
   [[nodiscard]] int self() const override { return inner_.self(); }
   [[nodiscard]] int processes() const override { return inner_.processes(); }
   [[nodiscard]] const std::vector<int>& neighbours() const override { return inner_.neighbours(); }
   core::Status send(int to, const runtime::Envelope& envelope, runtime::Payload payload) override;
-  // Returns all deliveries that are due at one time, or are overdue.
+  // Returns all deliveries that are due or overdue when the wait ends.
   core::Status poll(std::chrono::nanoseconds wait,
                     std::vector<runtime::Delivery>& deliveries) override;
   void wake() override { inner_.wake(); }
@@ -44,9 +44,9 @@ class LatencyTransport final : public runtime::Transport {
   core::Status finish(std::chrono::nanoseconds limit) override { return inner_.finish(limit); }
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
-  // The most by which a wait overshot.
+  // The largest time by which a wait ended late.
   [[nodiscard]] core::Time overshot() const { return overshot_; }
-  // The most by which a delivery was returned after it was due, on the rank's clock.
+  // The largest time by which a delivery was returned after it was due, on the rank's clock.
   [[nodiscard]] core::Time behind() const { return behind_; }
   // How long the rank has been busy since it last waited.
   [[nodiscard]] core::Time busy() const { return clock_.now() - woke_; }
@@ -66,7 +66,7 @@ class LatencyTransport final : public runtime::Transport {
   const core::ProgramFacts* facts_ = nullptr;
   const simulate::Timing* timing_ = nullptr;
   std::multimap<core::Time, runtime::Delivery> held_;  // by the time at which it is due
-  std::vector<core::Time> free_;                       // per rank: when the link from there is free
+  std::vector<core::Time> free_;                       // per rank: when the link from it is free
   std::vector<core::Time> last_;                       // per edge: the last arrival, if fifo
   std::vector<runtime::Delivery> arrived_;
   bool has_begun_ = false;

@@ -169,7 +169,7 @@ void Recorder::count(const Command& command, Time now) {
 }
 
 void Recorder::polled(Time now, const core::Executor& executor, std::span<const Command> commands) {
-  // The first poll follows no wait. At later polls the work since the last wait is `behind`.
+  // The first poll follows no wait. At later polls, the work since the last wait is lateness.
   if (std::exchange(began_, true)) run_.behind = std::max(run_.behind, transport_.busy());
   run_.entries.push_back({.kind = Entry::Kind::asked, .at = now});
   bool holds = false;

@@ -22,7 +22,7 @@ struct Entry {
     finished,  // task `what` (a lane)
     asked,     // the executor was polled; the entries up to the next `asked` are its answers
     sent,      // message `what`
-    idle,      // `engine` stays idle; `what` and `microbatch`: a committed order's next task
+    idle,      // `engine` stays idle; `what` and `microbatch` name a committed order's next task
   };
   Kind kind = Kind::asked;
   core::Engine engine = core::Engine::compute;

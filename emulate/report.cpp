@@ -23,7 +23,7 @@ std::map<int, EngineOrders> orders_of(const core::ProgramFacts& facts,
   return orders;
 }
 
-// The ranks whose tasks start in different orders.
+// The ranks whose tasks start in different orders in `a` and `b`.
 std::vector<int> other_orders(const core::ProgramFacts& facts, const trace::Record& a,
                               const trace::Record& b) {
   std::map<int, EngineOrders> first = orders_of(facts, a);

@@ -51,10 +51,10 @@ class Together {
     }
   }
 
-  // A message did not wait at its sender if it left at the first poll of its rank after the end of
-  // its producer.
+  // A message did not wait at its sender if it was sent at its rank's first poll after the
+  // message's producer ended.
   void note_what_waited(const RankRun& rank) {
-    std::map<Key, std::pair<Time, int>> ended;  // when, and the number of polls before
+    std::map<Key, std::pair<Time, int>> ended;  // the end, and the number of polls before it
     int asked = 0;
     for (const Entry& entry : rank.entries) {
       if (entry.kind == Kind::asked) ++asked;
@@ -81,7 +81,7 @@ class Together {
     const auto busy_engine = [&](core::LaneId lane) -> Busy& {
       return busy_engines[static_cast<std::size_t>(facts_.lanes[index(lane)].engine)];
     };
-    Time last{0};  // the time of the last event; late ones are seen after others
+    Time last{0};  // the latest time so far; a late event follows others in the log
     for (const Entry& entry : ranks_[index(rank)].entries) {
       const Time when = entry.at - zero_;
       const core::Task task{entry.what, entry.microbatch};
@@ -119,7 +119,7 @@ class Together {
           break;
         }
         case Kind::idle:
-          // The reason that was noted counts from the event that led to it.
+          // The noted reason applies from the last event, since that event led to it.
           watch.look(entry.engine, last,
                      {.hands_over = entry.hands_over, .holds = entry.holds, .next = task});
           break;
@@ -132,7 +132,7 @@ class Together {
                  [](const trace::TaskEvent& e) { return e.end != kRuns; });
   }
 
-  // Sets the run's status. It is stuck if its ranks only waited.
+  // Sets the run's status. The run is stuck if its ranks only waited.
   void judge() {
     core::Status lost;
     for (const RankRun& rank : ranks_) {
@@ -165,7 +165,7 @@ class Together {
   const std::vector<RankRun>& ranks_;
   const EmulateOptions& options_;
   Time zero_{0};
-  std::map<Key, Time> waited_since_;  // per message that waited at its sender, the time since when
+  std::map<Key, Time> waited_since_;  // per message that waited at its sender: since when
   EmulatedRun all_;
 };
 

@@ -13,12 +13,12 @@
 namespace ripeline::files {
 namespace {
 
-// Whether the path is of an open file, since a rename would replace the path, not the open file.
+// Whether the path names an open file's descriptor. A rename would replace the path, not that file.
 bool is_descriptor(const std::string& path) {
   return path.starts_with("/dev/fd/") || path.starts_with("/dev/std") || path.starts_with("/proc/");
 }
 
-// The path to which links lead. A link that leads nowhere is itself replaced.
+// The path with all symbolic links resolved. A dangling link stays, so the link is replaced.
 std::string target_of(const std::string& path) {
   std::error_code nowhere;
   const std::filesystem::path target = std::filesystem::canonical(path, nowhere);
@@ -76,8 +76,8 @@ void NewFile::write(std::string_view text) {
 }
 
 core::Status NewFile::put() {
-  // Some file systems detect only now that the disk is full. The bytes must be on the disk before
-  // the name is.
+  // Some file systems report a full disk only in fsync() or close(). The bytes must be on the disk
+  // before the rename.
   if (error_ == 0 && !partial_.empty() && fsync(descriptor_) != 0) fail(errno);
   if (error_ == 0 && close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   if (error_ == 0 && !partial_.empty()) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLeastRead = std::size_t{1} << 16;
 
-// Returns 0, or the number of the error.
+// Reads all bytes; returns 0 or the errno of the failure.
 int read_to_end(int descriptor, std::string& bytes) {
   struct stat about = {};
   if (fstat(descriptor, &about) != 0) return errno;

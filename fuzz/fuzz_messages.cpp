@@ -81,7 +81,7 @@ void read_gathers(const std::uint8_t* data, std::size_t size) {
   protocol::Gathers gathers(0, {.ranks = 3});
   require(gathers.begin("norms", {}).ok(), "a gather begins");
   std::int64_t number = 0;
-  // The bytes are parts; the first byte of each is its length.
+  // The bytes are parts. Each part begins with one byte, which is its length.
   for (std::size_t at = 0; at < size;) {
     const std::size_t part = std::min<std::size_t>(data[at], size - at - 1);
     const int from = 1 + data[at] % 2;
@@ -135,7 +135,7 @@ void read_ballot(const std::uint8_t* data, std::size_t size) {
 }
 
 void read_value(const std::uint8_t* data, std::size_t size) {
-  // The bytes are a head and parts; the first byte of each is its length.
+  // The bytes are a head and parts. Each of these begins with one byte, which is its length.
   const std::size_t head = std::min<std::size_t>(data[0], size - 1);
   Payload payload{.head = blob(data + 1, head), .parts = {}};
   std::vector<Blob> parts;

@@ -1,5 +1,5 @@
-// Reads any bytes as a profile, writes it and reads it again. A finding is a crash, a sanitizer's
-// report, a hang, or an accepted profile that is refused, or changes, the second time.
+// Reads any bytes as a profile, writes the profile and reads it again. A finding is a crash, a
+// sanitizer's report, a hang, or an accepted profile that is refused or differs when read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

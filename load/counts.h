@@ -1,4 +1,4 @@
-// Counts of microbatches: one count, or every count of a range. Every reader takes them alike.
+// Counts of microbatches: one count, or every count of a range, in the same form for all commands.
 //
 // `64` is one count, `1..128` is each count from 1 to 128. A verdict, a generated header, and
 // the proof that a run or a search asks for, hold for the given counts alone. A step has one
@@ -25,18 +25,18 @@ inline constexpr int kMostMicrobatches = 1'000'000'000;
 // Fails if the text has neither form; the error does not name the option.
 [[nodiscard]] spec::Result<Counts> counts_in(const std::string& text);
 
-// Parses a rank's room in microbatches, a number above 0, as 6 or 2.5. Fails for any other text.
+// Parses a rank's memory in microbatches, such as 6 or 2.5, above 0. Fails for any other text.
 [[nodiscard]] spec::Result<spec::Rational> room_in(const std::string& text);
 
 // The count for one step; nullopt if none was given. Fails for a range.
 [[nodiscard]] spec::Result<std::optional<int>> one_count(const std::optional<Counts>& counts);
-// The count for one step of the program; if none is given, the one that the program is for. Fails
-// for a range, for a count that the program is not for, and without a count if it is for several.
+// The count for one step of the program. If none is given, returns the program's only count. Fails
+// for a range, for a count outside the program's range, and without a count if it has several.
 [[nodiscard]] spec::Result<int> count_of_step(const std::optional<Counts>& counts,
                                               const spec::Program& program);
 
-// The program for this count alone, which must be in its range. The result keeps the hash of the
-// program, by which a run asks for its proof, since the run is one of the program.
+// The program for this count alone, which must be in its range. The hash stays that of `program`: a
+// run of this count is a run of that program, and asks for its proof by this hash.
 [[nodiscard]] spec::Program for_one_count(const spec::Program& program, int microbatches);
 
 }  // namespace ripeline::load

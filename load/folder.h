@@ -25,7 +25,7 @@ struct Skipped {
 };
 // The reason as a text that follows `file` or `files`.
 [[nodiscard]] std::string_view text_of(SkippedAs why);
-// `[{"file":…,"reason":…}]`
+// Returns `[{"file":…,"reason":…}]`.
 [[nodiscard]] nlohmann::json skipped_json(const std::vector<Skipped>& skipped);
 struct ProgramsBelow {
   std::vector<std::string> files;  // all that were found, also if something failed later

@@ -11,7 +11,7 @@
 
 namespace ripeline::load {
 
-// Reads only files and `-`. The error says what could not be read and why.
+// Reads a file, or standard input for `-`; not a library schedule. Errors say what failed and why.
 [[nodiscard]] spec::Result<spec::Source> read_file(const std::string& file);
 
 enum class InputForm : std::uint8_t {
@@ -29,7 +29,7 @@ struct Input {
 
 // True if the name ends with `.csv`, in any case. Tables that are no schedules have such names too.
 [[nodiscard]] bool is_csv(const std::string& file);
-// True also for a file that cannot be read or is empty, since read_input() reports that.
+// True for a schedule, and for a file that is empty or cannot be read, which read_input() reports.
 [[nodiscard]] bool may_be_schedule(const std::string& file);
 
 }  // namespace ripeline::load

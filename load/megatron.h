@@ -4,7 +4,7 @@
 // at commit 00611e6e) has the order and the counts of microbatches; validate_args(),
 // TransformerConfig.__post_init__() and get_num_layers_to_build() say which combinations exist. The
 // number of a rank's virtual stages has another name in Megatron Core's and NeMo's configurations;
-// that name is taken too.
+// that name is accepted too.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct MegatronOption {
   const char* name;  // with its two hyphens
   std::optional<std::int64_t> MegatronOptions::*value;
   const char* help;
-  const char* other_name = "";  // which is accepted too; empty if there is none
+  const char* other_name = "";  // another accepted name; empty if there is none
 };
 [[nodiscard]] std::span<const MegatronOption> megatron_options();
 [[nodiscard]] bool any_given(const MegatronOptions& options);
 
-// The program's text, headed by the command and its meaning. Fails for a combination that
-// Megatron-LM refuses or that has no such program; the error names the option and the expectation.
+// The program's text, with comments that show the command and its meaning. Fails for a combination
+// that Megatron-LM refuses or that has no such program; the error names option and expectation.
 [[nodiscard]] spec::Result<std::string> megatron_program(const MegatronOptions& options);
 
 }  // namespace ripeline::load

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kEveryRank = "ranks=any";
 
-// Reads files in the program's folder; for standard input or the library, in the working folder.
+// Reads files in the program's folder, or in the working folder for standard input or the library.
 spec::ReadFile reader_beside(const std::string& file) {
   return [folder = std::filesystem::path(file).parent_path()](
              const std::string& path) -> spec::Result<std::string> {

@@ -1,9 +1,9 @@
 // Programs by name: compiles a file, a library schedule or standard input, with the options that
 // every reader takes.
 //
-// read_program() makes a Program of a text in the language or of a schedule of PyTorch. Some errors
-// are failures (spec::is_failure()), which are complete in themselves. The others have a position
-// in the text, which `Reading` has, or are about an option.
+// read_program() makes a Program of a text in the language or of a schedule of PyTorch. An error
+// that is a failure (spec::is_failure()) is a complete message. Any other error has a position in
+// the text that is in `Reading`, or is about an option.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ struct ProgramOptions {
   // If given, a program is judged, generated or run for these counts alone.
   std::optional<Counts> microbatches;
   bool one_step = false;  // one step is run, so `microbatches` must be one count
-  bool several = false;   // for several programs, each of which takes the defines of its params
+  bool several = false;   // several programs are read; each takes only the defines of its params
 };
-// The options for one step of `counts` microbatches. The program keeps the hash of its text, by
-// which a run asks for the proof, since the run is one of that program.
+// The options for one step of `counts` microbatches. The program keeps the hash of its text, since
+// a run of the step is a run of that program, and asks for its proof by this hash.
 [[nodiscard]] ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts);
 
 [[nodiscard]] spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options);
@@ -39,7 +39,7 @@ struct ProgramOptions {
 struct Reading {
   std::optional<Input> input;      // nullopt if it could not be read
   std::vector<std::string> notes;  // for people: what the program leaves out of a schedule
-  // Null if the text could not be read.
+  // Returns null if the text could not be read.
   [[nodiscard]] const spec::Source* source() const { return input ? &input->source : nullptr; }
 };
 
@@ -53,15 +53,15 @@ struct LoadedProgram {
                                                        const ProgramOptions& options,
                                                        Reading* reading = nullptr);
 
-// Reads the program that has this hash. If the options have one count, that is the program of the
-// text or the one for this count alone. If neither has the hash, returns the latter.
+// Like read_program(), for a program that should have `hash`. If its hash differs and the options
+// have one count, of_step()'s options are tried; their program is returned if it has `hash`.
 [[nodiscard]] spec::Result<LoadedProgram> read_program_of(const std::string& file,
                                                           const ProgramOptions& options,
                                                           std::uint64_t hash,
                                                           Reading* reading = nullptr);
 
-// The warnings of spec/lint.h. A schedule of PyTorch has none: nobody wrote the text that it stands
-// for.
+// The warnings of spec/lint.h. A schedule of PyTorch has none, since its program's text was not
+// written by a user.
 [[nodiscard]] spec::Diagnostics warnings_of(const LoadedProgram& loaded);
 
 // True if the options leave the number of ranks open, by the define `ranks=any`, which only

@@ -20,8 +20,8 @@ namespace {
 
 using spec::failure;
 
-// Makes the timeline. If the run is stuck, also finds out why; `program`, if not null, then gives
-// the next task of each rank that commits to an order.
+// Makes the timeline. If the run is stuck, also finds out why; for this, `program` (if not null)
+// gives the next task of each rank that commits to an order.
 spec::Result<void> finish(Run& run, trace::File file, bool stuck, const spec::Program* program) {
   simulate::note_idle(file);
   const core::Status made = view::Timeline::make(std::move(file), run.timeline);
@@ -57,7 +57,7 @@ spec::Result<void> choose(Run& run, trace::File& file, const std::optional<trace
   return {};
 }
 
-// Whether the hint held the engine. It waited for notices; a trace shows only their effects.
+// Whether the hint held the engine at `now`, as causes of idle time show; a trace has no notices.
 bool held_at(const view::Timeline& timeline, int rank, core::Engine engine, core::Time now) {
   for (const view::Row& row : timeline.rows()) {
     if (row.rank != rank || row.engine != engine) continue;
@@ -85,7 +85,7 @@ spec::Result<Run> read_trace(const std::string& file, const std::optional<trace:
   run.title = file;
   if (auto chosen = choose(run, trace, steps, notes); !chosen.ok()) return chosen.errors();
   if (auto made = finish(run, std::move(trace), true, nullptr); !made.ok()) return made.errors();
-  // The last step of a training run may have been cut off by the end of the recording.
+  // Without a cycle of waits, the last step may only have been cut off when the recording ended.
   if (is_trained && run.stuck.circle == 0) run.stuck = {};
   return run;
 }

@@ -29,7 +29,7 @@ using Notes = std::vector<std::string>;
 
 struct RunOptions {
   ProgramOptions program;
-  std::optional<Counts> microbatches;  // for a program, as is `times`; usually twice its ranks
+  std::optional<Counts> microbatches;  // for a program, like `times`; if nullopt, the usual count
   TimeOptions times;
   std::optional<trace::StepRange> steps;  // for a trace
 };
@@ -39,7 +39,7 @@ struct Run {
   std::string title;
   view::Timeline timeline;
   view::Stuck stuck;
-  // For a simulated program, in its unit: the most compute work of any rank, by mean costs.
+  // For a simulated program: the largest compute work of any rank, by mean costs, in its unit.
   std::optional<double> work;
   std::unique_ptr<LoadedProgram> loaded;  // for a program
   std::unique_ptr<core::OwnedFacts> facts;
@@ -48,7 +48,7 @@ struct Run {
   [[nodiscard]] view::Panel panel() const { return {title, &timeline, stuck}; }
 };
 
-// True for the name of a trace (.json), and for a folder, which a run that was killed leaves.
+// True for the name of a trace (.json), and for a folder, since a killed run leaves a folder.
 [[nodiscard]] bool is_trace(const std::string& file);
 [[nodiscard]] spec::Result<Run> read_trace(const std::string& file,
                                            const std::optional<trace::StepRange>& steps,

@@ -27,8 +27,8 @@ struct Fixed {
   std::string of;
 };
 
-// The number of ranks is fixed in a trace, and in a program that has no param for it, as a CSV. The
-// number of microbatches is fixed in a trace, and in a program for a single count.
+// The number of ranks is fixed in a trace and in a program that has no param for it, such as a CSV.
+// The number of microbatches is fixed in a trace and in a program for a single count.
 std::optional<int> fixed_ranks(const Run& run) {
   if (run.is_trace()) return run.timeline.facts().ranks;
   const spec::Program& program = run.loaded->program;
@@ -86,7 +86,7 @@ spec::Result<void> note_defines(const std::vector<Run>& runs,
   return {};
 }
 
-// Sets the number of ranks of programs with a param for it to the fixed number of the other runs.
+// In programs with a param for ranks, sets it to the fixed number of ranks of the other runs.
 spec::Result<void> share_ranks(std::vector<Run>& runs, Notes& notes,
                                std::optional<Misfit>& misfit) {
   const auto only = only_one(runs, fixed_ranks);

@@ -11,11 +11,11 @@
 
 namespace ripeline::load {
 
-// agree() is called before simulation. Some inputs, as a CSV or a trace, have a fixed number of
-// microbatches. If all of these have the same number and -m is not given, the other inputs use that
-// number if they can. Without -D ranks, the same holds for ranks, but an input that cannot use the
-// number is an error. -D sets a param in the programs that have this param; notes name the other
-// programs, and it is an error if no program has the param. Returns a note for size_notes().
+// agree() is called before simulation. Some inputs, such as a CSV or a trace, have a fixed number
+// of microbatches. If all of these have the same number and -m is not given, the other inputs use
+// that number if they can. The same holds for ranks if -D ranks is not given, but an input that
+// cannot use the number is an error. -D sets a param in the programs that have it; notes name the
+// other programs, and it is an error if no program has the param. Returns a note for size_notes().
 struct Misfit {
   spec::Source source;  // the text to which the positions of `errors` refer
   spec::Diagnostics errors;
@@ -31,7 +31,7 @@ struct Misfit {
 [[nodiscard]] spec::Result<std::vector<view::Compared>> compared(const std::vector<Run>& runs,
                                                                  const RunOptions& options,
                                                                  int seeds);
-// Advice on a flag that gives all programs the same work; empty if it is set or all are traces.
+// Advice on a flag that gives all programs the same work; empty if given or if all runs are traces.
 [[nodiscard]] std::string how_to_give_same_work(const std::vector<Run>& runs,
                                                 const TimeOptions& times);
 // Parses a limit such as `6`, `2.5` or `24GB`; nullopt for an empty text.

@@ -16,7 +16,7 @@ std::string text_of(trace::StepRange range) {
                                    : fmt::format("steps {}..{}", range.first, range.last);
 }
 
-// `it has step 0 alone`, `it has steps 0..9`.
+// Returns a phrase such as `it has step 0 alone` or `it has steps 0..9`.
 std::string what_there_is(const std::vector<trace::Step>& steps) {
   if (steps.empty()) return "nothing ran in it";
   const trace::StepRange all{steps.front().number, steps.back().number};

@@ -1,7 +1,7 @@
 // The steps of a trace that a user chooses: N or N..M, in the numbers of the trace.
 //
-// If the user names none, the last step that ran completely is chosen, and a note says so: the
-// first steps of training take memory and load kernels, and the end of a run may be cut off.
+// If the user names none, the last step that ran completely is chosen, with a note. The first steps
+// of training allocate memory and load kernels, and the end of a run may be cut off.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace ripeline::load {
 
 struct ChosenSteps {
   trace::StepRange range;
-  bool of_several = false;                 // the trace has more than one
+  bool of_several = false;                 // whether the trace has several steps
   std::string note = {};                   // for people, if the user named no steps; may be empty
   [[nodiscard]] std::string text() const;  // `step 9`, `steps 3..5`
 };

@@ -17,7 +17,7 @@ namespace {
 
 using spec::failure;
 
-// Removes the units from a text such as `F=1ms,B=2ms`. If the run has no unit, takes that unit.
+// Removes the units from a text such as `F=1ms,B=2ms`. If `unit` is not set, sets it to that unit.
 spec::Result<std::string> in_unit(const std::string& rank_costs, std::optional<trace::Unit>& unit) {
   std::vector<std::string> names;
   std::vector<std::string> costs;
@@ -39,7 +39,7 @@ spec::Result<std::string> in_unit(const std::string& rank_costs, std::optional<t
   return text;
 }
 
-// The time that `text` says, in the unit of the costs.
+// The time that `text` gives, in the unit of the costs.
 spec::Result<double> time_in(const char* option, const std::string& text,
                              const std::optional<trace::Unit>& unit) {
   if (const auto number = simulate::number_in(text)) return *number;

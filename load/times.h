@@ -1,5 +1,5 @@
-// The times of tasks and messages as users write them: with units, as a rank's costs, as the file
-// of a profile, with jitter.
+// The times of tasks and messages as users give them: with units, as the costs of a rank, as the
+// file of a profile, and with jitter.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct TimeOptions {
   std::optional<std::string> rank_costs = {};
   std::string profile = {};  // a file
   std::string jitter = {};
-  std::string latency = {};  // with a unit or in the run's unit, as is `control`
+  std::string latency = {};  // with a unit or in the run's unit; the same for `control`
   std::string control = {};
   simulate::TimingOptions timing = {};  // without the options above
 };

@@ -1,7 +1,7 @@
 // facts_of: makes from a Program the tables that executors use.
 //
-// The only place where programs become tables: codegen/ prints the tables into a generated file,
-// simulate/ runs them. Pure; the result owns all the data to which its views refer.
+// Programs become tables only here: codegen/ prints the tables into a generated file, and simulate/
+// runs them. Pure; the result owns all the data to which its views refer.
 #pragma once
 
 #include <cstdint>

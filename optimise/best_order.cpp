@@ -41,8 +41,8 @@ FormSearch::Options BestOrder::search_options() {
           .others = asked_.other_cuts};
 }
 
-// The seconds that the proof of an order, its run and its report take, measured with the best order
-// so far.
+// The seconds needed to prove, run and report an order. They are measured by doing this with the
+// best order so far.
 double BestOrder::seconds_to_end() const {
   if (options_.budget.is_over()) return 0;
   const double begun = options_.budget.gone();
@@ -59,8 +59,8 @@ void BestOrder::search() {
   }
   const Problem& first = *asked_.forms.front().problem;
   if (asked_.model.empty()) own_ = first.of_own_dispatch();
-  // The own dispatch chooses among ready tasks, and may be faster than any safe order. If it can
-  // deadlock under other timings, it is not kept.
+  // The program's own dispatch chooses among ready tasks, so it may be faster than any safe order.
+  // It is not kept if it can deadlock under other timings.
   if (own_ && !(search_.best() && search_.best_value() <= first.value_of(*own_))) {
     own_stays_ = first.is_own_dispatch_safe();
     if (!own_stays_) tell(fmt::format("note: {}\n", text_of_unproved_own(first, *own_)));
@@ -84,8 +84,8 @@ spec::Result<void> BestOrder::prove() {
   return {};
 }
 
-// Improves the order in the time that the budget has left beyond the race itself. `go_on` is asked
-// during the race too; if it returns false, the race fails.
+// Improves the order until only the time for the race is left, then races. `go_on` is also called
+// during the race; if it returns false, the race fails.
 spec::Result<void> BestOrder::race(RaceOptions options) {
   options.go_on = options_.go_on;
   options_.budget.keep(0);

@@ -1,10 +1,10 @@
-// BestOrder: finds the best order among forms in a given time, proves it, and may race it.
+// BestOrder: finds the best order among a model's forms in a given time, proves it and can race it.
 //
 //   BestOrder best(forms, {.budget = Budget(10)});
 //   best.search();
 //   if (best.is_found() && best.prove().ok()) write(best.text());
 //
-// Progress is reported during the search. One thread.
+// Progress is reported during the search. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct BestOrderOptions {
   int solver_threads = 0;  // 0 means no solver
   bool races = false;      // a part of the time is reserved for race()
   bool every_count = false;
-  std::vector<std::string> comments = {};  // for the top of the text, above what was found
+  std::vector<std::string> comments = {};  // for the top of the text, above the search's summary
   std::function<bool()> go_on = {};        // as in FormSearch; may be empty
   std::function<void(const std::string&)> tell = {};  // gets lines of progress; may be empty
 };
@@ -45,26 +45,26 @@ class BestOrder {
   BestOrder& operator=(const BestOrder&) = delete;
 
   void search();
-  // False if there is no order, or if the program's own dispatch is faster and proved.
+  // False if no order was found, or if the program's own dispatch is proved and faster.
   [[nodiscard]] bool is_found() const { return !own_stays_ && search_.best().has_value(); }
-  // why_none() says why no order is found; may_exist() says whether one may exist all the same.
+  // why_none() says why no order was found; may_exist() says whether there may still be one.
   [[nodiscard]] std::string why_none() const;
   [[nodiscard]] bool may_exist() const { return own_stays_ || search_.fits(); }
 
   // Proves the order that was found. An error is a defect of Ripeline.
   [[nodiscard]] spec::Result<void> prove();
-  // Races the order, after prove(), against an order that is improved on drawn times, and against
-  // hints that follow these orders. If the race fails, the best order stays.
+  // Races the proved order against a variant that is improved for varying times, and against hints
+  // that follow either order. Call prove() first. If the race fails, the proved order stays.
   [[nodiscard]] spec::Result<void> race(RaceOptions options);
 
   [[nodiscard]] int microbatches() const { return form().problem->microbatches(); }
   [[nodiscard]] simulate::ReportedRun run() const;
-  // The program to be written, and whether it is for every count of microbatches.
+  // text() is the program to be written; is_for_every_count() says if it fits any microbatch count.
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] bool is_for_every_count() const { return every_count_.has_value(); }
   // Whether the program commits to an order that PyTorch's format can express.
   [[nodiscard]] bool has_actions() const;
-  // The result as text, and the object of --format json, which exists even if nothing is found.
+  // report(): the result as text. json(): the object of --format json, even if nothing was found.
   [[nodiscard]] std::string report(bool interrupted) const;
   [[nodiscard]] nlohmann::json json(const ModelOptions& options) const;
 

@@ -1,4 +1,4 @@
-// The seconds of a search: how many are left, without those that are reserved for its end.
+// Budget: the seconds of a search. left() leaves out those that are reserved for its end.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace ripeline::optimise {
 
 class Budget {
  public:
-  // The time starts now.
+  // The time starts at construction.
   explicit Budget(double seconds) : seconds_(seconds) {}
 
   // Reserves `seconds` for the end of the search.

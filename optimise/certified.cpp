@@ -14,7 +14,7 @@
 namespace ripeline::optimise {
 namespace {
 
-// The first difference between the search's and the simulator's result; empty if there is none.
+// Describes the first difference between the search's and the simulator's results; empty if none.
 std::string difference(const Claim& claim, const Certified& made) {
   if (!made.run.status.ok()) return "the simulator: " + made.run.status.message();
   if (made.run.stuck) return "the simulated run deadlocks: " + made.run.waiting;
@@ -37,7 +37,7 @@ std::string difference(const Claim& claim, const Certified& made) {
   return "";
 }
 
-// The lower bound that the order's simulated time refutes; empty if there is none.
+// Describes the lower bound that is above the order's simulated time; empty if there is none.
 std::string refuted_bound(const Claim& claim, const Certified& made) {
   const Problem& problem = claim.problem;
   const bool makespan = problem.objective() == Objective::makespan;
@@ -113,7 +113,7 @@ std::optional<std::string> for_every_count(const Claim& claim,
   if (!text.ok()) return std::nullopt;
   const auto program = compiled(claim, text.value());
   if (!program.ok() || !verify::verify(program.value()).proved) return std::nullopt;
-  // With the problem's count, the program must have the order that was found.
+  // For the problem's count of microbatches, the program must have the claim's order.
   const spec::Program& every = program.value();
   for (int rank = 0; rank < every.ranks; ++rank) {
     const auto tasks = spec::expand(every, at(every.orders, every.dispatch.order), rank, count);

@@ -1,6 +1,6 @@
-// Which changes are proposed depends on where a run ends: at full pools, at links whose message is
+// The changes proposed depend on where a run gets stuck: at full pools, at links whose message is
 // missing, or at joins. Without a run, changes of all pools and bounded links are proposed. All
-// kinds of changes are in this file, since a change of one kind may be paired with another kind.
+// kinds of changes are in this file, since changes of two kinds may be paired.
 #include "optimise/changes.h"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class Builder {
     }
   }
 
-  // Finds the resources without room and the links without a message at which the counterexample
-  // ends. Reads a run with other choices if there is no counterexample; without a run, takes all.
+  // Finds the full pools and the links without a message for which tasks wait at the end of the
+  // counterexample or, if there is none, of the run with other choices. Without a run, takes all.
   void read_waits() {
     const auto& run = open_.counterexample ? open_.counterexample : open_.other_choices;
     if (!run) {
@@ -92,7 +92,7 @@ class Builder {
     for (const spec::Edge& edge : program_.edges) add_link(edge);
   }
 
-  // Adds the rendezvous links on which the lane's engine sends.
+  // Adds the rendezvous links on which the engine of this lane sends.
   void add_hand_overs(const spec::Lane& lane) {
     for (const spec::Edge& edge : program_.edges) {
       const spec::Lane& sender = at(program_.lanes, edge.producer);
@@ -109,7 +109,7 @@ class Builder {
     if (!known) links_.push_back(edge.span);
   }
 
-  // A number that divides all amounts of the resource.
+  // The greatest number that divides all amounts of the resource.
   std::int64_t unit_of(int resource) const {
     std::int64_t unit = 0;
     for (const spec::Lane& lane : program_.lanes) {
@@ -140,8 +140,8 @@ class Builder {
     }
   }
 
-  // Adds changes with which one op leaves the same room at every stage, usually for another op.
-  // None for a committed order, in which a rank has no choice, so that `leaving` only stops it.
+  // Adds changes with which one op leaves room, the same at every stage and usually for another op.
+  // Adds none for a committed order, in which `leaving` could only block ranks.
   void add_numbers(int resource, std::vector<CandidateChange>& to) const {
     if (program_.dispatch.in_order) return;
     const std::string& name = at(program_.resources, resource).name;
@@ -165,7 +165,7 @@ class Builder {
     });
   }
 
-  // The most that the op can leave beside its own amount at every stage; 0 if there is no capacity.
+  // The most that the op can leave beside its own amount at all its stages; 0 without a capacity.
   std::int64_t room_beside(const std::string& op, int resource) const {
     std::optional<std::int64_t> least;
     for (const spec::Lane& lane : program_.lanes) {
@@ -209,7 +209,7 @@ class Builder {
     return change;
   }
 
-  // Whether order matters: a task waits for several others, or for the task before it in its lane.
+  // Whether order matters, since some task waits for several stages or its lane's previous task.
   bool order_matters() const {
     return std::any_of(program_.lanes.begin(), program_.lanes.end(),
                        [](const spec::Lane& lane) { return lane.sequential; }) ||
@@ -247,7 +247,7 @@ class Builder {
     return {[change](std::int64_t) { return change; }, 0, {}, -1, 1, names.size() > 1};
   }
 
-  // The change that gives the resource this capacity.
+  // The change that sets the resource's capacity to `value`.
   static Change capacity(const ast::Resource& resource, const Expr& value) {
     return {"capacity", fmt::format("`capacity {}` of {}", print(value), resource.name.text),
             resource.name.span, [name = resource.name.text, value](ast::Pipeline& tree) {
@@ -279,7 +279,7 @@ class Builder {
     return found;
   }
 
-  // For an assertion that does not hold: a capacity that enforces it, and a higher bound.
+  // Adds changes for an assertion that fails: a capacity that enforces it, and a higher bound.
   void add_assertions() {
     for (const spec::PeakAssertion& broken : program_.assertions) {
       if (broken.span != open_.span) continue;

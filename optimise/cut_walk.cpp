@@ -48,7 +48,7 @@ RankBounds::Stage CutWalk::stage(const State& state, int chunk, int end) const {
   return {chunk * model_.ranks + state.rank, begin, end};
 }
 
-// The nearest and the farthest layer at which the rank's stage of this chunk may end.
+// The nearest and the farthest layer at which the rank's stage of `chunk` may end.
 std::pair<int, int> CutWalk::range(const State& state, int chunk, const Ends& next) const {
   const auto c = static_cast<std::size_t>(chunk);
   const int begin = state.ends[c];

@@ -1,9 +1,9 @@
 // CutWalk: cuts of layers, built rank by rank.
 //
-// Each stage of a rank follows the stage of the rank before it, so the layers that the ranks so far
-// have taken for a chunk are consecutive, and grow at one end. The best way to cut the remaining
-// layers depends only on the next rank and on these ends, and is found once for each. On a loop the
-// layer at which each chunk begins is chosen first. One thread.
+// Within a chunk, a rank's stage follows the stage of the previous rank. So the layers assigned so
+// far in each chunk are consecutive, and the next rank extends them at one end. The best cut of the
+// remaining layers depends only on the next rank and on these ends, so it is computed once for each
+// such state. On a loop, the layers at which chunks begin are chosen first. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -23,34 +23,34 @@ class CutWalk {
  public:
   using Time = RankBounds::Time;
 
-  // Cuts with a rank whose bound is above `limit` are left out. The walk gives up if it would look
-  // at more than `steps` stages of ranks.
+  // Leaves out cuts that have a rank whose bound is above `limit`. The walk gives up after it has
+  // looked at `steps` stages.
   CutWalk(const PlacedModel& model, const RankBounds& bounds, Time limit, std::int64_t steps);
 
-  // Adds at most `most` cuts to Cuts::best, in its order. `rest` becomes kNoOther if these are all
-  // the cuts within the limit. False if the walk gave up before the first cut.
+  // Adds at most `most` cuts to Cuts::best, in the order of that list. Sets `rest` to kNoOther if
+  // no other cut is within the limit. Returns false if the walk gave up before it found a cut.
   bool run(std::size_t most, Cuts& cuts);
 
  private:
   using Ends =
       std::array<std::int16_t, PlacedModel::kMostChunks>;  // per chunk: the end at which it grows
-  // The bounds of a rank and of all later ranks.
+  // The combined bounds of a rank and of all later ranks.
   struct Value {
     Time worst = 0;  // a lower bound of the largest of their bounds
     double sum = 0;  // a lower bound of the sum of their bounds
   };
-  // The next rank, and the layers that the ranks before it have left.
+  // The next rank, and for each chunk the end of the layers that earlier ranks have taken.
   struct State {
     std::size_t plan = 0;
     int rank = 0;
     Ends ends = {};
   };
-  // The layers at which chunks begin, and per rank the known values of that and of later ranks.
+  // The layers at which chunks begin. Per rank, the known values of that rank and all later ranks.
   struct Plan {
     Ends stops = {};
     std::vector<std::map<Ends, Value>> known;
   };
-  // A cut whose first ranks are chosen.
+  // A cut that is chosen for the first ranks only.
   struct Partial {
     Value value;     // over all ranks
     double sum = 0;  // over the chosen ranks
@@ -65,7 +65,7 @@ class CutWalk {
   [[nodiscard]] int stop_of(std::size_t plan, int chunk) const;
   [[nodiscard]] Time work_left(const State& state) const;
   Value value_of(const State& state);
-  // Calls visit(Ends, Time) with each choice of layers for a rank and with the rank's bound.
+  // Calls visit(Ends, Time) for each choice of a rank's layers, with that rank's bound.
   template <class Visit>
   void each_step(const State& state, const Visit& visit);
   template <class Visit>

@@ -19,7 +19,7 @@ constexpr double kFewCuts = 5000;  // up to this number, all cuts are considered
 constexpr std::int64_t kSteps = 1'000'000;
 constexpr Time kNoLimit = RankBounds::kNoRoom - 1;
 
-// C(layers - 1, stages - 1), or some number above kFewCuts if it is above that.
+// C(layers - 1, stages - 1); if this is above kFewCuts, only some number above kFewCuts.
 double number_of_cuts(std::size_t layers, int stages) {
   double number = 1;
   for (int i = 1; i < stages && number <= kFewCuts; ++i) {
@@ -41,13 +41,13 @@ std::vector<Time> bounds_of_ranks(const PlacedModel& model, const RankBounds& bo
   return all;
 }
 
-// A local search, whose moves let some neighbouring stages begin one layer earlier or later.
+// A local search. A move makes some neighbouring stages begin one layer earlier or later.
 class Shifting {
  public:
   Shifting(const PlacedModel& model, const RankBounds& bounds, Cut first)
       : model_(model), bounds_(bounds), cut_(std::move(first)), energy_(energy_of(cut_)) {}
 
-  // The best cuts that were evaluated, the best first.
+  // Returns the best `most` of the cuts that were accepted, best first.
   std::vector<Cut> run(std::size_t most) {
     Random random(1);
     const int moves = std::clamp(kStages / model_.stages(), kFewestMoves, kMostMoves);
@@ -71,7 +71,7 @@ class Shifting {
   static constexpr int kStages = 1'000'000;  // evaluated stages, over all moves
   static constexpr int kFewestMoves = 1000;
   static constexpr int kMostMoves = 40'000;
-  // The power of a rank's bound in the energy; so high that little but the largest bounds counts.
+  // The exponent of a rank's bound in the energy. It is so high that only the largest bounds count.
   static constexpr double kPower = 40;
   static constexpr double kHeat = .5;
 

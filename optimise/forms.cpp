@@ -19,7 +19,7 @@ FormSearch::FormSearch(const std::vector<Form>& forms, Options options)
   find_bound();
 }
 
-// Puts the form's name before the text if some form has another name.
+// Puts the form's name before the text, unless all forms have the same name.
 std::string FormSearch::named(const Form& form, std::string_view text) const {
   const bool alone = std::all_of(forms_.begin(), forms_.end(),
                                  [&](const Form& other) { return other.name == form.name; });
@@ -43,7 +43,7 @@ const Bound& FormSearch::bound_of(const Form& form) const { return bounds_[index
 void FormSearch::run() {
   constexpr std::size_t kNearest = 8;
   if (forms_.size() > 1) {
-    // All forms share a tenth of the time first, so that a search that ends early has tried each.
+    // First all forms share a tenth of the time. So each was tried even if the search ends early.
     share(open_forms(), .1 * options_.seconds, false);
     std::vector<const Form*> nearest = open_forms();
     std::erase_if(nearest, [&](const Form* form) { return !is_near(*form); });
@@ -51,7 +51,7 @@ void FormSearch::run() {
     if (nearest.size() > 1) share(nearest, seconds() + .3 * options_.seconds, false);
   }
   if (best_) search(*best_->form, options_.seconds, true);
-  // The time that is left goes to the forms that may still become the best.
+  // The remaining time goes to the forms that may still have the best order.
   std::vector<const Form*> open = open_forms();
   if (open.size() > kNearest) {
     open.resize(kNearest);
@@ -61,7 +61,7 @@ void FormSearch::run() {
   share(open, options_.seconds, true);
 }
 
-// The forms that may still become the best, sorted by their best known value.
+// The forms that may still have the best order, sorted by the best value found for each.
 std::vector<const Form*> FormSearch::open_forms() const {
   std::vector<const Form*> open;
   for (const Form& form : forms_) {
@@ -76,7 +76,7 @@ std::vector<const Form*> FormSearch::open_forms() const {
   return open;
 }
 
-// Searches each form for an equal part of the time left; later forms get the time not used.
+// Searches each form for an equal part of the time until `end`. Unused time goes to later forms.
 void FormSearch::share(const std::vector<const Form*>& forms, double end, bool with_solver) {
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const double each = (end - seconds()) / static_cast<double>(forms.size() - i);
@@ -88,8 +88,8 @@ bool FormSearch::is_open(const Form& form) const {
   return fits(form) && (!best_ || bound_of(form).value < best_value());
 }
 
-// Whether a form is near to the best: its best known order is at most a tenth slower than the best
-// one, or one of the two is unknown.
+// Whether the form's best known order is at most a tenth slower than the best order of all forms.
+// Also true if one of these two orders is unknown.
 bool FormSearch::is_near(const Form& form) const {
   constexpr double kFar = 1.1;
   const std::optional<TimedOrder>& found = found_[index_of(form)];
@@ -122,7 +122,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
     if (solver) ask(*solver, form);
     return (!options_.go_on || options_.go_on()) && seconds() < end && is_open(form);
   };
-  // Each search of a form draws other rules.
+  // Each search of the same form draws other random rules.
   const std::uint64_t seed = options_.seed + searches_[index_of(form)]++;
   optimise::search(problem, problem.bound().value,
                    {.go_on = go_on,
@@ -132,7 +132,7 @@ void FormSearch::search(const Form& form, double end, bool with_solver) {
                      add(form, order, method);
                      if (solver) solver->offer(order);
                    });
-  // If the search ended without an order of any form, the solver may still find one.
+  // If the search ended before any form had an order, the solver may still find one.
   const auto is_waited_for = [&] {
     return solver ? !solver->is_over() : with_solver && options_.solver_threads > 0;
   };
@@ -162,7 +162,7 @@ void FormSearch::add(const Form& form, const TimedOrder& order, std::string_view
   if (!known || value < form.problem->value_of(*known)) known = order;
   const bool better = !best_ || value < best_value();
   if (!better) {
-    // The order may still be better by the other measure.
+    // An order with the same objective may still be better by the other measure.
     if (best_->form == &form && value == best_value() &&
         order.makespan + order.span < best_->order.makespan + best_->order.span) {
       best_->order = order;

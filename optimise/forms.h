@@ -1,9 +1,9 @@
 // FormSearch: searches for the best order of a model among several forms of that model, such as
 // placements and cuts of its layers.
 //
-// All forms are searched for a part of the time, and those nearest to the best for some more. The
-// form that is then the best gets the rest, with the solver beside the search. If that search ends
-// early, the time left goes to the other forms that may still be better. For one thread.
+// All forms are searched for a part of the time, then the forms near the best for some more. Then
+// the form with the best order gets the rest, and the solver runs beside the search. If that search
+// ends early, the time left goes to other forms that may still be better. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@
 namespace ripeline::optimise {
 
 struct Form {
-  std::string name;     // `v`; empty if it is the only form
+  std::string name;     // such as `v`; empty if it is the only form
   spec::Source source;  // the text of the problem's program
   std::unique_ptr<Problem> problem;
   bool fits = true;  // false if the form has no order, even if the problem has one
@@ -44,7 +44,7 @@ class FormSearch {
     int solver_threads = 0;            // 0 means no solver
     std::function<bool()> go_on = {};  // false ends the search; may be empty
     std::function<void(const Improvement&)> improved = {};
-    Bound others = {};  // no order of any other form takes less; empty if there is none
+    Bound others = {};  // a bound for orders of all other forms; empty if there is none
   };
   struct Best {
     const Form* form = nullptr;
@@ -58,19 +58,19 @@ class FormSearch {
 
   [[nodiscard]] const std::optional<Best>& best() const { return best_; }
   [[nodiscard]] Time best_value() const;  // the makespan or span of best(), which must not be empty
-  // A bound for all orders of the forms and of Options::others. If no form fits, it is
-  // Options::others, which has the value 0 by default.
+  // A bound for all orders of the forms and of Options::others. If no form has an order, the bound
+  // is Options::others, whose value is 0 by default.
   [[nodiscard]] const Bound& bound() const { return bound_; }
   [[nodiscard]] bool fits() const { return !bound_.by.empty(); }
-  // The form whose bound bound() is; the first form if bound() is Options::others.
+  // The form to which bound() belongs; the first form if bound() is Options::others.
   [[nodiscard]] const Form& bounding() const { return forms_[bounding_]; }
   [[nodiscard]] const std::vector<Improvement>& improvements() const { return improvements_; }
   // The largest known bound of a form, from its problem or from the solver.
   [[nodiscard]] const Bound& bound_of(const Form& form) const;
-  // Whether the solver ran. no_solver() says why it did not, if it was asked for.
+  // Whether the solver ran. If it was requested but did not run, no_solver() says why.
   [[nodiscard]] bool used_solver() const { return used_solver_; }
   [[nodiscard]] const std::string& no_solver() const { return no_solver_; }
-  [[nodiscard]] double seconds() const;  // since the search was made
+  [[nodiscard]] double seconds() const;  // since the search object was made
 
  private:
   [[nodiscard]] static bool fits(const Form& form) { return form.fits && form.problem->fits(); }
@@ -90,11 +90,11 @@ class FormSearch {
   const std::vector<Form>& forms_;
   Options options_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  std::vector<Bound> bounds_;                     // per form, as the next two vectors
-  std::vector<std::optional<TimedOrder>> found_;  // the best known order of each
-  std::vector<std::uint64_t> searches_;           // how often it was searched
+  std::vector<Bound> bounds_;                     // per form, like the next two vectors
+  std::vector<std::optional<TimedOrder>> found_;  // the best known order of the form
+  std::vector<std::uint64_t> searches_;           // how often the form was searched
   Bound bound_;
-  std::size_t bounding_ = 0;  // the form whose bound `bound_` is
+  std::size_t bounding_ = 0;  // the form to which `bound_` belongs
   std::optional<Best> best_;
   std::optional<TimedOrder> elsewhere_;  // an order for the search: the solver's or an earlier one
   bool used_solver_ = false;

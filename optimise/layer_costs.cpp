@@ -31,7 +31,7 @@ std::vector<OpCost> ops_of(bool whole_backward) {
   return {forward, {"I", &PlacedModel::Costs::input}, {"W", &PlacedModel::Costs::weight}};
 }
 
-// Gives the values of `F=1`, `B=2` and `C=0` in turn. False if some other text is among them.
+// Reads the values of `F=1`, `B=2` and `C=0`, in this order; false if the texts differ from these.
 bool read_named(const std::vector<std::string>& texts, std::vector<std::string>& values) {
   constexpr std::array<std::string_view, 3> kNames = {"F=", "B=", "C="};
   if (texts.size() != kNames.size()) return false;

@@ -1,5 +1,5 @@
-// The costs of a model's layers: from the flag --costs for layers that are all alike, or layer by
-// layer from a profile.
+// The costs of a model's layers, from --costs if all layers are alike, or layer by layer from a
+// profile.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,19 @@ struct EvenCosts {
   spec::Rational latency{0, 1};
   bool whole_backward = false;
 };
-// Costs are in `unit`; if that is nullopt, it becomes the unit of the texts, as with use_unit().
+// Reads costs in `unit`. If `unit` is nullopt, the texts' unit is stored there, as in use_unit().
 [[nodiscard]] spec::Result<EvenCosts> read_even_costs(const std::vector<std::string>& texts,
                                                       std::optional<trace::Unit>& unit);
 
-// Whether the profile has B, and neither I nor W.
+// Whether the profile has costs of B, and of neither I nor W.
 [[nodiscard]] bool has_whole_backwards(const simulate::Profile& profile);
-// The costs of a profile's layers, in the order of the layers' numbers and in the profile's unit.
-// They are rounded to nanoseconds.
+// The costs of a profile's layers, sorted by layer number, in the profile's unit. They are rounded
+// to nanoseconds.
 [[nodiscard]] spec::Result<std::vector<PlacedModel::Costs>> read_layers(
     const simulate::Profile& profile, const std::string& file);
-// The latency given for all links, else the mean of the profile's links; nullopt if it has none.
+// The profile's latency for all links, or else the mean over its links; nullopt if it has neither.
 [[nodiscard]] std::optional<double> latency_of(const simulate::Profile& profile);
-// Names the parts of a profile that are ignored if its stages are layers; empty if there are none.
+// Names the parts of a profile that are ignored if its stages are layers; empty if none is ignored.
 [[nodiscard]] std::string left_out_of_profile(const simulate::Profile& profile);
 
 }  // namespace ripeline::optimise

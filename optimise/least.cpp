@@ -18,8 +18,8 @@ bool is_own_name(const spec::Program& program, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Texts on smaller amounts: smaller uniform amounts, smaller sums, and one word that other programs
-// can read.
+// Texts for what is known of smaller amounts: `uniform` of a smaller amount for each, `sum` of a
+// smaller sum, and `word` as a keyword for other programs.
 struct Below {
   const char* uniform;
   const char* sum;

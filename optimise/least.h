@@ -1,6 +1,6 @@
-// The least amounts for a name of a program: the capacities of a resource; the slots of a channel
-// or of `links`; or, for `sends`, the credits with which un-grouped sends of a committed order are
-// safe.
+// The least amounts for a name of a program: the capacities of a resource, the slots of a channel
+// or of `links`, or the credits of `sends`. With these credits, un-grouped sends of a committed
+// order are safe.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@
 
 namespace ripeline::optimise {
 
-// Fails if the program has nothing of that name; the error lists the names that it has.
+// Fails if the program does not have the name; the error lists the names that it has.
 [[nodiscard]] spec::Result<void> check_least(const spec::Program& program, const std::string& name);
 
 using Least = std::variant<LeastCapacity, wire::LeastSends>;
-// check_least() must succeed. The program's names come first, so a resource may be called `sends`.
+// Requires check_least(). If the program has a resource named `sends`, that resource is meant.
 [[nodiscard]] Least least_of(const spec::Program& program, const std::string& name,
                              const verify::VerifyOptions& options = {});
 
-// Ends with a newline.
+// The text ends with a newline.
 [[nodiscard]] std::string least_text(const std::string& name, const Least& least);
 [[nodiscard]] nlohmann::json least_json(const Least& least);
 

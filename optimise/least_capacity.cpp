@@ -1,5 +1,5 @@
-// Finds the least capacity that suffices for all instances, by growing steps and halving. Then
-// lowers one capacity at a time. At last tries all choices with a smaller sum, if few.
+// Finds the least amount that suffices if all instances have it, by growing steps and then halving.
+// Then lowers one capacity at a time. Last, tries all choices with a smaller sum if they are few.
 #include "optimise/least_capacity.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ class Bounds {
     return changed;
   }
 
-  // A capacity with which no task ever waits; nullopt if it would grow with an unbounded count.
+  // A capacity with which no task ever waits; nullopt if none is enough for all microbatch counts.
   [[nodiscard]] std::optional<std::int64_t> enough() const {
     if (!program_.microbatches.max) return std::nullopt;
     std::int64_t amount = size_of(program_.edges);
@@ -186,8 +186,8 @@ class LeastSearch {
     return *std::max_element(bounds_.least().begin(), bounds_.least().end());
   }
 
-  // With a committed order, the amounts that a rank holds depend only on the order, so it needs its
-  // peaks without capacities. Pairs hold more if there is room, but do not need that room.
+  // With a committed order, the amounts that a rank holds depend only on the order. So a rank needs
+  // the peaks that it has without capacities. Pairs hold more if there is room, but do not need it.
   bool find_peaks() {
     if (!program_.dispatch.in_order || !bounds_.of_pools()) return false;
     ++found_.judged;
@@ -244,7 +244,7 @@ class LeastSearch {
     }
   }
 
-  // Lowers one capacity at a time, until none can be lowered by a unit or for kPasses passes.
+  // Lowers one capacity at a time until none can be lowered further, for at most kPasses passes.
   void lower_each() {
     if (proved(bounds_.least())) {
       found_.each = bounds_.least();
@@ -267,7 +267,7 @@ class LeastSearch {
     };
     std::int64_t value = before;
     std::int64_t too_few = bounds_.least()[i] - unit;
-    // Most capacities cannot be lowered, so one unit less is tried first.
+    // Most capacities cannot be lowered, so the value that is one unit less is tried first.
     if (value - too_few > unit && !safe(value - unit)) return false;
     while (value - too_few > unit) {
       const std::int64_t middle = too_few + (value - too_few) / unit / 2 * unit;
@@ -293,8 +293,8 @@ class LeastSearch {
     }
   }
 
-  // Whether, under a committed order, one unit less of any capacity is refuted. Then no smaller sum
-  // is safe: a rank that lacks a unit of its peak is stuck there, whatever the others have.
+  // Whether, under a committed order, each capacity is refuted if one unit is taken from it. Then
+  // no smaller sum is safe: a rank below its peak blocks, whatever the capacities of others are.
   bool each_is_a_peak() {
     if (!program_.dispatch.in_order || !bounds_.of_pools() || has_other_engines(program_)) {
       return false;
@@ -308,7 +308,7 @@ class LeastSearch {
     return true;
   }
 
-  // The number of choices with a smaller sum, or some number above kChoicesTried.
+  // The number of choices with a smaller sum; if this is above kChoicesTried, some number above it.
   [[nodiscard]] std::int64_t choices_below(std::int64_t excess) const {
     const auto n = static_cast<std::int64_t>(bounds_.least().size());
     std::int64_t all = 0;
@@ -321,7 +321,7 @@ class LeastSearch {
     return all;
   }
 
-  // Tries every way to give `units` to the instances from `i` on; true once one is proved.
+  // Tries every way to give `units` to the instances from `i` on; returns true once one is proved.
   bool try_all(Choice& choice, std::size_t i, std::int64_t units) {
     if (i + 1 == choice.size() || units == 0) {
       choice[i] += units * bounds_.unit();
@@ -345,7 +345,7 @@ class LeastSearch {
   verify::VerifyOptions options_;
   Bounds bounds_;
   std::map<Choice, verify::Outcome> known_;
-  std::string reason_;  // for the last choice that was not proved
+  std::string reason_;  // why the last unproved choice was not proved
   LeastCapacity found_;
 };
 

@@ -51,7 +51,7 @@ class Links {
   }
 
  private:
-  // The messages of these needs get slots of their own, so that their senders do not wait.
+  // Gives the messages of these needs slots of their own, so that their senders do not block.
   CandidateChange without_rendezvous(const std::vector<const ast::NeededOp*>& needs) const {
     Change change{"slots", "", needs.front()->span, {}};
     std::vector<spec::Span> spans;
@@ -72,7 +72,7 @@ class Links {
     return {.change = [change](std::int64_t) { return change; }, .only_alone = needs.size() > 1};
   }
 
-  // Gives the need another link, with `slots` or, if it `grows`, with k slots more.
+  // Changes the need's link to `via`, with `slots` or, if `grows`, with k more than `slots`.
   static CandidateChange link(const ast::Op& op, const ast::NeededOp& need, const std::string& via,
                               const std::optional<Expr>& slots, bool grows) {
     const auto change = [op = op.name.text, need, via, slots, grows](std::int64_t k) {

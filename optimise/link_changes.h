@@ -9,8 +9,8 @@
 
 namespace ripeline::optimise {
 
-// Changes of the links of these needs, which are given by their spans: more slots, messages in
-// order, a slot for each message, or senders that do not wait. The tree must outlive the changes.
+// Changes of the links of these needs, each given by its span: more slots, messages in order, a
+// slot for each message, or senders that do not block. The tree must outlive the changes.
 [[nodiscard]] std::vector<CandidateChange> link_changes(const spec::ast::Pipeline& tree,
                                                         const std::vector<spec::Span>& needs);
 

@@ -26,27 +26,27 @@ using simulate::Dimension;
 
 constexpr std::string_view kDots = "..";
 
-// A memory in the unit of the range.
+// Writes the memory `base` (bytes or microbatches) in `unit`, which equals `size` of these.
 std::string memory_text(const spec::Rational& base, std::int64_t size, const std::string& unit) {
   constexpr double kDecimals = 1e6;  // six decimals, as amount_in() reads
   const double value = base.value() / static_cast<double>(size);
   return fmt::format("{:.12g}{}", std::floor(value * kDecimals + .5) / kDecimals, unit);
 }
 
-// Whether a schedule can be compared with the orders that a search finds.
+// Whether a library schedule can be compared with the orders that a search finds.
 bool is_comparable(const spec::Program& program, bool whole_backward) {
   if (!program.dispatch.in_order) return false;
   const auto splits = [](const spec::Op& op) {
     return op.kind == core::OpKind::backward_input || op.kind == core::OpKind::backward_weight;
   };
-  // If backwards are whole, skips schedules that split them.
+  // If backwards are whole, a schedule that splits them is not comparable.
   if (whole_backward && std::any_of(program.ops.begin(), program.ops.end(), splits)) return false;
-  // Skips schedules with two copies of the model: a rank holds twice the weights.
+  // A schedule whose lanes have shares keeps two copies of the weights, so it is not comparable.
   return std::none_of(program.lanes.begin(), program.lanes.end(),
                       [](const spec::Lane& lane) { return !lane.share.is_all(); });
 }
 
-// Times the schedule. nullopt if the times do not fit the program, or if its run does not end.
+// Simulates the schedule. nullopt if the times do not fit the program, or if the run does not end.
 std::optional<KnownSchedule> timed_schedule(const spec::Program& program, int microbatches,
                                             const simulate::TimingOptions& times,
                                             std::string name) {
@@ -68,7 +68,7 @@ std::optional<KnownSchedule> timed_schedule(const spec::Program& program, int mi
                        static_cast<double>(run.span.count()) / unit};
 }
 
-// The library's schedules with the costs of the options.
+// The times of the library's schedules with the costs of the options.
 std::vector<KnownSchedule> library_of(const ModelOptions& options, const Problem& problem) {
   if (!options.activation.empty() || options.times.profile) return {};
   simulate::TimingOptions times = problem.times();
@@ -93,7 +93,7 @@ std::vector<KnownSchedule> library_of(const ModelOptions& options, const Problem
   return all;
 }
 
-// Searches the forms of the model, and certifies what is found.
+// Searches the forms of the model for one memory, and certifies the best order.
 spec::Result<CurvePoint> curve_point(const ModelOptions& model, const CurveOptions& options) {
   const Budget budget(options.seconds);
   const auto read = forms_of(model);

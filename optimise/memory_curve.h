@@ -1,7 +1,7 @@
-// The best time of a model for each memory of a rank, with the times of the library's schedules.
+// The best time of a model for each memory of a rank, beside the times of the library's schedules.
 //
-// An order that fits a memory also fits a larger one, so best times never grow with the memory. A
-// bound for a memory also holds for smaller ones. Plain values.
+// An order that fits a memory also fits a larger one, so a larger memory never has a longer best
+// time. A lower bound for a memory also holds for smaller memories. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 
 namespace ripeline::optimise {
 
-// `4..8`, `20GB..24GB`
+// Whether the text is a range such as `4..8` or `20GB..24GB`.
 [[nodiscard]] bool is_memory_range(const std::string& memory);
-// The memories in the range of the model, written in the unit of the range's first number. The step
-// is what a microbatch holds in all of a rank's layers, or 1 if that is not given. Fails if the
-// text is not such a range, or if it has too many memories.
+// The memories in the model's range, written in the unit of the range's first number. They differ
+// by what a microbatch holds in all layers of a rank, or by 1 if that is not given. Fails if the
+// text is not a range or has too many memories.
 [[nodiscard]] spec::Result<std::vector<std::string>> memories_of(const ModelOptions& model);
 
 struct CurvePoint {
@@ -44,17 +44,17 @@ struct CurvePoint {
   [[nodiscard]] double gap() const {
     return static_cast<double>(value - bound) / static_cast<double>(value);
   }
-  // The share of a makespan or span that is beyond the busiest rank's work.
+  // The fraction of a makespan or span that is not the busiest rank's work.
   [[nodiscard]] double bubble_rate(Time time) const {
     return static_cast<double>(time - work) / static_cast<double>(time);
   }
 };
-// Gives `point` the result for a smaller memory if that is better, since the order fits here too.
+// If the result for a smaller memory is better, copies it to `point`, where its order also fits.
 void carry_up(const CurvePoint& less, CurvePoint& point);
-// Gives each point the bound of a larger memory if that is higher. The memories must ascend.
+// Raises each point's bound to the largest bound of any larger memory. The memories must ascend.
 void carry_bounds_down(std::vector<CurvePoint>& points);
 
-// A library schedule's times, and the most microbatches that a rank holds in all of its layers.
+// A library schedule: its times, and the most microbatches that any rank holds in all its layers.
 struct KnownSchedule {
   std::string name;
   double memory = 0;
@@ -65,15 +65,15 @@ struct KnownSchedule {
   }
 };
 
-// The points of all memories and the library's schedules, with the setting that they share.
+// The points for all memories, the library's schedules, and the settings that apply to all of them.
 struct MemoryCurve {
   std::vector<CurvePoint> points;
-  std::size_t memories = 0;  // above the number of points if the search was stopped
+  std::size_t memories = 0;  // above points.size() if the search was stopped
   // The library's committed orders with the same costs, ranks and microbatches, except schedules
-  // that would split a whole backward or have two copies of the model. They count the activations
-  // of equal stages; for other models there are none.
+  // that split a whole backward or have two copies of the model. They assume equal stages; empty
+  // for models with given activations or a profile.
   std::vector<KnownSchedule> library;
-  std::string model;               // `costs 24,23,12,1`
+  std::string model;               // such as `costs 24,23,12,1`
   std::vector<std::string> notes;  // as in ModelForms
   Objective objective = Objective::makespan;
   int ranks = 1;
@@ -89,8 +89,8 @@ struct CurveOptions {
   std::function<bool()> go_on = {};                  // as in FormSearch; may be empty
   std::function<void(const CurvePoint&)> tell = {};  // gets each point; may be empty
 };
-// The curve of a model whose memory is a range. Each memory is searched on each form, and the best
-// order is certified. An error is about the options, or is a defect.
+// Computes the curve of a model whose memory is a range. All forms are searched for each memory,
+// and the best order is certified. An error is about the options or is a defect of Ripeline.
 [[nodiscard]] spec::Result<MemoryCurve> memory_curve(const ModelOptions& model,
                                                      const CurveOptions& options);
 

@@ -11,12 +11,12 @@
 
 namespace ripeline::optimise {
 
-// A line about one memory, for progress. Ends with a newline, as does memory_curve_text().
+// A line about one memory, to show progress. The line and memory_curve_text() end with a newline.
 [[nodiscard]] std::string curve_point_text(const CurvePoint& point, Objective objective);
-// A table of the curve.
+// The curve as a table.
 [[nodiscard]] std::string memory_curve_text(const MemoryCurve& curve);
 [[nodiscard]] nlohmann::json memory_curve_json(const MemoryCurve& curve);
-// Empty if no memory has an order.
+// The curve as an SVG image; empty if no memory has an order.
 [[nodiscard]] std::string memory_curve_svg(const MemoryCurve& curve, int width);
 
 }  // namespace ripeline::optimise

@@ -11,7 +11,7 @@ namespace {
 
 using spec::Program;
 
-// The most that a pool may hold: the least of its capacity and asserted peaks; nullopt if none.
+// The most that a pool may hold: the least of its capacity and asserted peaks; nullopt if no limit.
 std::optional<std::int64_t> limit_of(const Program& program, const spec::Pool& pool,
                                      int microbatches) {
   std::optional<std::int64_t> limit = pool.capacity;
@@ -23,7 +23,7 @@ std::optional<std::int64_t> limit_of(const Program& program, const spec::Pool& p
   return limit;
 }
 
-// The first feature of the program that rows of lanes and longest paths cannot describe.
+// The first feature of the program that a Model cannot describe; nullopt if there is none.
 std::optional<std::string> left_out_of(const Program& program, int microbatches,
                                        const simulate::Timing& timing, const TaskGraph& graph) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
@@ -169,7 +169,7 @@ void Model::add_pools(const Program& program, int microbatches) {
         const int other = at(lanes, l).machine;
         shared = shared || (machine >= 0 && other != machine);
         machine = other;
-        // `leaving` is measured against the capacity, which may be above the asserted peak.
+        // `leaving` is relative to the capacity, which may be above the asserted peak.
         const auto capacity = at(program.pools, p).capacity;
         const std::int64_t beyond =
             capacity ? std::min(use.leaving, *capacity - *limit) : use.leaving;
@@ -184,7 +184,7 @@ void Model::add_pools(const Program& program, int microbatches) {
 
 namespace {
 
-// Runs the rows: advances each machine in turn as far as it can, until no machine can advance.
+// Simulates the rows: advances each machine in turn as far as possible, until none can advance.
 class RowSimulation {
  public:
   RowSimulation(const Model& model, const Rows& rows)
@@ -249,8 +249,8 @@ class RowSimulation {
   const Rows& rows_;
   std::vector<Time> starts_;
   std::vector<int> next_;           // per lane
-  std::vector<int> done_;           // per machine, as `now_`
-  std::vector<Time> now_;           // the end of its last task
+  std::vector<int> done_;           // per machine, like `now_`
+  std::vector<Time> now_;           // the end of the machine's last task
   std::vector<std::int64_t> held_;  // per pool
   bool wrong_ = false;
 };

@@ -2,13 +2,13 @@
 //
 // A machine is an engine of a rank that has tasks. It runs one task at a time, and each lane's
 // tasks in turn, so an order of the step is a row of lanes for each machine. If all microbatches
-// have the same costs and needs, some best order is of this kind. An edge with `of all` becomes a
+// have the same costs and needs, some best order has this form. An edge with `of all` becomes a
 // task that takes no time and joins the edge's messages, alone on a machine without a rank.
 //
 // The model cannot describe pairs, bounded inboxes, links with bandwidth, pools that several
-// engines use, assertions without a value and amounts that are held for no time. `left_out` names
-// the first of these that a program has. An order's exact times then come only from a simulated
-// run, and the model only guides the search. Times are in nanoseconds. Plain values.
+// engines use, assertions without a value, and amounts that are held for no time. `left_out` names
+// the first such feature that a program has. The exact times of its orders then come only from a
+// simulated run, and the model only guides the search. Times are in nanoseconds. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -35,33 +35,33 @@ struct Model {
     int rank = -1;  // -1 for a machine that joins messages
     int tasks = 0;
     std::vector<int> lanes = {};
-    std::vector<int> pools = {};  // those with a limit that no other machine uses
+    std::vector<int> pools = {};  // those that have a limit and that only this machine uses
   };
   // A need between tasks of different machines.
   struct Arc {
-    int task = 0;  // at the other end
+    int task = 0;  // the task at the other end
     Time lag = 0;  // the least time from the end of the first to the start of the second
   };
   struct Use {
     std::int64_t acquires = 0;  // at the start
-    std::int64_t asks = 0;  // the free room needed at the start: `acquires`, and what must be left
+    std::int64_t asks = 0;  // the free room needed at the start: `acquires` plus what it must leave
     std::int64_t releases = 0;  // at the end
     friend bool operator==(const Use&, const Use&) = default;
   };
   struct Pool {
-    std::int64_t capacity = 0;   // or the asserted peak, if that is less
+    std::int64_t capacity = 0;   // or the asserted peak, if this is less
     std::vector<Use> uses = {};  // per lane of the program
     friend bool operator==(const Pool&, const Pool&) = default;
   };
 
-  // `graph` must be made from the same program, count and timing.
+  // `graph` must be made with the same program, count and timing as the model.
   [[nodiscard]] static Model of(const spec::Program& program, int microbatches,
                                 const simulate::Timing& timing, const TaskGraph& graph);
 
   [[nodiscard]] int tasks() const { return size_of(takes); }
   [[nodiscard]] std::span<const Arc> needs_of(int task) const { return arcs_of(needs_, task); }
   [[nodiscard]] std::span<const Arc> feeds_of(int task) const { return arcs_of(feeds_, task); }
-  // The tasks of other lanes of the same machine that the task needs.
+  // The tasks on which the task depends and which are in other lanes of the same machine.
   [[nodiscard]] std::span<const int> after(int task) const {
     return std::span(near_).subspan(first_near_[index(task)],
                                     first_near_[index(task) + 1] - first_near_[index(task)]);
@@ -97,15 +97,15 @@ struct Model {
   std::vector<int> near_;
 };
 
-// The gcd of all tasks' times and needs' lags; it divides all times of any order. At least 1.
+// The greatest common divisor of all task times and lags; at least 1. It divides any order's times.
 [[nodiscard]] Time common_divisor(const Model& model);
 
-// Per machine the lanes of its tasks, in the order in which they run.
+// Per machine, the lanes of its tasks in the order in which the tasks run.
 using Rows = std::vector<std::vector<int>>;
 
-// The start of each task, if each runs as soon as its machine's row and its needs allow. nullopt if
-// the rows are not an order of all tasks, if machines wait for each other, or if a machine's pool
-// has too little room.
+// The start of each task, if all tasks run as soon as the rows of their machines and their needs
+// allow. nullopt if the rows are not an order of all tasks, if machines deadlock, or if a pool has
+// too little room for its machine's row.
 [[nodiscard]] std::optional<std::vector<Time>> starts_of(const Model& model, const Rows& rows);
 
 }  // namespace ripeline::optimise

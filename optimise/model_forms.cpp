@@ -23,7 +23,7 @@ Cuts cuts_of(const PlacedModel& model, const simulate::TimingOptions& times, Obj
   const std::int64_t most = kMostTasksOfCuts / (lanes * model.microbatches);
   Cuts cuts = best_cuts(model, of_bounds, objective,
                         static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostCuts)));
-  // Bounds of cuts ignore that a rank may be faster; scaled by the factor of that rank, they hold.
+  // Bounds of cuts ignore faster ranks. They stay valid if multiplied by the fastest rank's factor.
   double least = 1;
   for (const auto& [rank, factor] : times.jitter.slow) least = std::min(least, factor);
   if (cuts.rest != Cuts::kNoOther && least < 1) {
@@ -32,12 +32,12 @@ Cuts cuts_of(const PlacedModel& model, const simulate::TimingOptions& times, Obj
   return cuts;
 }
 
-// Adds the form of a model that has its cut.
+// Adds the form of a model whose cut is set.
 spec::Result<void> add_form(const PlacedModel& model, bool of_profile, Objective objective,
                             ModelForms& all) {
   spec::Source source{kPlacedModel, program_text(model)};
   auto program = spec::compile(source);
-  if (!program.ok()) {  // the text is not the user's
+  if (!program.ok()) {  // the user did not write this text
     return spec::failure("the model that the flags describe: " + program.errors().front().message);
   }
   auto problem = Problem::make(std::move(program).value(), model.microbatches,

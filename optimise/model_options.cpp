@@ -21,7 +21,7 @@ using spec::failure;
 constexpr int kModelRanks = 4;
 constexpr int kModelMicrobatches = 8;
 constexpr int kUsualChunks = 2;
-constexpr int kMostTriedChunks = 4;  // among several placements
+constexpr int kMostTriedChunks = 4;  // if several placements are tried
 
 spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
     const std::vector<std::string>& texts, bool whole_backward) {
@@ -39,7 +39,7 @@ spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
            dimension.value_or(amount->dimension) == amount->dimension;
     if (!read) break;
     dimension = amount->dimension;
-    *numbers[i] = amount->base.numerator / amount->base.denominator;  // whole bytes
+    *numbers[i] = amount->base.numerator / amount->base.denominator;  // in bytes, a whole number
     if (i == 0) bytes.unit = amount->unit;
   }
   if (whole_backward) bytes.after_input = bytes.activation;
@@ -59,7 +59,7 @@ spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
       "in the unit of --memory, the second one not the larger, as in 100,43");
 }
 
-// The room of a rank, in the unit of what a microbatch holds.
+// Reads how much a rank may hold, in the unit of a microbatch's activation.
 spec::Result<spec::Rational> read_memory(const std::string& text, int ranks,
                                          const std::optional<PlacedModel::Bytes>& bytes) {
   const std::int64_t each = bytes ? bytes->activation : 1;
@@ -80,7 +80,7 @@ spec::Result<spec::Rational> read_memory(const std::string& text, int ranks,
                             "its unit");
 }
 
-// The model on each of its placements.
+// Makes the model's forms, for each requested placement.
 class PlacedModels {
  public:
   explicit PlacedModels(const ModelOptions& options) : options_(options) {
@@ -109,7 +109,7 @@ class PlacedModels {
   }
 
  private:
-  // The placements to try, each with its number of stages on a rank.
+  // The placements to try, each with its number of stages per rank.
   [[nodiscard]] std::vector<std::pair<Placement, int>> wanted() const {
     if (options_.placements.empty()) return {{Placement::chain, 1}};
     const bool several = options_.placements.size() > 1;

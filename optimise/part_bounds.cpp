@@ -9,10 +9,10 @@
 namespace ripeline::optimise {
 namespace {
 
-// The most tasks of a part, tried in turn. A quarter more tasks take a solver five times as long.
+// Limits on a part's tasks, tried in turn. With a quarter more, a solver takes five times as long.
 constexpr std::array kTasks = {480, 576, 624, 672, 768};
-// A part must be long enough for this many turns of the memory's slots, since the formula `cycle`
-// already gives the time of each of the first turns.
+// A part must be long enough to use all slots of the memory this many times, since the formula
+// `cycle` already gives the times of the first turns of the slots.
 constexpr int kLeastTurns = 3;
 constexpr int kMostFailures = 3;
 
@@ -69,10 +69,10 @@ bool PartBounds::are_alike(const Model& shorter, const Model& whole) {
   return std::equal(shorter.pools.begin(), shorter.pools.end(), whole.pools.begin());
 }
 
-// Lengths of parts with at most `tasks` tasks each. The last part is as long as it can be, since
-// bounds grow faster than lengths. The others are tried in two ways; only the bounds show which is
-// better. In the first, one part has whole turns of all slots, for which bounds of starts are best,
-// and the others are equally long. In the second, all parts but one are as long as they can be.
+// Lengths of parts with at most `tasks` tasks each. The last part is as long as possible, since
+// bounds grow faster than lengths. There are two ways to split the rest, and only the bounds show
+// which is better. First way: one part is a multiple of the memory's slots, since its bound is then
+// best, and the others are equally long. Second way: all parts but one are as long as possible.
 PartBounds::Lengths PartBounds::lengths(int tasks) const {
   const int most = std::max(1, tasks / tasks_of_each_);
   if (most >= microbatches_) return {};
@@ -97,8 +97,8 @@ std::optional<PartBounds::Part> PartBounds::next() const {
   for (const int tasks : kTasks) {
     const Lengths of = lengths(tasks);
     if (of.last == 0) break;
-    // Each part is tried for a short time before any part is tried for longer. The parts of the
-    // first way and the last part are tried before the parts of the second way.
+    // Each part gets a short attempt before any part gets a longer one. The first way's parts and
+    // the last part are tried before the second way's parts.
     std::optional<Part> first;
     const auto consider = [&first](const Solved& known, int length, bool is_last) {
       if (!known.is_open() || (first && first->attempt <= known.attempts)) return;
@@ -107,7 +107,7 @@ std::optional<PartBounds::Part> PartBounds::next() const {
     for (std::size_t i = 0; i < of.others.size(); ++i) {
       if (i == kOfOneWay) consider(at(lasts_, of.last), of.last, true);
       const int length = of.others[i];
-      // The second way may be worthless, so its parts get one attempt less.
+      // The second way may be useless, so its parts get one attempt less.
       const bool is_worth = i < kOfOneWay || at(starts_, length).attempts < kAttempts - 1;
       if (length > 0 && is_worth) consider(at(starts_, length), length, false);
     }

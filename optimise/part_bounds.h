@@ -1,12 +1,12 @@
 // PartBounds: lower bounds of a long step from the optima of shorter steps.
 //
-// Suppose that microbatches are alike and need nothing of each other, and that each has an *entry*,
-// a task that all its other tasks need. Take an order in which each lane runs its microbatches in
-// turn, and remove the first k microbatches. The rest is a legal order of a step that is k shorter,
-// and none of its tasks starts before the entry of microbatch k. Let start(k) be the least start of
-// that entry in any order; only the microbatches before k matter. Then
+// Suppose that microbatches are alike and do not depend on each other, and that each has an
+// *entry*, a task on which all its other tasks depend. Take an order in which each lane runs its
+// microbatches in turn, and remove the first k. The rest is a legal order of a step that is shorter
+// by k microbatches, and it starts with the entry of microbatch k. Let start(k) be the least start
+// of that entry over all orders; it depends only on the k microbatches before it. Then
 //   makespan(m) >= start(k) + makespan(m - k) and start(j + k) >= start(j) + start(k).
-// A solver can solve such short steps, the *parts*, if the whole step is too large. Plain values.
+// A solver can solve these short steps, the *parts*, if the whole step is too large. Plain values.
 #pragma once
 
 #include <array>
@@ -26,22 +26,22 @@ class PartBounds {
     int attempt = 0;       // how often a solver has tried this part before
   };
 
-  // For a step of `microbatches`, each like the microbatch of `one`. nullopt if the model leaves
-  // something out or has no entry, or if the memory has so many slots that a formula gives as good
-  // a bound as any part that is short enough for a solver.
+  // Prepares bounds of a step whose `microbatches` are each like that of `one`. nullopt if the
+  // model leaves something out or has no entry. Also nullopt if the memory has so many slots that
+  // the bound of a formula is as good as that of any part that a solver can solve.
   [[nodiscard]] static std::optional<PartBounds> of(const Model& one, int microbatches);
 
-  // Whether each microbatch of a shorter step is modelled as in the whole step. They may differ,
-  // since capacities and other values of a program may depend on the number of microbatches.
+  // Whether a shorter step has the same microbatches and capacities as the whole step. They may
+  // differ, since a program's values may depend on the number of microbatches.
   [[nodiscard]] static bool are_alike(const Model& shorter, const Model& whole);
 
-  // The lane of the entries.
+  // The lane to which the entries of all microbatches belong.
   [[nodiscard]] int entry() const { return entry_; }
-  // The part that a solver should try next; smaller parts come first. nullopt if no further attempt
-  // is worthwhile.
+  // The part that a solver should try next; short parts come first. nullopt if no further attempt
+  // is worth its time.
   [[nodiscard]] std::optional<Part> next() const;
-  // Records a lower bound of the part's makespan if `is_last`, else of start(microbatches). A part
-  // without an optimum is tried again. Once several parts were too hard, next() returns nullopt.
+  // Records a lower bound: of the part's makespan if `is_last`, else of start(microbatches). A part
+  // without an optimum may be tried again. After several hard parts, next() returns nullopt.
   void set(const Part& part, Time bound, bool is_optimum);
   // A lower bound of the whole step's makespan; 0 if none is known yet.
   [[nodiscard]] Time bound() const { return bound_; }
@@ -58,7 +58,7 @@ class PartBounds {
   };
   struct Lengths {
     int last = 0;  // 0 if the part would be the whole step
-    // Lengths of the other parts, two for each way; several parts may have one length. 0: unused.
+    // Lengths of the other parts, two for each way; they may be equal. A length is 0 if unused.
     std::array<int, 2 * kOfOneWay> others = {};
   };
 
@@ -70,7 +70,7 @@ class PartBounds {
   Time entry_takes_ = 0;
   int tasks_of_each_ = 0;  // tasks of one microbatch
   int slots_ = 1;          // microbatches that the memory has room for
-  // Both are indexed by a part's number of microbatches.
+  // Results for start(n) and makespan(n), where n is the index.
   std::vector<Solved> starts_;
   std::vector<Solved> lasts_;
   int failures_ = 0;

@@ -16,7 +16,7 @@ namespace {
 using spec::Rational;
 using Costs = PlacedModel::Costs;
 
-// The value as a decimal if its digits end, else as a fraction.
+// Writes the value as a decimal if this is exact, else as a fraction.
 std::string text_of(Rational value) {
   std::int64_t rest = value.denominator;
   std::int64_t power = 1;
@@ -67,7 +67,7 @@ Rational part(Rational cost, std::int64_t parts) {
 
 Rational cost_of(const Costs& layer) { return sum(sum(layer.forward, layer.input), layer.weight); }
 
-// The cost of each layer, in a unit in which all are whole numbers.
+// The costs of the layers, in a unit in which all of them are whole numbers.
 std::vector<std::int64_t> whole_costs(const std::vector<Costs>& layers) {
   std::int64_t common = 1;
   for (const Costs& layer : layers) common = std::lcm(common, cost_of(layer).denominator);
@@ -114,23 +114,23 @@ std::vector<int> layers_of_stages(const PlacedModel& model) {
   return counts;
 }
 
-// The size of the largest groups of layers that no stage splits; amounts are for such a group.
+// The size of the largest groups of layers that no stage splits. Amounts are per such group.
 int group_of(const std::vector<int>& counts) {
   return std::accumulate(counts.begin(), counts.end(), 0,
                          [](int a, int b) { return std::gcd(a, b); });
 }
 
-// The program's amounts: what a microbatch holds in a group of layers, and a rank's room.
+// The program's amounts: those that a microbatch holds in a group of layers, and a rank's room.
 struct Held {
   std::int64_t activation = 1;
   std::int64_t after_input = 1;
   std::int64_t room = 0;
   std::string unit = {};
-  double parts = 1;  // units of these amounts per unit of the model's
+  double parts = 1;  // units of these amounts per unit of the model's `memory`
 };
 
-// The amounts in the largest unit of the model's kind in which they are whole. If they are not even
-// whole bytes, a group's amounts are rounded down, so nothing that fits is excluded.
+// The amounts in the largest unit of the user's kind (binary or decimal) in which all are whole. If
+// not even bytes are whole, amounts are rounded down, so that nothing that fits is excluded.
 Held held_in_bytes(const PlacedModel& model, Rational groups) {
   const PlacedModel::Bytes& of = *model.bytes;
   const bool is_binary = of.unit.find('i') != of.unit.npos;
@@ -158,7 +158,7 @@ Held held_in_bytes(const PlacedModel& model, Rational groups) {
 }
 
 Held held_of(const PlacedModel& model, const std::vector<int>& counts) {
-  // The average number of groups of layers on a rank.
+  // The number of groups of layers that a rank has on average.
   const Rational groups = lowest(static_cast<std::int64_t>(model.layers.size()),
                                  std::int64_t{model.ranks} * group_of(counts));
   const PlacedModel::Bytes of = model.bytes.value_or(PlacedModel::Bytes{});
@@ -182,13 +182,13 @@ std::int64_t largest_of(const Held& held, const std::vector<int>& counts) {
   return held.activation * *std::max_element(counts.begin(), counts.end()) / group_of(counts);
 }
 
-// The first of some consecutive stages with the same value, and that value. text_of() writes such
+// A run of consecutive stages with the same value: its first stage and its value. text_of() writes
 // runs as an expression of the stage number `s`.
 struct StageRun {
   std::size_t first;
   std::string value;
 };
-// Halves the runs if they are many, since the language limits the nesting of expressions.
+// Writes many runs as nested halves, since the language limits how deep expressions nest.
 std::string text_of(std::span<const StageRun> runs) {
   constexpr std::size_t kInARow = 64;
   if (runs.size() > kInARow) {
@@ -259,8 +259,8 @@ std::vector<Costs> even_layers(const Costs& of_rank, int ranks, int chunks) {
   return std::vector(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(chunks), layer);
 }
 
-// A dynamic program for the least sum of squares among the cuts with the least largest stage. For
-// each stage, from the last one on, it finds the best end for every layer at which it may begin.
+// A dynamic program. Among the cuts with the cheapest costliest stage, it finds the least sum of
+// squares. From the last stage back, it finds the best end for each layer where a stage may begin.
 std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   std::vector<int> first(static_cast<std::size_t>(stages));
   std::iota(first.begin(), first.end(), 0);
@@ -269,11 +269,11 @@ std::vector<int> cut(const std::vector<Costs>& layers, int stages) {
   const std::int64_t most = least_largest(costs, stages);
   const std::size_t end = costs.size();
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  // Sums that differ by less differ only by rounding; of these the first that was found is kept.
+  // Sums that differ only by rounding count as equal, and the first of them that was found is kept.
   constexpr double kLess = 1 - 1e-9;
   std::vector<double> rest(end + 1, kNone);  // by layer: the least sum of the stages from there on
   rest[end] = 0;
-  std::vector<std::vector<int>> next;  // per stage, from the last: its end, by its first layer
+  std::vector<std::vector<int>> next;  // per stage, last stage first: its best end, by first layer
   for (int s = 0; s < stages; ++s) {
     std::vector<double> best(end + 1, kNone);
     std::vector<int>& to = next.emplace_back(end + 1, 0);
@@ -309,7 +309,7 @@ bool has_room(const PlacedModel& model) {
 std::string program_text(const PlacedModel& model) {
   const std::vector<int> counts = layers_of_stages(model);
   const Held held = held_of(model, counts);
-  // A program in which an op acquires more than the capacity would be refused.
+  // A program would be invalid if an op acquired more than the capacity.
   const std::int64_t capacity = std::max(held.room, largest_of(held, counts));
   std::string text = fmt::format("pipeline {} {{\n", kPlacedModel);
   text += fmt::format("microbatches {}; stages {}; place s on {};\n", model.microbatches,

@@ -16,7 +16,7 @@ namespace {
 
 using spec::Program;
 
-constexpr Time kMostTime = INT64_MAX / 4;  // all tasks together
+constexpr Time kMostTime = INT64_MAX / 4;  // for all tasks together
 
 std::optional<spec::Diagnostic> too_much(const Model& model, const simulate::Timing& timing) {
   Time sum = 0;
@@ -65,12 +65,12 @@ SimulatedRun simulated(const Program& program, int microbatches, const simulate:
 
 bool ended(const simulate::RunReport& report) { return report.status.ok() && !report.stuck; }
 
-// The least and the most over all microbatches.
+// The smallest and the largest of the values of all microbatches.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
 };
-// The least and the most, over all microbatches, that one holds of a pool if it runs alone.
+// The amount of a pool that a microbatch needs if it runs alone: the range over all microbatches.
 Range held_by_one(const Program& program, int microbatches, const Model& model, int pool) {
   struct Step {
     Time head;
@@ -136,7 +136,7 @@ spec::Result<std::unique_ptr<Problem>> Problem::make(Program program, int microb
     if (bound.value >= p.bound_.value) p.bound_ = bound;
   }
   if (!p.model_.left_out) {
-    // An order's time is a sum of the model's times, and so a multiple of their divisor.
+    // An order's time is a sum of times in the model, so it is a multiple of their common divisor.
     const Time common = common_divisor(p.model_);
     p.bound_.value = (p.bound_.value + common - 1) / common * common;
   }

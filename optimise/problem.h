@@ -1,7 +1,7 @@
 // Problem: a program with its times and an objective. It times and checks orders of the tasks.
 //
-// The times of an order are the simulator's. They come from the model if it leaves nothing out, and
-// else from a simulated run. An order for a user must be certified all the same
+// The times of an order equal the simulator's. They come from the model if it leaves nothing out,
+// and otherwise from a simulated run. Even so, an order must be certified before a user gets it
 // (optimise/certified.h). Immutable once made; thread-safe.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace ripeline::optimise {
 
-// A legal order, and its times and peaks when each task starts as soon as it can.
+// A legal order, with the times and peaks that result if each task starts as soon as it can.
 struct TimedOrder {
   Rows rows;
   Time makespan = 0;
@@ -31,11 +31,11 @@ struct TimedOrder {
 
 class Problem {
  public:
-  // States for is_safe(), enough for small steps. A search passes over orders that need more.
+  // The default limit of is_safe(), enough for small steps. A search skips orders that need more.
   static constexpr std::uint64_t kFewStates = 200'000;
 
-  // Fails if times are drawn, if the program is not for this count of microbatches, if the program
-  // has something that is not supported, and if Timing::make() fails.
+  // Fails if times are drawn, if the program does not allow this count of microbatches, if the
+  // program has a feature that is not supported, or if Timing::make() fails.
   [[nodiscard]] static spec::Result<std::unique_ptr<Problem>> make(
       spec::Program program, int microbatches, const simulate::TimingOptions& times,
       Objective objective);
@@ -56,39 +56,39 @@ class Problem {
   [[nodiscard]] const std::optional<UniformProgram>& nearest_uniform() const {
     return nearest_uniform_;
   }
-  // A lower bound for the orders of any dispatch.
+  // A lower bound for all orders, whatever the dispatch is.
   [[nodiscard]] const Bound& bound() const { return bound_; }
-  // False if some pool cannot hold what must be in it before anything is released.
+  // False if some pool has less capacity than must be acquired before anything can be released.
   [[nodiscard]] bool fits() const;
 
-  [[nodiscard]] Time value_of(const TimedOrder& order) const {  // the objective's
+  [[nodiscard]] Time value_of(const TimedOrder& order) const {  // the objective's value
     return objective_ == Objective::makespan ? order.makespan : order.span;
   }
-  // A time in the unit of the costs.
+  // Converts a time to the unit of the costs.
   [[nodiscard]] double in_units(Time time) const {
     return static_cast<double>(time) / static_cast<double>(timing_.unit().nanoseconds);
   }
 
-  // The work of the `compute` engine that has the most to do, over all ranks.
+  // The total time of the tasks of the busiest `compute` engine of any rank.
   [[nodiscard]] Time work() const;
 
-  // The problem in which each capacity has room for `microbatches` more, or for fewer if negative.
-  // A microbatch needs the room that it takes alone; if microbatches differ, the most of any or, if
-  // room is taken away, the least. nullptr if nothing would change, or if nothing would fit.
+  // The problem with room for `microbatches` more in each capacity, or for fewer if negative. A
+  // microbatch counts with the amount that it needs if it runs alone. If microbatches differ, the
+  // largest need is added or the smallest removed. nullptr if nothing changes or nothing fits.
   [[nodiscard]] std::unique_ptr<Problem> with_room(int microbatches) const;
-  // The problem with fewer microbatches, without a bound; nullptr if there is no such problem.
+  // The problem with fewer microbatches; its bound() is not set. nullptr if there is none.
   [[nodiscard]] std::unique_ptr<Problem> of_length(int microbatches) const;
 
   // The order with its times and peaks; nullopt if it is not legal. If the model leaves something
-  // out, an order that ends with these times may deadlock with others; see is_safe().
+  // out, an order that ends under these times may still deadlock under other times; see is_safe().
   [[nodiscard]] std::optional<TimedOrder> timed(const Rows& rows) const;
-  // Whether the order is proved for every timing. If engines share a pool, visits at most `states`.
+  // Whether the order is proved for every timing. A proof by states gives up after `states` states.
   [[nodiscard]] bool is_safe(const Rows& rows, std::uint64_t states = kFewStates) const;
   // The simulated run of the program's own dispatch, with each engine's tasks in the order in which
   // they started. A program committed to that order may have other times or deadlock; see timed().
   // nullopt if the run does not end.
   [[nodiscard]] std::optional<TimedOrder> of_own_dispatch() const;
-  // Whether that dispatch is proved for every timing.
+  // Whether the program's own dispatch is proved for every timing.
   [[nodiscard]] bool is_own_dispatch_safe() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 using Time = RankBounds::Time;
 using spec::Rational;
 
-// A cost in nanoseconds, rounded down: a sum of these is at most the sum that a program rounds.
+// A cost in nanoseconds, rounded down. So a sum of such costs is at most a program's rounded sum.
 Time nanoseconds(Rational cost, Time unit) {
   const double about = cost.value() * static_cast<double>(unit);
   if (about >= static_cast<double>(RankBounds::kMost)) return RankBounds::kMost;
@@ -23,7 +23,7 @@ Time nanoseconds(Rational cost, Time unit) {
   return cost.numerator * times / parts;
 }
 
-// Rounds a bound up, since times are whole, after taking off what floating point may have added.
+// Subtracts what floating-point errors may have added, and rounds up, since times are whole.
 Time whole_time(double time) { return static_cast<Time>(std::ceil(time * (1 - 1e-12))); }
 
 Time nanoseconds_of(const RankBounds::Times& times) {
@@ -115,7 +115,7 @@ Time RankBounds::of(std::span<const Stage> stages) const {
   const Stage& first = stages.front();
   const Stage& last = stages.back();
   const Time head = by_makespan_ ? at(forward_, first.begin) + way_to(first.number) : 0;
-  // The time at which the rank gets its first gradient; for the span, from the rank's first start.
+  // The time at which the rank's first gradient can arrive; for the span, since its first start.
   const Time first_input = at(forward_, layers_) + at(input_, layers_) - at(input_, last.end) +
                            2 * way_to(static_cast<int>(ways_.size()) - 1) - way_to(last.number) -
                            (by_makespan_ ? 0 : at(forward_, first.begin) + way_to(first.number));
@@ -128,7 +128,7 @@ Time RankBounds::of(std::span<const Stage> stages) const {
   return whole(most);
 }
 
-// The time of the forwards that the rank can run before its first gradient arrives.
+// The longest total time of forwards for which the rank has room before its first gradient.
 Time RankBounds::forwards_that_fit(std::span<const Stage> stages) const {
   std::array<std::pair<double, double>, PlacedModel::kMostChunks>
       all;  // the time per amount, and the amount
@@ -175,7 +175,7 @@ Time RankBounds::least_weights(std::span<const Stage> stages, double released) c
   return whole_time(released * least);
 }
 
-// The bound head+tail: the rank's last forward goes on to the last stage, and back to rank 0.
+// The bound head+tail: the path of the rank's last forward to the last stage, and back to rank 0.
 Time RankBounds::tail(std::span<const Stage> stages, const Load& load, Time idle) const {
   const Time m = microbatches_;
   const double released = static_cast<double>(m) * load.held - room_;
@@ -191,7 +191,7 @@ Time RankBounds::tail(std::span<const Stage> stages, const Load& load, Time idle
   return least + at(weight_, first.number == 0 ? first.end : 1);
 }
 
-// The bound head+drain: the last gradient that the rank computes is passed on to rank 0.
+// The bound head+drain: the path of the rank's last gradient back to rank 0.
 Time RankBounds::drain(std::span<const Stage> stages, const Load& load, Time idle) const {
   const Time m = microbatches_;
   const double released = static_cast<double>(m) * load.held * after_input_ / activation_ - room_;
@@ -201,7 +201,7 @@ Time RankBounds::drain(std::span<const Stage> stages, const Load& load, Time idl
          at(weight_, first.number == 0 ? first.end : 1);
 }
 
-// The bound room: the amounts that the rank must hold, each times its duration, over its memory.
+// The bound room: the sum of the rank's amounts, each times its duration, divided by the memory.
 Time RankBounds::room(std::span<const Stage> stages) const {
   double filled = 0;
   const Time all_ways = way_to(static_cast<int>(ways_.size()) - 1);
@@ -214,8 +214,8 @@ Time RankBounds::room(std::span<const Stage> stages) const {
   return whole_time(static_cast<double>(microbatches_) * filled / room_);
 }
 
-// The largest of three bounds: the average work of a rank, as whole layers can make it; the average
-// of work and heads; and the time of one microbatch. The last two are for the makespan only.
+// The largest of three bounds: the average work of a rank, rounded up to whole layers; the average
+// of work plus head; and the time of one microbatch. For the span only the first one holds.
 Time RankBounds::of_every_cut() const {
   Time common = 0;
   Time costliest = 0;

@@ -1,8 +1,8 @@
 // RankBounds: lower bounds of a step from the layers of one rank alone.
 //
 // They are the formulas work, head, head+tail, head+drain and room of optimise/bounds/bounds.h, for
-// F, I and W of layers that differ. Sums over layers make them fast enough for very many cuts,
-// without a program of each cut. The bounds of such a program may be higher. Immutable once made.
+// layers with different F, I and W. They are computed from sums over layers, without a program of
+// each cut, and so are fast enough for very many cuts. A program may give higher bounds. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RankBounds {
 
   struct Times {
     Time unit = 1;             // nanoseconds per unit of the layers' costs
-    double latency = 0;        // per message between ranks, in the unit
+    double latency = 0;        // per message between ranks, in this unit
     bool only_latency = true;  // a message takes nothing but its latency
   };
   // The layers from `begin` to the one before `end`.
@@ -33,7 +33,7 @@ class RankBounds {
     int end = 0;
   };
 
-  // The model's own cut does not matter. All tasks of the model together must take less than kMost.
+  // Ignores the model's own cut. All tasks of the model together must take less than kMost.
   RankBounds(const PlacedModel& model, const Times& times, Objective objective);
   static constexpr Time kMost = std::numeric_limits<Time>::max() / 16;
   // The sum of the times of all tasks and messages of the step, or kMost if that is less.
@@ -45,11 +45,11 @@ class RankBounds {
   [[nodiscard]] Time work_before(int layer) const { return microbatches_ * at(work_, layer); }
   // A time that divides all times of all orders of all cuts, and all bounds.
   [[nodiscard]] Time grain() const { return grain_; }
-  // A bound that holds for every cut, from the layers alone.
+  // A bound for all cuts. It depends only on the layers.
   [[nodiscard]] Time of_every_cut() const;
 
  private:
-  // Sums for the stages of a rank.
+  // Sums over all stages of a rank.
   struct Load {
     Time forward = 0;
     Time input = 0;
@@ -82,7 +82,7 @@ class RankBounds {
   double activation_ = 1;   // per layer, in the unit of room_
   double after_input_ = 1;  // the part of `activation_` left after I
   double room_ = 0;
-  std::vector<Time> forward_;  // per layer, the sum over all layers before it, as the next three
+  std::vector<Time> forward_;  // per layer: the sum over all earlier layers; so are the next three
   std::vector<Time> input_;
   std::vector<Time> weight_;
   std::vector<Time> work_;

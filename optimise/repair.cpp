@@ -1,4 +1,4 @@
-// Judges the changes of optimise/changes.h, nearest first.
+// Judges the changes that optimise/changes.h proposes, nearest first.
 #include "optimise/repair.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace ast = spec::ast;
 
 namespace {
 
-// If there are at most this many numbers, all are tried; otherwise only some.
+// If a change has at most this many numbers, all are tried; otherwise only some of them.
 constexpr std::int64_t kFewNumbers = 16;
 
 class Repairer {
@@ -56,7 +56,7 @@ class Repairer {
     found.push_back(std::move(*repair));
   }
 
-  // The repair with the least k that was proved among those tried.
+  // Tries numbers k; returns the proved repair with the least k among those tried.
   std::optional<ProvedRepair> climb(const CandidateChange& candidate) {
     std::int64_t too_few = 0;
     std::optional<ProvedRepair> best;
@@ -79,7 +79,7 @@ class Repairer {
     return best;
   }
 
-  // The numbers to try until one is proved: all numbers if they are few, else doublings.
+  // The numbers to try until one is proved: all numbers if they are few, else powers of two.
   static std::vector<std::int64_t> steps_of(const CandidateChange& candidate) {
     std::vector<std::int64_t> steps{1};
     const bool few = candidate.most <= kFewNumbers;
@@ -89,7 +89,7 @@ class Repairer {
     return steps;
   }
 
-  // Raises the capacity to the peaks of the committed order, which deadlocks with less. These peaks
+  // Raises the capacity to the committed order's peaks; with less, the order deadlocks. The peaks
   // do not depend on the capacity: pairs hold more if there is room, but do not need that room.
   std::optional<ProvedRepair> by_peaks(const CandidateChange& candidate) {
     Program measured = program_;
@@ -113,7 +113,7 @@ class Repairer {
     return judge_change(candidate.change((most + candidate.unit - 1) / candidate.unit));
   }
 
-  // Whether the limits allow judging the program; if so, counts it.
+  // Whether the limits allow judging one more program; if they do, the program is counted.
   bool may_judge(const Program& program) {
     if (judged_ >= limits_.most_judged || work_ >= limits_.most_work) return false;
     ++judged_;
@@ -144,8 +144,8 @@ class Repairer {
   std::int64_t work_ = 0;
 };
 
-// The first obligation that is refuted with a run or, if the verdict is unknown, is unknown.
-// nullptr if the program has unsupported features, since no change removes these.
+// The first obligation that is refuted by a run or, if the verdict is unknown, that is unknown.
+// nullptr if there is none, or if the program has unsupported features, which no change removes.
 const Obligation* to_repair(const Program& program, const Verdict& verdict) {
   if (verdict.outcome == verify::Outcome::unknown && !program.unsupported.empty()) return nullptr;
   for (const Obligation& o : verdict.obligations) {

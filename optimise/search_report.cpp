@@ -16,14 +16,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-// How far `time` is above `other`, such as a bound, as a part of `time`.
+// The fraction of `time` by which it exceeds `other`, which may be a bound.
 double share_above(Time time, Time other) {
   return time == 0 ? 0 : static_cast<double>(time - other) / static_cast<double>(time);
 }
 
-// Says, for each resource with a capacity, the most that a rank (or a stage) holds and the
-// capacity, in the program's units. A unit of --memory is `parts` of these units. If `parts` is not
-// 1, the text also gives the amounts in units of --memory.
+// Says for each resource with a capacity how much a rank (or a stage) holds at most, and the
+// capacity. Amounts are in the program's units. One unit of --memory has `parts` of these; if
+// `parts` is not 1, the text also gives the amounts in units of --memory.
 std::string held_text(const Problem& problem, const TimedOrder& order, double parts) {
   const spec::Program& program = problem.program();
   std::string text;
@@ -55,7 +55,7 @@ std::string held_text(const Problem& problem, const TimedOrder& order, double pa
   return text;
 }
 
-// A phrase for the orders to which a bound applies.
+// A phrase that names the orders to which the search's bound applies.
 std::string among_which(const ModelForms& asked) {
   if (asked.model.empty()) return "of this program";
   const bool several = asked.forms.front().name != asked.forms.back().name;
@@ -75,7 +75,7 @@ std::string bound_text(const ModelForms& asked, const FormSearch& search) {
                      100 * share_above(search.best_value(), bound.value));
 }
 
-// States the bound for the cut that was found if it is above the bound for all cuts; else empty.
+// States the bound of the best order's cut if it is above the bound of all cuts; otherwise empty.
 std::string text_of_cut(const ModelForms& asked, const FormSearch& search) {
   const Problem& problem = *search.best()->form->problem;
   const Bound& bound = search.bound_of(*search.best()->form);

@@ -12,16 +12,16 @@ namespace ripeline::optimise {
 namespace {
 
 constexpr int kMostWhole = 800;      // the most tasks of a model that is solved whole
-constexpr int kFreeTasks = 250;      // about the tasks of a window, a part solved anew
+constexpr int kFreeTasks = 250;      // about as many tasks are free in a window
 constexpr Time kFine = 200;          // the largest mean length of a task with exact times
 constexpr Time kLeastRounded = 30;   // the least mean length of a task with rounded times
-constexpr Time kMostRounded = 150;   // the largest
+constexpr Time kMostRounded = 150;   // the largest such mean length
 constexpr double kFirstTurn = 2;     // seconds
 constexpr double kLongestTurn = 60;  // seconds, as the next two
 constexpr double kWindowTurn = 2;
 constexpr double kPartTurn = 4;
 
-// The part of an order that is for `count` microbatches from `first` on.
+// The order restricted to `count` microbatches, from microbatch `first` on.
 Rows rows_of(const Rows& rows, int lanes, int first, int count) {
   Rows some;
   std::vector<int> next(static_cast<std::size_t>(lanes), 0);
@@ -57,7 +57,7 @@ SolverThreads::SolverThreads(const Problem& problem, int threads, std::uint64_t 
   } else {
     if (proves) duties.push_back({.proves = true});
     const int left = threads - (proves ? 1 : 0);
-    // Windows are solved quickly, so more workers of one solver would not help.
+    // A large model is solved in windows, which are solved quickly even with one worker each.
     const int finders = is_small() ? 1 : left;
     for (int k = 0; k < finders; ++k) {
       duties.push_back({.finds = true, .workers = left / finders, .number = k + 1});
@@ -106,7 +106,7 @@ void SolverThreads::run(const Duty& duty) {
     const bool proves = duty.proves && (!duty.finds || turn % 2 == 1);
     const auto part = proves && parts_ ? parts_->next() : std::nullopt;
     if (!duty.finds && !part && !is_small()) {
-      // The search has more use for the processor than another thread with windows.
+      // The search makes better use of the processor than another thread that solves windows.
       --running_;
       return;
     }
@@ -133,8 +133,8 @@ SolveRequest SolverThreads::request(const Known& known) const {
 bool SolverThreads::prove(const Known& known, int turn) {
   SolveRequest request = this->request(known);
   request.proves = request.rounds_down = true;
-  // How long a proof takes varies widely with how it begins. So it is tried with a hint and without
-  // one, by rounded times and by exact ones, and each for longer in the next round.
+  // The duration of a proof depends strongly on its start. So a proof is tried with and without a
+  // hint, with rounded and with exact times; each variant gets more time in the next round.
   if (turn / 2 % 2 == 1) request.scale = exact_;
   if (turn % 2 == 1) request.hint = nullptr;
   request.seconds = seconds_of(turn / (coarse_ == exact_ ? 2 : 4));
@@ -157,7 +157,7 @@ bool SolverThreads::find(const Known& known, const Duty& duty, int turn) {
   return take_in(request, optimise::solve(request));
 }
 
-// Frees the tasks of a random window of time, in which about kFreeTasks tasks run.
+// Lets the solver move only the tasks in a random window of time, about kFreeTasks tasks.
 void SolverThreads::set_window(const TimedOrder& best, std::uint64_t seed,
                                SolveRequest& request) const {
   const Model& model = problem_.model();
@@ -174,7 +174,7 @@ void SolverThreads::set_window(const TimedOrder& best, std::uint64_t seed,
 
 bool SolverThreads::take_in(const SolveRequest& request, const SolveAnswer& answer) {
   if (!is_available(answer) || answer.status == SolveAnswer::Status::infeasible) return false;
-  // If the model is not even, an order that runs a lane's tasks out of turn might be faster.
+  // If the model is not even, an order with a lane's tasks out of turn might beat the bound.
   if (answer.bound && problem_.model().even) raise(*answer.bound, Formula::solver);
   const bool is_last = answer.status == SolveAnswer::Status::optimal && request.is_free.empty() &&
                        request.scale == exact_ && problem_.objective() == Objective::makespan &&
@@ -203,7 +203,7 @@ bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
   SolveRequest request{.model = model, .scale = coarse_, .go_on = [this] { return !stop_; }};
   if (!part.is_last) request.entry = at(model.lanes, parts_->entry()).first + part.microbatches;
   request.proves = request.rounds_down = true;
-  // How long a proof takes varies widely with how it begins, so every other attempt has a hint.
+  // A proof's duration depends strongly on its start, so every other attempt has a hint.
   if (part.attempt % 2 == 0 && starts_of(model, rows)) request.hint = &rows;
   request.seconds = kPartTurn * std::pow(3., part.attempt);
   request.seed = seed_ + static_cast<std::uint64_t>(part.attempt);

@@ -33,12 +33,12 @@ class Draws {
 
   [[nodiscard]] std::vector<Model>& models() { return models_; }
 
-  // The geometric mean of the values, as a logarithm. nullopt if the order is not legal, or if by
-  // the first draws it is much worse than the order accepted last. `logs` gets the logarithm of its
-  // value under each draw.
+  // The logarithm of the geometric mean of the order's values over the draws; `logs` gets each
+  // value's logarithm. nullopt if the order is not legal, or if after the first draws it is much
+  // worse than the order that was accepted last.
   std::optional<double> value_of(const Rows& rows, std::vector<double>& logs) const {
     logs.clear();
-    double more = 0;  // by how much it is worse, in sum
+    double more = 0;  // the sum of how much worse the order is
     const std::size_t few = models_.size() / 4;
     for (std::size_t i = 0; i < models_.size(); ++i) {
       const auto starts = starts_of(models_[i], rows);
@@ -76,7 +76,7 @@ class Draws {
   std::vector<double> accepted_;  // per draw
 };
 
-// Lowers capacities to what this order needs, so that no pool may hold more.
+// Lowers each pool's capacity to what this order needs, so that no later order needs more.
 void hold_to(Model& model, const Rows& rows) {
   for (int m = 0; m < size_of(model.machines); ++m) {
     for (const int p : at(model.machines, m).pools) {
@@ -111,7 +111,7 @@ std::optional<Steady> steady_order(const spec::Program& program, int microbatche
   draws.accept(logs);
   Steady steady{.rows = rows, .before = std::exp(*now), .after = std::exp(*now)};
   Random random(options.first_seed);
-  std::vector<std::size_t> movable;  // rows of several tasks, each once per task
+  std::vector<std::size_t> movable;  // rows with several tasks, each listed once per task
   for (std::size_t m = 0; m < rows.size(); ++m) {
     if (rows[m].size() > 1) movable.insert(movable.end(), rows[m].size(), m);
   }

@@ -23,7 +23,7 @@ void each(ast::Pipeline& tree, const Visit& visit) {
     if (auto* node = std::get_if<Node>(&item.value)) visit(*node);
   }
 }
-// Visits all clauses of one kind, with their op.
+// Visits all clauses of type Clause, each with its op.
 template <class Clause, class Tree, class Visit>
 void each_clause(Tree& tree, const Visit& visit) {
   each<ast::Op>(tree, [&](auto& op) {
@@ -41,11 +41,11 @@ void each_need(Tree& tree, const Visit& visit) {
 
 // `expr` + k. If `expr` is a number or a sum that ends with one, that number is changed instead.
 [[nodiscard]] spec::Expr plus(spec::Expr expr, std::int64_t k);
-// `needs F at prev via slots 2`
+// Writes a need, such as `needs F at prev via slots 2`.
 [[nodiscard]] std::string text_of(const ast::NeededOp& need);
-// `acquires activation 2 leaving 1`
+// Writes a clause, such as `acquires activation 2 leaving 1`.
 [[nodiscard]] std::string text_of(const ast::Acquires& clause);
-// `op F forward`
+// Writes an op's first line, such as `op F forward`.
 [[nodiscard]] std::string header_of(const ast::Op& op);
 
 }  // namespace ripeline::optimise

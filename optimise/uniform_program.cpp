@@ -113,7 +113,7 @@ class Reading {
                 : std::accumulate(times.begin(), times.end(), Time{0}) / std::ssize(times);
   }
 
-  // Whether all ranks have the same capacity or none has one, F acquires, and I and W release.
+  // Whether F acquires, I and W release, and all ranks (or none) have one and the same capacity.
   bool has_capacity() {
     Uniform& u = read_.problem;
     const std::int64_t most = std::int64_t{chunks_of(u)} * u.microbatches;

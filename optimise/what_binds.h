@@ -1,4 +1,4 @@
-// Explains in plain words why no order is below a bound. Pure functions.
+// Explains in words why no order takes less time than a bound. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ripeline::optimise {
 
-// The line `what binds: …` if an order reaches the bound. Otherwise what binds is unknown, and the
-// line is `the bound counts …`. `bound` must be one of the problem. Empty if nothing takes time.
+// The line `what binds: …` if an order reaches the bound; otherwise the line `the bound counts …`,
+// since it is unknown what binds. Empty if nothing takes time. `bound` must be the problem's.
 [[nodiscard]] std::string what_binds(const Problem& problem, const Bound& bound, bool is_reached);
 
 }  // namespace ripeline::optimise

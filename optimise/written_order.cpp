@@ -1,6 +1,6 @@
 // The external interface is with_orders(), with_order() and name_of_order(). A rank's row is
-// written as repeats. From its beginning on, each repeat is the group of tasks that saves the most
-// tasks of text if it is written once, with a count.
+// written as repeats, which are groups of tasks with a count. From the row's beginning on, each
+// next group is the one whose repetition shortens the text by the most tasks.
 #include "optimise/written_order.h"
 
 #include <algorithm>
@@ -59,8 +59,8 @@ std::vector<Repeat> repeats_of(const std::vector<int>& row) {
   return repeats;
 }
 
-// The repeat with the most turns, among those whose turn runs one task of each lane of the machine.
-// For more microbatches it only needs more turns. nullptr if there is no such repeat.
+// Among the repeats that run one task of each lane of the machine per turn, the one with the most
+// turns. With more microbatches, only its number of turns grows. nullptr if there is none.
 const Repeat* steady_part(const std::vector<Repeat>& repeats, const Model::Machine& machine) {
   const Repeat* longest = nullptr;
   std::vector<int> all = machine.lanes;
@@ -80,7 +80,7 @@ struct OrderText {
   std::string missing = {};  // why it cannot be for every count; else empty
 };
 
-// The order as text. A rank's engines are written one after the other; each runs only its tasks.
+// Writes the order. A rank's engines are written one after the other, each with its own tasks.
 OrderText order_text(const spec::Program& program, const Model& model, const NamedOrder& order,
                      const StepCount& count) {
   OrderText made{fmt::format("order {} on r {{", order.name)};
@@ -117,7 +117,7 @@ OrderText order_text(const spec::Program& program, const Model& model, const Nam
   return made;
 }
 
-// Sets params to their values, and the microbatches to the range from `first` to `last`.
+// Sets a param to its value, and the microbatches to the range from `first` to `last`.
 void settle(ast::Item& item, const spec::Program& program, int first, int last) {
   if (auto* const param = std::get_if<ast::Param>(&item.value)) {
     for (const auto& [name, value] : program.params) {
@@ -130,7 +130,7 @@ void settle(ast::Item& item, const spec::Program& program, int first, int last) 
   }
 }
 
-// Whether the item is an order from a file that no hint follows, so only the dispatch reads it.
+// Whether the item is an order from a file that no hint follows, so that only the dispatch uses it.
 bool is_unused_file(const ast::Item& item, const spec::Program& program) {
   const auto* const order = std::get_if<ast::Order>(&item.value);
   if (order == nullptr || !order->csv) return false;
@@ -172,13 +172,13 @@ spec::Result<std::string> with_orders(const spec::Source& source, const spec::Pr
     settle(item, program, count.every ? least : count.microbatches,
            count.every ? kMostCount : count.microbatches);
   }
-  // The spans of the added items are behind the end of the source, so its comments stay in place.
+  // The added items' spans are beyond the end of the source, so the source's comments do not move.
   const auto added =
       spec::parse({source.name, std::string(source.text.size(), '\n') +
                                     fmt::format("pipeline x {{\n\n{}{} }}", items, more)});
   if (!added.ok()) return added.errors();
   const std::vector<ast::Item>& found = added.value().items;
-  // A program has at most one `inputs`, so a new one replaces the old.
+  // A program has at most one `inputs` item, so a new item replaces the old one.
   const bool inputs = std::any_of(found.begin(), found.end(), [](const ast::Item& item) {
     return std::holds_alternative<ast::Inputs>(item.value);
   });

@@ -1,5 +1,5 @@
-// Writes an order that was found as a program in the language: the text of the order's program,
-// with the order added and with a dispatch that commits to it. Pure.
+// Writes the program of an order that was found: the text of the source program, the order, and a
+// dispatch that commits to the order. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace ripeline::optimise {
 
-// A name that no order or hint of the program has: `wish`, or `wish` with a number behind it.
+// Returns `wish`, with a number appended if some order or hint of the program has that name.
 [[nodiscard]] std::string name_of_order(const spec::Program& program,
                                         const std::string& wish = "best");
 
@@ -22,22 +22,22 @@ struct NamedOrder {
 };
 // The counts of microbatches for which the text is written.
 struct StepCount {
-  int microbatches = 1;  // those of the rows
-  // Whether it is also for other counts. Then the part of each row that repeats with one microbatch
-  // a turn has as many turns as microbatches remain for it. Such a program need not be proved.
+  int microbatches = 1;  // the count for which the rows were found
+  // Whether the text is for other counts, too. Then the part of each row that runs one microbatch
+  // per turn is repeated until no microbatches remain for it. Such a program may be unsafe.
   bool every = false;
 };
-// `program` was compiled from `source`. The params of the text get the values of `program`, and the
-// text's dispatch is dropped. `more` has the items that follow the orders, including a new
+// Writes the text of `source`, from which `program` was compiled. Params get their values in
+// `program`, and the old dispatch is dropped. `more` are the items after the orders, with a new
 // dispatch. `comments` are lines for the top. The text is in the canonical layout. Fails if the
-// source or the items do not parse, or if a row has no part for `every` count.
+// source or the items do not parse, or if for `every` count some row has no repeated part.
 [[nodiscard]] spec::Result<std::string> with_orders(const spec::Source& source,
                                                     const spec::Program& program,
                                                     const StepCount& count, const Model& model,
                                                     const std::vector<NamedOrder>& orders,
                                                     const std::string& more,
                                                     const std::vector<std::string>& comments);
-// The same with one order, called name_of_order(), to which the dispatch commits.
+// Like with_orders(), for one order. name_of_order() names it, and the dispatch commits to it.
 [[nodiscard]] spec::Result<std::string> with_order(const spec::Source& source,
                                                    const spec::Program& program,
                                                    const StepCount& count, const Model& model,

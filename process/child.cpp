@@ -46,8 +46,8 @@ class Descriptor {
   int number_ = -1;
 };
 
-// A pair of sockets, one for this process and one for the child; writing to a socket can avoid
-// SIGPIPE. The child's descriptor is above the standard ones before it is copied to one of them.
+// A pair of sockets, one for this process and one for the child. Unlike a pipe, a socket can be
+// written without SIGPIPE. The child's descriptor is above the standard ones until it is copied.
 struct Way {
   Descriptor mine;
   Descriptor its;
@@ -74,7 +74,7 @@ class Running {
       stop_if_due();
       exchange();
     }
-    // Kills what the child has started. The child's id is not reused before reap().
+    // Kills what the child has started. The child's id cannot be reused before reap().
     if (child_.has_group) signal(SIGKILL);
     reap();
     exchange();  // reads its last output
@@ -101,8 +101,8 @@ class Running {
     if (!child_.shows_errors) {
       posix_spawn_file_actions_adddup2(&files, errors_.its.number(), STDERR_FILENO);
     }
-    // A child with its own group does not get the signals of a terminal. The caller gets them, and
-    // stops the child.
+    // The terminal sends no signals to a child that has its own group. It sends them to the caller,
+    // which stops the child.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
@@ -137,7 +137,7 @@ class Running {
     pid_t ended = -1;
     while ((ended = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) continue;
     is_reaped_ = true;
-    // If the caller ignores SIGCHLD, the exit status is lost, and only the child's output is left.
+    // If the caller ignores SIGCHLD, the exit status is lost; only the child's output is known.
     if (ended < 0) return;
     if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
     if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
@@ -167,7 +167,7 @@ class Running {
                                   pollfd{errors_.mine.number(), POLLIN, 0}};
     if (input_.empty()) ways[0].fd = -1;
     const bool silent = !from_.mine.is_open() && !errors_.mine.is_open();
-    // A child that has closed its outputs is about to end.
+    // A child that has closed its outputs ends soon, so the pause is short.
     const milliseconds pause = silent ? milliseconds(1) : kPause;
     if (poll(ways.data(), ways.size(), static_cast<int>(pause.count())) <= 0) return;
     if (ways[0].fd >= 0 && ways[0].revents != 0) send_some();
@@ -202,7 +202,7 @@ class Running {
     }
   }
 
-  const Child& child_;  // the input that has not been sent yet
+  const Child& child_;  // `input_` is the part of its input that has not been sent
   std::string_view input_;
   Clock::time_point end_;  // the end of the child's time; after SIGTERM, of the grace period
   Clock::time_point next_question_ = {};

@@ -20,19 +20,19 @@ struct Child {
   std::chrono::milliseconds grace{0};
   std::string_view input = {};
   std::size_t most_output = std::size_t{1} << 20U;  // bytes; a program that writes more is killed
-  bool shows_errors = false;                        // its standard error is this process's
-  bool has_group = false;            // its own process group, which is killed at the end
-  std::function<bool()> go_on = {};  // asked every 50 ms; false ends it; may be empty
+  bool shows_errors = false;                        // the child inherits standard error
+  bool has_group = false;            // the child gets a process group, which is killed at the end
+  std::function<bool()> go_on = {};  // called every 50 ms; false ends the program; may be empty
 };
 
 struct ChildRun {
-  int not_started = 0;  // the error number; the other fields then mean nothing
+  int not_started = 0;  // an error number, or 0; if not 0, the other fields mean nothing
   std::string output = {};
   std::string errors = {};  // the beginning of its standard error, unless that is shown
   int exit_code = 0;
-  int signal = 0;            // the signal that ended it; 0 if it exited
+  int signal = 0;            // the signal that ended the program; 0 if it exited
   bool was_stopped = false;  // run_child() sent SIGTERM
-  bool was_killed = false;   // and SIGKILL after the grace
+  bool was_killed = false;   // run_child() sent SIGKILL after the grace period
   bool wrote_too_much = false;
   [[nodiscard]] bool ended_well() const {
     return not_started == 0 && !was_stopped && !wrote_too_much && signal == 0 && exit_code == 0;
@@ -41,7 +41,7 @@ struct ChildRun {
 
 [[nodiscard]] ChildRun run_child(const Child& child);
 
-// For people, after the program's name: `ended with 3`, `cannot be run: No such file or directory`.
+// The text after the program's name: `ended with 3`, `cannot be run: No such file or directory`.
 [[nodiscard]] std::string how_it_ended(const Child& child, const ChildRun& run);
 
 }  // namespace ripeline::process

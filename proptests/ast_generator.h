@@ -1,8 +1,8 @@
 // Random syntax trees of every construct of the language, such as a parser could make. Their
 // programs need not be valid; for example, ops and names need not exist.
 //
-// RapidCheck prints a tree as its source. Names avoid the few words that have a meaning in places
-// where a name or value is allowed, too.
+// RapidCheck prints a tree as its source. Names avoid the few words that have a special meaning
+// where a name or a value is also allowed.
 #pragma once
 
 #include <rapidcheck.h>

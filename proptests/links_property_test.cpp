@@ -152,7 +152,7 @@ class JointRun {
     check(rank.executor.begin_step(rank.step, microbatches_, {}));
   }
 
-  // Returns whether a step began, since the rank must then be polled again.
+  // Returns true if a step began; then the rank must be polled again.
   bool poll(Rank& rank) {
     std::vector<Command> commands;
     check(rank.executor.poll({}, commands));

@@ -1,6 +1,6 @@
 // Laws of the check of recorded runs. Every run on the virtual clock is accepted, even if ranks'
-// clocks differ or only a part is left of a killed run. A run that was changed is accepted only if
-// the oracle can produce the same events.
+// clocks differ or a killed run has left only a part of its record. A run that was changed is
+// accepted only if the oracle can produce the same events.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>

@@ -33,7 +33,7 @@ testing_support::RandomProgramOptions trainable() {
   return options;
 }
 
-// A proved program, with its source for error messages. Seeds of other programs are discarded.
+// A proved program, with its source for error messages. Seeds without a proof are discarded.
 struct Case {
   std::string text;
   Program program;

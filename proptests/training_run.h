@@ -1,8 +1,8 @@
 // One training step of a program on network/local. Each rank is a thread with an interpreted
 // arbiter, and delays are drawn from a seed.
 //
-// The laws about training check its results. A run always ends: a rank that waits longer than the
-// limit fails, and names what it waited for.
+// The laws about training check the results of the step. Every run ends, since a rank that waits
+// longer than the limit fails, and names what it waited for.
 #pragma once
 
 #include <cstdint>

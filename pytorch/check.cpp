@@ -14,8 +14,8 @@ namespace ripeline::pytorch {
 namespace {
 
 // The groups of rules, judged in order. A group is skipped after findings of the rules in
-// `not_after`, which make it meaningless or leave nothing new to report. Deadlock is judged for all
-// that can be paired, whatever else is missing.
+// `not_after`, because it would have no meaning or report nothing new. Deadlock is judged for all
+// actions that can be paired, even if others are missing.
 struct Group {
   void (*ask)(ScheduleCheck&);
   bool only_comms;

@@ -1,6 +1,6 @@
 // check: judges a schedule of PyTorch, read from a CSV file, before a launch.
 //
-// PyTorch accepts on load much that hangs, mixes microbatches or skips gradients later. The rules
+// PyTorch loads many schedules that later hang, mix microbatches or skip gradients. The rules
 // follow, each with an id; a group is skipped if an earlier finding makes it meaningless:
 //   cell naming form overlap ranks    the file is what PyTorch's reader is meant to read: each cell
 //                                     is an action from its first to its last character
@@ -8,18 +8,18 @@
 //                                     stage's rank, and a microbatch that exists
 //   repeated missing mixed            per stage and microbatch: F once, and either B once, or I and
 //                                     W once
-//   order                             at each rank: F before B and I, I before W, a stage's result
-//                                     before its neighbour's use; a send after, a receive before
-//                                     its computation
+//   order                             at each rank, F is before B and I, and I before W; a stage's
+//                                     result is before its use by a neighbour; a send is after,
+//                                     and a receive is before, its computation
 //   message unpaired reduce shard     compute_comms: each result that another rank needs is sent
-//                                     once and received once, and nothing else is; REDUCE_GRAD once
-//                                     per stage after its last backward; UNSHARD and RESHARD around
-//                                     use
-//   deadlock mismatch                 every action ends, whatever the timing, on the stated
-//                                     communicators and kernels, each send a rendezvous
-//   memory                            activations held, from F to B or W, within the limit
-// Refuted: at least one finding. Proved: no finding, and each rule was judged. Unknown: the table
-// is beyond what can be judged. Values; thread-safe; accepts any table.
+//                                     once and received once, and nothing else is; each stage has
+//                                     one REDUCE_GRAD, after its last backward; UNSHARD is before
+//                                     use, and RESHARD after it
+//   deadlock mismatch                 every action ends, for every timing, with the given
+//                                     communicators and kernels, if each send is a rendezvous
+//   memory                            activations held, from F to B or W, are within the limit
+// The verdict is refuted after any finding, proved if there is none and each rule was judged, and
+// unknown if the table is beyond what can be judged. Values; thread-safe; accepts any table.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct CheckOptions {
   std::optional<std::int64_t> stage_memory{};   // room of a stage, in activations
   wire::WireLayout layout = wire::WireLayout::group;
   wire::WireKernels kernels = wire::WireKernels::per_stream;
-  bool reduce = true;  // false for a PyTorch without REDUCE_GRAD, neither added nor wanted by it
+  bool reduce = true;  // false for a PyTorch without REDUCE_GRAD, which neither adds nor needs it
   bool all_layouts = false;  // judge every layout and kernel level for CheckReport::layouts
 };
 

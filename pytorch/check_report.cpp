@@ -84,7 +84,7 @@ std::string grid(const ActionTable& table, const CheckReport& report) {
   return "\n" + text + "\n";
 }
 
-// The peaks of the ranks in microbatches; each microbatch runs at all stages of a rank.
+// The peaks of the ranks in microbatches: activations divided by the number of the rank's stages.
 std::vector<double> in_microbatches(const CheckReport& report) {
   std::vector<double> counted;
   for (int rank = 0; rank < size_of(report.rank_peak); ++rank) {

@@ -18,7 +18,7 @@ namespace ripeline::pytorch {
 [[nodiscard]] nlohmann::json check_json(const std::string& file, std::string_view bytes,
                                         const CheckReport& report, const CheckOptions& options);
 
-// Adds the input and its findings, each at its cell, or at its row.
+// Adds the input and its findings, each at its cell, or at its row if it has no cell.
 void add_check(verify::SarifLog& log, const std::string& file, const spec::Source& source,
                const CheckReport& report);
 

@@ -67,7 +67,7 @@ class ScheduleCheck {
 
 [[nodiscard]] std::string position_text(CellPosition position);  // row 2, column 3
 
-// The room of a rank with this many stages, in activations of a stage; nullopt if it has no limit.
+// The most activations that a rank with this many stages may hold; nullopt if there is no limit.
 [[nodiscard]] std::optional<std::int64_t> rank_room(const CheckOptions& options, int chunks);
 
 }  // namespace ripeline::pytorch

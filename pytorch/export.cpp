@@ -44,8 +44,8 @@ spec::Diagnostic wrong(std::string id, std::string message, std::string hint,
       .id = std::move(id), .message = std::move(message), .hint = std::move(hint), .span = span};
 }
 
-// The error if not each microbatch of the stage runs backward once, whole or in two halves, as
-// cells require; nullopt if each does, or if no op of the stage leaves out microbatches.
+// The error if some microbatch does not run backward exactly once at the stage, whole or in two
+// halves; nullopt if each does, or if every op of the stage runs all microbatches.
 std::optional<spec::Diagnostic> partial_backwards(const Program& program, int stage,
                                                   int microbatches) {
   std::array<int, 3> lanes{-1, -1, -1};  // whole, input, weight
@@ -179,7 +179,7 @@ class VirtualClockRun {
     running_.resize(table_.rows.size());
   }
 
-  // Runs the program to the end; false if the run sticks.
+  // Runs the program to the end; false if the run gets stuck.
   bool go() {
     while (!machine_.done(state_)) {
       deliver();

@@ -1,9 +1,9 @@
 // Exports a program's order as PyTorch's actions.
 //
-// Each rank's tasks are in the order of their starts in one run: tasks take the program's costs,
-// messages take no time, and a task that may start and is chosen starts at once, rank after rank.
-// With a committed order this is that order; readiness-first it is the run that results from the
-// hint if all tasks take their costs. Ops become F, B, I and W by their kinds. Pure; never throws.
+// Each rank's tasks are in the order of their starts in one run, in which tasks take the program's
+// costs and messages take no time; a task that is chosen and may start starts at once. A committed
+// order is exported as it is. With readiness-first dispatch, the hint determines the run. Ops
+// become F, B, I and W by their kinds. Pure; never throws.
 #pragma once
 
 #include <string>
@@ -28,23 +28,23 @@ struct ExportedActions {
 [[nodiscard]] spec::Result<ExportedActions> export_actions(const spec::Program& program,
                                                            int microbatches);
 
-// True if PyTorch's actions can express the whole program, so that only its run can make an export
-// fail.
+// True if PyTorch's actions can express the whole program, so that an export can fail only because
+// of the program's run.
 [[nodiscard]] bool has_actions(const spec::Program& program, int microbatches);
 
-// As a file, checked as `ripeline check` would check it.
+// The export as a file, and the result of checking the file as `ripeline check` does.
 struct ExportedFile {
   ExportedActions actions;
   std::string text;      // the file's content
-  CheckOptions options;  // by which it was checked: its shape and form
+  CheckOptions options;  // the file's shape and form, with which it was checked
   ActionTable table;     // as it is read from the text
-  CheckReport report;    // proved, or PyTorch would refuse the file or hang on it
+  CheckReport report;    // if not proved, PyTorch would refuse the file or hang on it
 };
 // Errors: those of export_actions() and check().
 [[nodiscard]] spec::Result<ExportedFile> export_file(const spec::Program& program, int microbatches,
                                                      ActionForm form);
 
-// The settings that a launch needs and the file does not have, for the file with this name.
+// The settings that a launch needs in addition to the file with this name.
 [[nodiscard]] std::string loading_text(const std::string& file, const ExportedFile& exported);
 
 }  // namespace ripeline::pytorch

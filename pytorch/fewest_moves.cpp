@@ -1,6 +1,6 @@
-// Finds cells whose moves let all rows end. At least one cell of a cycle of waits must move, so the
-// cells of one cycle are tried, each with one move less for the rest; first with one move, then
-// two, and so on. For each choice that lets all rows end, cells are put back where least is held.
+// Finds cells whose moves let all rows end. One cell of each cycle of waits must move, so the cells
+// of one cycle are tried, each with one move less for the rest; first with one move in total, then
+// two, and so on. After each success, cells are put back where the fewest activations are held.
 //
 // If the steps do not suffice, the result has the moves of make_loadable(), without unneeded
 // ones.
@@ -34,8 +34,8 @@ class MoveSearch {
   MoveSearch(const MoveCells& cells, const Fits& fits)
       : progress_(cells), placing_(cells, fits, steps_, kMostSteps), kept_(cells.cells.size(), 0) {}
 
-  // The best choice with the fewest cells, if `enough` cells are known to suffice; nullopt if none
-  // was found within the steps. If none of these fits, a few more moves are tried.
+  // The best choice with the fewest cells; `enough` cells are known to suffice. If no such choice
+  // fits, up to kMoreToFit more moves are tried. nullopt if none was found within the steps.
   std::optional<Moved> run(int enough) {
     for (int moves = 1; moves <= enough + kMoreToFit && steps_ <= kMostSteps; ++moves) {
       explore(moves);
@@ -43,8 +43,8 @@ class MoveSearch {
     }
     return std::move(best_);
   }
-  // True if no choice with fewer moves than the best one suffices. All choices with as many cells
-  // as the first were tried, so one more is the fewest that fit; of larger ones some are tried.
+  // True if the best choice is known to have the fewest moves: as few as the first choice or one
+  // more, since all choices as small as the first were tried. Larger ones are tried only in part.
   bool is_fewest() const {
     return best_moves_ == first_moves_ || (best_moves_ == first_moves_ + 1 && steps_ <= kMostSteps);
   }
@@ -62,7 +62,7 @@ class MoveSearch {
     progress_.go_back(mark);
   }
 
-  // Moves one of the cycle's cells; each is tried as the first that moves, and earlier ones stay.
+  // Tries each cell of the cycle as the one that moves; the cells tried before it stay in place.
   void branch(int left) {
     std::vector<int> tried;
     for (const int cell : progress_.cycle()) {
@@ -102,7 +102,7 @@ class MoveSearch {
   std::size_t first_moves_ = 0;  // the number of moves of the first choice
 };
 
-// The cells that make_loadable() moved, without those that can stay.
+// The cells that make_loadable() moved, without those that need not move.
 std::vector<int> needed_moves(const MoveCells& cells, const std::vector<Move>& moves) {
   std::vector<int> moved;
   for (const Move& move : moves) {

@@ -1,10 +1,10 @@
 // Makes an order that PyTorch loads from one that it does not, by moving the fewest cells.
 //
 // A move takes a cell out of its row and puts it elsewhere in that row. A repair has the fewest
-// moves; among those with equally many, no rank holds more activations at once than before, if that
-// is possible; else the sum of additional activations over the ranks is least. MovedOrder::fewest
-// tells whether the number of moves is known to be least; the other criteria are exact if the
-// search also tried all choices of that many moves within its steps. Pure; never throws.
+// moves. Among repairs with equally many moves, one is preferred in which no rank holds more
+// activations at once than before, else the one with the least additional activations in sum.
+// MovedOrder::fewest tells whether the number of moves is known to be least. The other criteria are
+// exact if the search had the steps to try all choices of that many moves. Pure; never throws.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct MovedOrder {
   bool fewest = false;           // true if fewer moves are known not to suffice
 };
 // `fits` decides whether a row's peak is allowed. If the search finds an order in which the peaks
-// of all changed rows are allowed, it prefers this to fewer moves. The table must have no blanks,
-// its rows must be the ranks of the map, and no cell may occur twice.
+// of all changed rows are allowed, this order is preferred even to one with fewer moves. The table
+// must have no blanks, its rows must be the ranks of the map, and no cell may occur twice.
 [[nodiscard]] MovedOrder with_fewest_moves(const ActionTable& table, const StageMap& map,
                                            const std::function<bool(const RowPeak&)>& fits);
 

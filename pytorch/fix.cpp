@@ -93,7 +93,7 @@ class ScheduleRepair {
     }
   }
 
-  // Writes actions that cannot overlap one after the other, in the order as written.
+  // Puts actions that must not overlap into cells of their own, in the order as written.
   void split_overlaps() {
     if (!has_rule(report_, "overlap")) return;
     for (auto& row : table_.rows) {
@@ -164,7 +164,7 @@ class ScheduleRepair {
     }
   }
 
-  // Moves whole rows that are at the place of another rank's row.
+  // If each row has the actions of exactly one rank, puts every row at the position of its rank.
   void swap_rows() {
     if (!has_rule(report_, "owner") || size_of(table_.rows) != shape_.map.ranks) return;
     std::vector<std::vector<ActionCell>> rows(table_.rows.size());
@@ -200,7 +200,7 @@ class ScheduleRepair {
   spec::Result<void> order_and_communicate() {
     if (!placed()) return no_repair("stages are in rows of ranks that do not own them");
     peak_before_ = peaks_of(table_);
-    // Each rank has the same number of stages.
+    // Each rank has the same number of stages, so rank 0 stands for all.
     const std::optional<std::int64_t> room = rank_room(options_, shape_.chunks(0));
     const MovedOrder ordered =
         with_fewest_moves(table_, shape_.map, [this, room](const RowPeak& peak) {

@@ -1,5 +1,5 @@
-// A map from numbers to small values in one array, for data about millions of cells. A value;
-// thread-safe as one.
+// A map from numbers to small values in one array, for data about millions of cells. It is a value
+// type; concurrent reads are safe.
 #pragma once
 
 #include <bit>
@@ -62,7 +62,7 @@ class FlatMap {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // their number is a power of two
   int shift_ = 64;           // turns a spread key into the number of a slot
   std::size_t size_ = 0;
 };

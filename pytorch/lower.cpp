@@ -183,7 +183,7 @@ std::vector<ActionCell> with_shards(const std::vector<ActionCell>& row) {
   std::vector<ActionCell> reversed;
   NextStages next;
   std::vector<int> after;  // stages with weights at the cell after, in the order of computing
-  // Adds the UNSHARD and RESHARD cells between a cell and the one after it, last first.
+  // Adds the UNSHARD and RESHARD cells between a cell and the one after it, in reverse order.
   const auto change = [&reversed](std::vector<int> from, const std::vector<int>& to) {
     const auto is_in = [](const std::vector<int>& stages, int stage) {
       return std::find(stages.begin(), stages.end(), stage) != stages.end();

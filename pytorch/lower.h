@@ -21,7 +21,7 @@ namespace ripeline::pytorch {
 enum class Placement : std::uint8_t {
   chain,  // stage s on rank s
   loop,   // stage s on rank s mod ranks
-  v,      // down the ranks and back up, the stage at the turn on the same rank
+  v,      // down the ranks and back up; the two stages at the turn share a rank
 };
 [[nodiscard]] std::string name_of(Placement placement);  // chain, loop, v
 
@@ -31,7 +31,7 @@ struct StageMap {
   [[nodiscard]] int stages() const { return static_cast<int>(rank_of.size()); }
   [[nodiscard]] int rank(int stage) const { return rank_of[static_cast<std::size_t>(stage)]; }
 };
-// nullopt if `stages` is no positive multiple of `ranks`, or, for a chain, is not `ranks`.
+// nullopt if `stages` is no positive multiple of `ranks` or, for a chain, differs from `ranks`.
 [[nodiscard]] std::optional<StageMap> place_stages(Placement placement, int ranks, int stages);
 
 // The needs of a computation, as listed above; a backward of the next stage is named `I`.
@@ -74,7 +74,7 @@ struct LoadedSchedule {
   ActionTable table;             // without blanks; if stuck, only the part before that
   std::vector<StuckRank> stuck;  // by rank; empty if PyTorch loads the table
 };
-// Every stage must be in the map; the rows are its ranks; cells are computations or blank.
+// Stages must be in the map, rows must be the map's ranks, and cells must be computations or blank.
 [[nodiscard]] LoadedSchedule as_loaded(const ActionTable& table, const StageMap& map,
                                        int microbatches, const Additions& additions = {});
 

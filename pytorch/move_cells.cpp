@@ -117,8 +117,8 @@ void RowProgress::go_back(const Mark& mark) {
   heads_ = mark.heads;
 }
 
-// A cell waits for the first of its needs that has not ended; if this need is in a row, it is the
-// row's head or behind it. So each cell has a next one, until a cell occurs a second time.
+// A cell waits for the first of its needs that has not ended. If this need is in a row but not its
+// head, it waits for the head. So the path continues until it reaches a cell a second time.
 std::vector<int> RowProgress::cycle_from(int row) {
   std::vector<int> path;
   std::vector<int> behind;         // cells behind a head, each followed by that head

@@ -1,4 +1,4 @@
-// Deadlock: judged for the computations alone, then for all sends and receives.
+// Judges deadlock, first for the computations alone, then for all sends and receives.
 #include "pytorch/on_the_wire.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::size_t kMostSteps = 12;  // the number of printed steps of a wait
 
 // --- computations: every rank keeps its order, and the communication is derived ---
 
-// The file's action with a needed result: the named one, or B for an I; nullopt if there is none.
+// The file's action that gives a needed result: `need` itself, or B for an I; else nullopt.
 std::optional<Action> find_result(const ScheduleCheck& checking, Action need) {
   if (checking.find(need) != nullptr) return need;
   if (need.kind == ActionKind::backward_input) need.kind = ActionKind::backward;
@@ -63,7 +63,7 @@ std::string cut(std::vector<std::string> steps) {
 }
 
 void report_stuck(ScheduleCheck& checking, const std::vector<StuckRank>& stuck) {
-  // The rule `order` names tasks that wait for a later task of their own rank.
+  // The rule `order` has already named the tasks that wait for a later task of their own rank.
   if (checking.has_found("order")) {
     checking.report().not_judged.emplace_back("deadlock, mismatch");
     return;

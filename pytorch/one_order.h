@@ -1,10 +1,10 @@
 // Tells whether all actions of a table can run one after the other, each send together with its
 // receive, and where they stop if not.
 //
-// A table with such an order deadlocks on no communicators and on no kernel level. Every edge of
+// A table with such an order cannot deadlock on any communicators or kernel level. Every edge of
 // the graph in wire/wire.h leads forward in the order: an action waits for earlier ones of its
 // rank, and a send and its receive, which wait for each other, are side by side. So no graph is
-// needed. A table without such an order may still be safe, if communicators let a message overtake.
+// needed. A table without such an order may be safe if communicators let a message overtake others.
 //
 // Takes memory in proportion to the ranks, and for a compute_only table about 8 bytes for each
 // computation. Pure; never throws.
@@ -17,13 +17,13 @@
 
 namespace ripeline::pytorch {
 
-// The ranks, in order, that can never run their next cell, for a table of computations alone; empty
-// if there is one order. With the communication that PyTorch derives, this order is the one in
-// which PyTorch adds it, as in as_loaded(). Rows are ranks, and stages must be in the map.
+// The ranks, ascending, that can never run their next cell; empty if all cells can run. The table
+// must have computations alone. as_loaded(), like PyTorch, runs the cells in the same way when it
+// adds the communication. Rows must be the ranks, and stages must be in the map.
 [[nodiscard]] std::vector<StuckRank> stuck_ranks(const ActionTable& table, const StageMap& map);
 
-// True if a table with its own sends and receives has one order: each rank runs its actions as
-// written, and two ranks exchange a message when it is next on both.
+// True if all actions of a table with its own sends and receives can run, if each rank runs them as
+// written and a message is exchanged only when its send and its receive are next on their ranks.
 [[nodiscard]] bool has_one_order(const ActionTable& table, const StageMap& map);
 
 }  // namespace ripeline::pytorch

@@ -1,8 +1,8 @@
 // A cell may be placed behind the last cell of its row that it needs, directly or not, and before
 // the first that needs it; at any such place all rows can end. So cells are put back one by one,
-// and all their places are tried. For any other cells in the row, least is held if an F is late,
-// and if a B or W is early, so these places are tried first, and for the cell that is put back last
-// no other place is tried.
+// and all their places are tried. Wherever the other cells are, the row holds the fewest
+// activations if an F is as late as possible and a B or W as early as possible. So these places are
+// tried first, and the cell that is put back last is tried at no other place.
 #include "pytorch/placing.h"
 
 #include <algorithm>
@@ -59,9 +59,9 @@ void Placing::erase(int cell) {
   for (int i = place; i < size_of(row); ++i) at(place_, at(row, i)) = i;
 }
 
-// How far the cell's needs reach into its row from the front; if `forward`, its users from the end.
+// How many cells of its row must run before the cell; if `forward`, how many must run after it.
 int Placing::reached(int cell, bool forward) {
-  std::vector<int> count(rows_.size(), 0);  // per row: cells counted from that end
+  std::vector<int> count(rows_.size(), 0);  // per row: cells from the front, or from the end
   std::vector<int> open = {cell};
   std::vector<int> loose = {cell};  // the reached cells that are in no row
   while (!open.empty()) {

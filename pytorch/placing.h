@@ -14,7 +14,7 @@ namespace ripeline::pytorch {
 struct PlacedRows {
   std::vector<std::vector<int>> rows;
   bool fits = false;      // the peak of each row with a cell put back is allowed
-  std::int64_t more = 0;  // the sum over the rows of what they hold more than before
+  std::int64_t more = 0;  // the additional activations held, summed over the rows
   [[nodiscard]] bool better_than(const PlacedRows& other) const {
     return fits != other.fits ? fits : more < other.more;
   }
@@ -22,8 +22,8 @@ struct PlacedRows {
 
 class Placing {
  public:
-  // `steps` is shared with the search; work done here is added to it. Beyond `limit`, the first
-  // rows that are found are the result.
+  // `steps` is shared with the search; work done here is added to it. Once `steps` exceeds `limit`,
+  // the first rows that are found are the result.
   Placing(const MoveCells& cells, const std::function<bool(const RowPeak&)>& fits,
           std::int64_t& steps, std::int64_t limit)
       : cells_(cells), fits_(fits), steps_(steps), limit_(limit), place_(cells.place_of) {}

@@ -106,8 +106,8 @@ std::string params_of(const Kinds& kinds) {
   return text;
 }
 
-// The backwards. Each microbatch of a stage has a whole or a split one, and it needs the gradient
-// of the next stage's backward of either kind.
+// The ops of the backwards. Each microbatch of a stage has a whole or a split backward. It needs
+// the gradient from the next stage's backward, which may be of either kind.
 std::string backwards_of(const Kinds& kinds, const std::string& whole_where) {
   const auto where = [&](const char* negated) {
     return kinds.mixed() ? fmt::format(" on m where {}({})", negated, whole_where) : "";

@@ -24,14 +24,14 @@ struct ScheduleProgram {
 };
 inline constexpr const char* kScheduleFile = "schedule.csv";
 
-// Errors: those findings of check() that make a program impossible, each at its cell, with the
-// rule's name after `csv-`; and check-options. Missing tasks and deadlocks are no errors: a proof
-// or a run shows them.
+// Errors: check-options, and each finding of check() that makes a program impossible, at its cell
+// and with the id `csv-` and the rule's name. Missing tasks and deadlocks are no errors: a proof or
+// a run shows them.
 [[nodiscard]] spec::Result<ScheduleProgram> program_of(const spec::Source& csv,
                                                        const CheckOptions& options);
 
-// Makes the verdict on the program of a schedule one on the schedule: without places in the text,
-// which nobody wrote, and with `repairs_note` at the first refuted obligation.
+// Turns the verdict on the program into one on the schedule: removes positions, as no user wrote
+// the program's text, and sets `repairs_note` at the first refuted obligation.
 void speak_of_schedule(verify::Verdict& verdict, const std::string& repairs_note);
 
 // The place of a finding in the file.

@@ -45,8 +45,8 @@ int ranks_of(const ActionTable& table) {
   return std::max(1, static_cast<int>(rows));
 }
 
-// The stages are counted from 0 as long as all occur, and rounded up to a multiple of the ranks, so
-// that one odd number in a cell does not change how the other cells are judged.
+// Counts the stages from 0 to the first that does not occur, and rounds up to a multiple of the
+// ranks, so that one wrong number in a cell does not change how the other cells are judged.
 int stages_of(const ActionTable& table, int ranks) {
   Numbers stages;
   each_computation(table, [&](int, const Action& action) { stages.insert(action.stage); });
@@ -54,8 +54,8 @@ int stages_of(const ActionTable& table, int ranks) {
   return std::max(1, (next + ranks - 1) / ranks) * ranks;
 }
 
-// The microbatches are counted from 0 as long as each runs forward somewhere; if there is no 0,
-// their number is the number of different ones.
+// Counts the microbatches from 0 to the first that runs forward nowhere. If there is no microbatch
+// 0, counts the different microbatches.
 int microbatches_of(const ActionTable& table) {
   Numbers ids;
   each_computation(table, [&](int, const Action& action) {

@@ -2,8 +2,8 @@
 // PyTorch has both whole and split ones.
 //
 // A microbatch of a stage is whole if the file has its B. A microbatch without any backward, a
-// mistake that the program keeps, is whole if the stage has some B. The condition is nested by
-// halves, so it is not deep, and it is short if microbatches of one kind are neighbours. Pure.
+// mistake that the program keeps, is whole if the stage has some B. The condition divides the
+// microbatches by halves, so it is not deep; it is short if those of one kind are neighbours. Pure.
 #pragma once
 
 #include <string>

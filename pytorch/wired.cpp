@@ -13,7 +13,7 @@ class RankWire {
  public:
   RankWire(const CheckShape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // Adds a cell. Two overlapped computations both wait for the needs of either.
+  // Adds a cell. Each of two overlapped computations waits for the needs of both.
   void add(const ActionCell& cell) {
     for (const Action& action : cell.actions) {
       if (is_compute(action.kind) || is_message(action.kind)) add(action, cell);

@@ -1,5 +1,5 @@
-// The computations, sends and receives of a table as a WireProgram (wire/wire.h), as PyTorch issues
-// these; used by check() only.
+// The computations, sends and receives of a table, in the order in which PyTorch issues them, as a
+// WireProgram (wire/wire.h); used by check() only.
 //
 // Computations are on one stream; a send or a receive waits for the computations issued before it;
 // a computation waits for the receives of its needs. UNSHARD, RESHARD and REDUCE_GRAD are left out.

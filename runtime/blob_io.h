@@ -1,4 +1,4 @@
-// Numbers and texts as little-endian bytes, for what processes tell each other.
+// Numbers and texts as little-endian bytes, for messages between processes.
 //
 // A reader never goes beyond the end of its bytes: once something is missing, ok() is false, and
 // the reader returns zeros and empty texts. Lengths are checked before anything is read.
@@ -36,7 +36,7 @@ class BlobWriter {
     const auto* at = static_cast<const std::byte*>(data);
     blob_.insert(blob_.end(), at, at + size);
   }
-  // Appends the length of the text and the text.
+  // Appends the length of the text, then its characters.
   void text(std::string_view text) {
     number(static_cast<std::uint32_t>(text.size()));
     bytes(text.data(), text.size());
@@ -53,7 +53,7 @@ class BlobReader {
   explicit BlobReader(std::span<const std::byte> from) : from_(from) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
-  // True if all bytes are read and none was missing.
+  // True if all bytes are read and none of the reads went beyond the end.
   [[nodiscard]] bool is_done() const { return ok_ && at_ == from_.size(); }
   template <class Int>
   Int number() {
@@ -64,7 +64,7 @@ class BlobReader {
     }
     return static_cast<Int>(bits);
   }
-  // Null if fewer than `size` bytes are left.
+  // Returns null if fewer than `size` bytes are left.
   const std::byte* bytes(std::uint64_t size) {
     if (!has(size)) return nullptr;
     const std::byte* const at = from_.data() + at_;

@@ -1,6 +1,6 @@
 // Configuration: the settings, beside the program, that must be equal on all ranks of a run, such
 // as the number of microbatches, seed, learning rate and data. The ranks compare them before they
-// are connected, so that no run trains with two configurations. Large data count by their digest.
+// are connected, so that no run trains with two configurations. Large data are compared by digest.
 #pragma once
 
 #include <string>

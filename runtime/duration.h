@@ -1,4 +1,4 @@
-// Durations in messages.
+// Durations as text, for messages to users.
 #pragma once
 
 #include <array>

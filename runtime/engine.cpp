@@ -34,7 +34,7 @@ Status guarded(const Run& run) {
   }
 }
 
-// The end of a step that could not begin; it has no task.
+// The result of a step that the work refuses to begin; this result has no task.
 Ended refusal(Status status) {
   Ended ended;
   ended.call.task.task.lane = -1;
@@ -110,7 +110,7 @@ bool InlineEngine::ended(Ended& out) {
   } else if (together) {
     out = run_pair(work_, before_task_, std::move(next.call), std::move(*next.with));
   } else {
-    // The first task's outputs leave before the second task runs.
+    // The loop sends the first task's outputs before the second task runs.
     out = run(work_, before_task_, std::move(next.call));
     starts_.push_front({std::move(*next.with), std::nullopt});
   }
@@ -164,7 +164,7 @@ class ThreadEngine::Thread {
   }
 
  private:
-  // Guards the wait for a running task; nullopt if no task runs.
+  // Returns a guard for the wait for a running task; nullopt if no task runs.
   std::optional<watchdog::LastWait> last_wait() {
     const std::lock_guard lock(mutex_);
     if (!carries_out_) return std::nullopt;

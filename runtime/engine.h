@@ -3,12 +3,12 @@
 // start() hands a task over and returns; ended() returns the tasks that have ended, each with its
 // outputs or its failure. InlineEngine runs tasks in the loop's own thread, one after another, when
 // the loop calls ended(). This needs no hand-over, but no message moves while a task runs.
-// ThreadEngine makes all calls of the Work in one thread of its own, so messages move beside a
-// task, but a hand-over costs some 10 µs. Only tasks that may run beside tasks of other engines
-// (Work::runs_beside) have further threads, one for each engine. ThreadEngine wakes the loop when a
-// task ends. When the run fails, the step ends although a task still runs, such as one that waits
-// for a process that is gone: the caller can then end that wait. Use InlineEngine for tasks of
-// microseconds, and ThreadEngine for tasks that compute.
+// ThreadEngine makes all calls of the Work in one thread of its own, so messages move while a task
+// runs, but a hand-over costs some 10 µs. Only tasks that may run beside tasks of the rank's other
+// engines (Work::runs_beside) have further threads, one for each core::Engine. ThreadEngine wakes
+// the loop when a task ends. When the run fails, the step ends even while a task still runs. If
+// that task waits for a lost process, the caller can then end the wait. Use InlineEngine for tasks
+// of microseconds, and ThreadEngine for tasks that compute.
 //
 // An engine belongs to the loop's thread. The Work is borrowed; all its exceptions become statuses.
 #pragma once
@@ -45,7 +45,7 @@ class TaskEngine {
   virtual void start_pair(Call first, Call second) = 0;
   // Takes the next task that has ended; false if there is none.
   virtual bool ended(Ended& out) = 0;
-  // The time at which the loop has to call ended() again if nobody wakes it.
+  // The time at which the loop has to call ended() again if the loop is not woken before.
   [[nodiscard]] virtual core::Time next() const { return core::Time::max(); }
 };
 

@@ -27,16 +27,16 @@ struct Source {
   const char* ranks;
   const char* local_rank;
   const char* local_ranks;
-  // For several hosts: the number of ranks on each, as `2(x3),1`, and the number of this host.
+  // For several hosts: the number of ranks on each host, such as `2(x3),1`, and this host's index.
   const char* ranks_of_hosts = nullptr;
   const char* host = nullptr;
-  // Variables that tell the launcher's runs apart, in some cases only together with starter_of().
+  // Variables that differ from run to run; for some launchers only together with starter_of().
   std::array<const char*, 4> run = {};
-  // For a run on several hosts whose store is not given: the list of its hosts, the first of which
-  // has rank 0, and numbers from which a port follows.
+  // Used if a run on several hosts is given no store: the list of its hosts, the first of which has
+  // rank 0, and numbers from which a port is computed.
   std::array<const char*, 2> hosts = {};
   std::array<const char*, 2> port_from = {};
-  // For the store of torchrun's agent: whether that exists, and how often it has started the ranks.
+  // Whether torchrun's agent serves a store, and how many times the agent has started the ranks.
   const char* agent = nullptr;
   const char* attempt = nullptr;
   // Advice in an error message: how a user sets the address of the store.
@@ -77,7 +77,7 @@ constexpr std::array kSources = {
 };
 constexpr int kMostRanks = 65536;
 constexpr int kHighestPort = 65535;
-// The ports of jobs are below those that the kernel assigns to sockets that ask for any free port.
+// The ports for the stores of jobs are below the kernel's ephemeral ports.
 constexpr std::uint64_t kFirstPort = 20'000;
 constexpr std::uint64_t kPorts = 9'000;
 constexpr std::uint64_t kStepsOfJob = 16;  // neighbouring jobs and steps do not share a port
@@ -105,7 +105,7 @@ Status read_if_set(const char* name, int low, int high, int& value) {
   return variable(name) == nullptr ? Status() : read(name, low, high, value);
 }
 
-// Reads how many ranks this host has: `2(x3),1` is 2 on each of 3 hosts and 1 on the fourth.
+// Reads how many ranks this host has: `2(x3),1` means 2 on each of 3 hosts and 1 on the fourth.
 Status read_of_host(const Source& source, int ranks, int& value) {
   const char* text = variable(source.ranks_of_hosts);
   if (text == nullptr) return {};

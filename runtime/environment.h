@@ -1,6 +1,6 @@
 // RankEnvironment: the rank of this process, from the variables of its launcher: `ripeline launch`
 // or torchrun, Open MPI's or MPICH's mpirun, or Slurm's srun (docs/runtime.md). The first of these
-// whose variables are set is used. If one launcher has started another, that is the inner one.
+// whose variables are set is used. If one launcher has started another, the inner one comes first.
 //
 // The ranks of one host meet in a folder: RIPELINE_FOLDER, which `ripeline launch` sets, or a
 // folder whose name follows from the run's own variables and from the process that started its
@@ -14,9 +14,9 @@
 
 namespace ripeline::runtime {
 
-// Where the ranks of several hosts meet.
+// The address of the store at which the ranks of several hosts meet.
 struct StoreAddress {
-  std::string host;  // the host of rank 0, which serves the store, unless torchrun's agent does
+  std::string host;  // the host of the process that serves the store: rank 0 or torchrun's agent
   int port = 0;
   bool is_of_agent = false;
   std::string attempt = {};  // from torchrun, whose store serves several attempts

@@ -1,9 +1,9 @@
 // The exit code of a process that runs a rank. The code says what went wrong, for scripts and for
 // programs that start runs again.
 //
-// The codes 1 and 2 are left to the program (its own verdict, its command line), 64 and more to
-// sysexits.h, the shell and signals, except the code of a rank that was told to end. `ripeline
-// launch` ends with the code of the first rank that fails.
+// The codes 1 and 2 are left to the program, for its own verdict and for errors in its command
+// line. Codes from 64 on are left to sysexits.h, the shell and signals, except kToldToEnd.
+// `ripeline launch` ends with the code of the first rank that fails.
 #pragma once
 
 #include "core/status.h"

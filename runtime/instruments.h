@@ -1,11 +1,11 @@
 // Instruments: the trace that is recorded of a run and the delays that are injected into it. The
 // environment variables of its ranks request them.
 //
-//   RIPELINE_TRACE=FILE   one trace of what ran when, in the form of runtime/run_trace.h
+//   RIPELINE_TRACE=FILE   one trace of the run, in the form of runtime/run_trace.h
 //   RIPELINE_DELAY=SPEC   delays, in the form of runtime/protocol/delay.h
 //
 // A TorchTrainer applies both by itself. A program that makes its own ranks installs them before it
-// makes the rank's engine and the rank:
+// makes a rank and the rank's engine:
 //
 //   protocol::RankOptions options;
 //   BeforeTask before_task;
@@ -13,7 +13,7 @@
 //   ...
 //   status = run.finish(limit);  // rank 0 then writes FILE
 //
-// Only this file reads the two variables. Keeps no state; any thread may call it.
+// Only this file reads the two variables. It keeps no state; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ namespace ripeline::runtime {
 class Run;
 
 struct Instruments {
-  std::string trace;             // FILE; empty: none is written
-  std::string delay;             // SPEC; empty: none are injected
+  std::string trace;             // FILE; empty if none is written
+  std::string delay;             // SPEC; empty if none are injected
   std::uint64_t delay_seed = 1;  // unless SPEC has one
   bool operator==(const Instruments&) const = default;
 };

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostParts = 64;
 struct Bytes {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  int device = -1;  // -1: the host's memory
+  int device = -1;  // -1 for the host's memory
   std::shared_ptr<void> owner = nullptr;
 };
 
@@ -28,7 +28,7 @@ struct Payload {
   std::vector<std::byte> head = {};  // at most kLargestHead
   std::vector<Bytes> parts = {};     // at most kMostParts
 
-  // The bytes of head and parts together.
+  // The number of bytes of the head and the parts together.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return size() == 0; }
 };

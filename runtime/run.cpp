@@ -75,7 +75,7 @@ Status Run::finish(std::chrono::nanoseconds limit) {
 Status Run::finish_all(std::chrono::nanoseconds limit) {
   std::vector<Blob> all;
   if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
-  // Another process that has not finished may still ask what is wrong, or be lost.
+  // Until all processes have finished, one of them may still be lost or report a failure.
   const Time last = now() + limit;
   Status status = finish_until(last);
   while (!status.ok() && !process_.is_failing()) {

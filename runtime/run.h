@@ -1,8 +1,8 @@
 // Run: this process's part in a run. It connects a Process with a Transport.
 //
-// The ranks of one or more programs run steps on it in turn; between steps all processes may
-// gather. If a wait would exceed its limit, the run fails and names what waits for whom. After a
-// failure every call returns that failure, and the other processes have been told.
+// The ranks of one or more programs use the Run in turn to run their steps; between steps all
+// processes may gather. If a wait would exceed its limit, the run fails and names what waits for
+// whom. After a failure every call returns that failure, and the other processes are notified.
 //
 //   Run run(*transport);
 //   InlineEngine engine(work);
@@ -45,7 +45,7 @@ struct RunOptions {
   std::optional<core::Layout> layout = std::nullopt;
   protocol::FaultLimits limits = {};
   const RankClock* clock = nullptr;  // borrowed; if null, the host's
-  // Borrowed; the run fails when the process is told to end. If null, the program handles SIGTERM.
+  // If set, the run fails at SIGTERM; if null, the program handles SIGTERM itself. Borrowed.
   Termination* termination = nullptr;
 };
 
@@ -65,7 +65,7 @@ class Run {
 
   // Runs one step of training: every task of the rank once. The engine decides whether tasks run in
   // the caller's thread or beside it (runtime/engine.h). In the caller's thread messages move only
-  // between tasks; whatever is to be sent is sent before a task begins.
+  // between tasks; pending messages are sent before a task begins.
   core::Status step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step, int microbatches);
 
   // The parts of step(), for a caller that runs the tasks of its engine itself, between two turns
@@ -78,8 +78,8 @@ class Run {
   //   }
   core::Status begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step,
                           int microbatches);
-  // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the outcome
-  // once the step is `done` or the run has failed, else nullopt. The engine may be null.
+  // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the status
+  // of the step once the step is `done` or the run has failed, else nullopt. `engine` may be null.
   std::optional<core::Status> turn(TaskEngine* engine, const std::function<bool()>& done);
   // Takes the messages that have arrived. If there are none, waits until one arrives, something is
   // due or the loop is woken, but no longer than `most`.
@@ -99,15 +99,15 @@ class Run {
   // thread is left behind; so `work` must own all that it uses.
   core::Status run_beside(std::function<core::Status()> work);
 
-  // From now on, until the run's end, the process ends if a call into a driver does not return
-  // within the limit `stall` (runtime/watchdog/call_guard.h). This guards this thread and the
-  // threads of engines that are made in it. For ranks that use a GPU. A second call does nothing.
+  // For ranks that use a GPU: from this call until the run's end, the process ends if a call into a
+  // driver does not return within the limit `stall` (runtime/watchdog/call_guard.h). This thread
+  // and the threads of engines that it makes are guarded. A second call does nothing.
   void guard_calls();
 
-  // Begins a trace of this process's rank (runtime/instruments.h), which the run owns. The first
-  // step of a rank whose options name the trace's record opens the trace, which is written to disk
-  // as the run goes on. finish() closes it and joins the parts of all ranks in one file. After any
-  // other end the parts stay, and rank 0 prints where. Returns null if there is a trace already.
+  // Begins a trace of this process's rank (runtime/instruments.h); the run owns it. The first step
+  // of a rank whose options name the trace's record opens the trace, which is written to disk step
+  // by step. finish() closes it and joins the parts of all ranks in one file. After any other end
+  // of the run the parts stay, and rank 0 prints where. Returns null if there is a trace already.
   RunTrace* begin_trace(const std::string& path, trace::RunInfo about);
   [[nodiscard]] RunTrace* trace() { return trace_.get(); }
 
@@ -119,9 +119,9 @@ class Run {
   }
 
  private:
-  // Turns until `done`, or until the run has failed.
+  // Repeats turn() until `done`, or until the run has failed.
   core::Status run_until(TaskEngine* engine, const std::function<bool()>& done);
-  // Both return whether a task has ended.
+  // carry_out() and take_ends() return whether a task has ended.
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
@@ -138,8 +138,8 @@ class Run {
   std::vector<Delivery> deliveries_;
   core::Time until_{0};                         // the next turn if no message arrives
   core::Time next_look_{0};                     // the next look_after_peers()
-  std::unique_ptr<watchdog::CallGuard> guard_;  // null: calls are not guarded
-  std::unique_ptr<RunTrace> trace_;             // null: no trace is written
+  std::unique_ptr<watchdog::CallGuard> guard_;  // null if calls are not guarded
+  std::unique_ptr<RunTrace> trace_;             // null if no trace is written
   bool is_finished_ = false;
 };
 

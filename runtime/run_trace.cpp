@@ -17,7 +17,7 @@ using core::StatusCode;
 
 constexpr std::size_t kManyEvents = 1 << 14;  // two or three megabytes as text
 
-// Sets `number` to the number that rank 0 has drawn, the same on all ranks.
+// Sets `number`, on all ranks, to the random number that rank 0 has drawn.
 Status agree(Run& run, std::uint64_t& number) {
   std::random_device random;
   number = std::uint64_t{random()} << 32 | random();

@@ -18,7 +18,7 @@ using core::StatusCode;
 
 constexpr int kSameRequest = 1000;  // milliseconds
 
-// Global, since a handler has no other way to learn which event to write to.
+// Global, since a signal handler gets no argument that could name the event to write to.
 std::atomic<int> handled_event = -1;
 std::atomic<pid_t> handled_process = 0;
 std::atomic<bool> has_come = false;

@@ -1,11 +1,11 @@
-// ToyWork: a small model without LibTorch, for tests, benchmarks and a first look.
+// ToyWork: a small model without LibTorch, for tests, benchmarks and first experiments.
 //
 // Stage s computes y = 1.5 tanh(w_s x), elementwise, on a vector of `width` doubles; the loss of a
-// microbatch is the mean square of the last stage's output less a target, scaled by 1 /
+// microbatch is the mean square of the last stage's output minus a target, scaled by 1 /
 // microbatches. Inputs and targets are functions of the seed, step and microbatch. The work
 // computes ops of the kinds forward, backward, backward_input and backward_weight; other ops pass
-// their input on. Gradients are summed in the order in which the tasks run, so they are bitwise
-// those of reference_gradients() if the op that sums them runs in the order of the microbatches.
+// their input on. Gradients are summed in the order in which the tasks run. So they are bitwise
+// equal to reference_gradients() if the op that sums them runs in the order of the microbatches.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ToyModel {
   std::uint64_t seed = 1;
 };
 
-// The gradients[stage][i] and the loss of one step of the unpipelined model, microbatches in order.
+// The gradients[stage][i] and the loss of one step without a pipeline, in microbatch order.
 struct ToyResult {
   std::vector<std::vector<double>> gradients;
   double loss = 0;
@@ -38,11 +38,11 @@ class ToyWork final : public Work {
   core::Status begin_step(std::int64_t step, int microbatches) override;
   core::Status run(Call& call) override;
 
-  // The gradients of the current step, by stage; a stage that ran nothing here has no entry.
+  // The gradients of the current step, by stage; a stage none of whose tasks ran here has no entry.
   [[nodiscard]] const std::map<int, std::vector<double>>& gradients() const { return gradients_; }
   [[nodiscard]] double loss() const { return loss_; }
-  // Activations and deferred gradients that are held now, of all microbatches; 0 at the end of a
-  // step.
+  // The number of activations and deferred gradients that are stored, of all microbatches. It is 0
+  // at the end of a step.
   [[nodiscard]] std::size_t live() const { return saved_.size() + deferred_.size(); }
 
  private:

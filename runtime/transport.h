@@ -3,8 +3,8 @@
 // A message that arrives is reported once, when it is complete, with its sender; messages may
 // overtake each other. send() returns at once and takes the payload, whose parts are not copied
 // before they are sent. Messages that arrive before the process is ready for them are queued, never
-// dropped. One delivery reports the loss of a peer, after all that the peer sent; messages to that
-// peer are then dropped. Every wait has a limit. All calls but wake() come from one thread.
+// dropped. The loss of a peer is reported by one delivery, after all messages of the peer. Messages
+// to that peer are then dropped. Every wait has a limit. All calls but wake() come from one thread.
 //
 //   transport.send(1, {.signal = signals::Data{{.step = 0, .message = m}}, .sent = now},
 //                  std::move(payload));
@@ -27,7 +27,7 @@ namespace ripeline::runtime {
 // The kinds of deliveries, each with the values that it carries beside its payload.
 namespace signals {
 
-// The base of signals between an edge's ranks. Announce and Grant carry no payload (core/links.h).
+// The base of signals between an edge's two ranks. Announce and Grant have no payload.
 struct OfMessage {
   std::int64_t step = 0;
   core::Message message = {};
@@ -38,12 +38,12 @@ struct Data : OfMessage {
   std::int32_t ordinal = 0;  // position among its edge's messages
   bool operator==(const Data&) const = default;
 };
-// The message waits at its sender to be granted.
+// Says that the message waits at its sender for a Grant.
 struct Announce : OfMessage {
   std::int32_t ordinal = 0;  // the position of the message
   bool operator==(const Announce&) const = default;
 };
-// From the receiver: an announced message may leave, or a sent one's slot is free (core/links.h).
+// The receiver permits an announced message, or reports a sent one's slot as free (core/links.h).
 struct Grant : OfMessage {
   bool operator==(const Grant&) const = default;
 };
@@ -52,7 +52,7 @@ struct Notice : OfMessage {
   bool operator==(const Notice&) const = default;
 };
 
-// The sender's rank has begun the step, with that number of microbatches.
+// The sender's rank has begun the step, with this number of microbatches.
 struct Begun {
   std::int64_t step = 0;
   std::int32_t microbatches = 0;
@@ -69,7 +69,7 @@ struct Gather {
   std::int64_t number = 0;  // the number of the gather, from 0
   bool operator==(const Gather&) const = default;
 };
-// The run fails: a process's report on itself (runtime/protocol/report.h).
+// A process's report on itself, which makes the run fail (runtime/protocol/report.h).
 struct Report {
   bool operator==(const Report&) const = default;
 };
@@ -84,7 +84,7 @@ struct Connect {
   core::StatusCode code = core::StatusCode::ok;  // the reason of a refusal
   bool operator==(const Connect&) const = default;
 };
-// Delivered by the transport itself when a peer is gone; the payload's head says how. Never sent.
+// Delivered by the transport itself when a peer is lost; the payload's head says how. Never sent.
 struct Lost {
   bool operator==(const Lost&) const = default;
 };
@@ -143,7 +143,7 @@ class Transport {
   // (runtime/protocol/tree.h) are always among them.
   [[nodiscard]] virtual const std::vector<int>& neighbours() const = 0;
 
-  // Refuses a process that is no neighbour, and parts that the transport cannot reach.
+  // Refuses a process that is no neighbour, and parts in memory that the transport cannot access.
   virtual core::Status send(int to, const Envelope& envelope, Payload payload) = 0;
 
   // Moves bytes and appends what has arrived. If nothing has arrived, waits for up to `wait` or
@@ -153,29 +153,29 @@ class Transport {
   // Makes the running poll() or finish() return, or else the next poll(). From any thread.
   virtual void wake() = 0;
 
-  // From now on poll() also returns, and finish() fails, when the descriptor is readable. There is
-  // at most one, which the caller owns. For a transport that wraps this one. A transport that
-  // cannot watch descriptors refuses.
+  // After this call poll() also returns, and finish() fails, when the descriptor is readable. There
+  // is at most one descriptor; the caller owns it. This is for a transport that wraps this one. A
+  // transport that cannot watch descriptors refuses the call.
   virtual core::Status watch(int /*descriptor*/) {
     return {core::StatusCode::refused, "this transport cannot watch a descriptor"};
   }
 
-  // Bytes that wait here to be sent to process `to`.
+  // The number of bytes that wait here to be sent to process `to`.
   [[nodiscard]] virtual std::size_t queued(int to) const = 0;
 
   // The time of a neighbour's last sign of life, such as a part of a message, on the monotonic
-  // clock. After its goodbye it is the present time, since a neighbour may end before others do.
+  // clock. After the neighbour's goodbye it is the present time, since that process may end first.
   [[nodiscard]] virtual core::Time heard(int from) const = 0;
 
   // The monotonic clock here minus that of process 0, as near as is known.
   [[nodiscard]] virtual core::Time ahead() const = 0;
 
   // Waits until all neighbours have said goodbye; a peer that closes after its goodbye is no loss.
-  // Fails if that takes longer than `limit`, at wake(), or as soon as another message arrives. The
+  // Fails if that takes longer than `limit`, at a wake(), or when another message arrives. The
   // next poll() returns that message, and the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
-  // Waits until the last reports of a process that stops have been sent, or nobody reads them.
+  // Waits until this process's last reports have been sent, or nobody is left to read them.
   virtual void flush(std::chrono::nanoseconds limit) = 0;
 };
 

@@ -44,7 +44,7 @@ struct Input {
   Payload payload;
 };
 
-// An output for the tasks of one op at another stage, which is at the other end of one edge.
+// An output for the tasks of one op at another stage; one edge leads to that op.
 struct Output {
   std::string_view op;  // the consumer's
   core::OpKind kind = core::OpKind::plain;
@@ -59,7 +59,7 @@ struct Call {
   std::vector<Input> inputs = {};
   std::vector<Output> outputs = {};
 
-  // Gives the same payload to all outputs, which share its parts.
+  // Sets all outputs to the same payload; they share its parts.
   void give(const Payload& payload) {
     for (Output& output : outputs) output.payload = payload;
   }
@@ -72,13 +72,13 @@ class Work {
   // Called before the step's first task.
   virtual core::Status begin_step(std::int64_t step, int microbatches) = 0;
   // Runs the task to its end. The code `lost` means that another process, which computes with this
-  // one, has failed: the run then looks for the process to blame.
+  // one, has failed; the run then looks for the process that has caused this.
   virtual core::Status run(Call& call) = 0;
   // Called when the work that run() has begun for the task is over. On the host this is at once; on
   // a device it is when the host has seen that the device's stream has finished the work. Called
   // once, before the rank learns that the task has ended, and so before any task that needs it
-  // runs; not called for a task that has failed. Called in the task's thread or the loop's, while
-  // tasks that do not need this one may run; must not throw.
+  // runs. Not called for a task that has failed. The call is made in the task's thread or the
+  // loop's, while tasks that do not need this one may run. It must not throw.
   virtual void ended(const TaskInfo& /*task*/) {}
   // Whether the task may run in its engine's own thread, beside tasks of the rank's other engines.
   // An example is a task that waits for other processes, or copies, and touches nothing that those

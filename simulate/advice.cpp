@@ -30,7 +30,7 @@ std::string names_of(const spec::Program& program, const Places& places, int ran
   return text;
 }
 
-// The name of an entry of the rounds, with its number if the name occurs there more than once.
+// The name of an entry of the rounds, with its number if the name occurs more than once in them.
 std::string turn_of(const spec::Program& program, const Places& places, int turn, int rank) {
   const std::string name = name_of(program, at(places, turn), rank);
   const auto same = std::count_if(places.begin(), places.end(), [&](const spec::HintPlace& place) {

@@ -1,4 +1,4 @@
-// The task that a program's dispatch takes on an engine, and why.
+// The task that a program's dispatch chooses for an engine, and why.
 //
 // The arbiter that simulates the program is given the events that its rank has seen, and is asked
 // for its choice. Pure functions.
@@ -18,7 +18,7 @@ namespace ripeline::simulate {
 struct Asked {
   int rank = 0;
   core::Engine engine = core::Engine::compute;
-  bool is_held = false;  // by the hint; passed in, since traces have no notices
+  bool is_held = false;  // held by the hint; an input, since traces have no notices
 };
 // One line without a newline; nullopt if the program has no step with that many microbatches.
 // `seen` has the events of the step that the rank has seen until now.

@@ -1,9 +1,9 @@
 // Agenda: the coming events on a virtual clock, sorted by time.
 //
-// Events are taken by time, and at equal times in the order in which they were put in, so runs are
-// deterministic. Most events of a run have one of a few delays, and events with one delay are put
-// in in the order of their times. So each new delay gets an empty queue, or uses the heap if none
-// is empty. Memory grows to the most events that are due at once, then stays constant. One thread.
+// Events are taken by time, and at equal times in the order in which they were added, so runs are
+// deterministic. Most events of a run have one of a few delays, and events with equal delays are
+// added in the order of their times. So each new delay gets an empty queue, or uses the heap if
+// none is empty. Memory grows to the most pending events, then stays constant. One thread.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace ripeline::simulate {
 struct AgendaEvent {
   enum class Kind : std::uint8_t { finished, arrived, announced, granted, noticed, wake };
   core::Time at{0};
-  std::uint64_t number = 0;  // numbers events in the order in which they were put in
-  core::Time sent{0};        // the time at which it was put in
+  std::uint64_t number = 0;  // numbers events in the order in which they were added
+  core::Time sent{0};        // the time at which it was added
   std::int32_t what = -1;    // a lane or an edge; for `wake`, a rank
   std::int32_t microbatch = -1;
   std::int32_t ordinal = 0;  // the ordinal of a message
@@ -39,9 +39,9 @@ class Agenda {
     return core::Time{static_cast<std::int64_t>(heads_[next_] >> 64U)};
   }
 
-  // Puts in an event at `now` + `delay`. The delay is at least 0, and `now` never decreases. Takes
-  // single fields, not an AgendaEvent: fields stay in registers, while a value that is written in
-  // small parts and read in large ones stalls the processor.
+  // Adds an event at `now` + `delay`. The delay is at least 0, and `now` never decreases. Takes
+  // single fields, not an AgendaEvent, because fields stay in registers, while a struct that is
+  // written in small parts and read in large ones stalls the processor.
   void put(core::Time now, core::Time delay, AgendaEvent::Kind kind, std::int32_t what,
            std::int32_t microbatch = -1, std::int32_t ordinal = 0) {
     const core::Time at = now + delay;

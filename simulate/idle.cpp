@@ -66,7 +66,7 @@ void IdleWatch::started(core::Task task, Time now, std::int64_t step, EngineRepo
   --watched.left;
   if (!watched.idle) return;
   watched.idle = false;
-  // If the engine waited for the last message, the cause was a slot while that message waited.
+  // If the engine needed the last message, a slot was lacking while that message was held back.
   if (watched.cause == Cause::input && last_waited_) {
     const Time from = std::max(watched.since, last_ended_);
     const Time until = std::max(from, last_sent_);
@@ -109,7 +109,7 @@ Cause IdleWatch::cause_of(core::Engine engine, const Kept& kept) const {
   bool waits_for_room = false;
   for (core::LaneId lane = rows_.first_lane(); lane < rows_.end_lane(); ++lane) {
     if (engine_of(lane) != engine || rows_.tasks().row(lane).empty()) continue;
-    // The order alone kept a ready task from starting or, if a group agrees, the agreement did.
+    // Only the order keeps a ready task from starting, or the agreement if a group agrees.
     if (ledger_.has_room(lane)) {
       return facts_.is_governed(rank_, engine) ? Cause::agreement : Cause::order;
     }

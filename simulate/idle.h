@@ -1,7 +1,7 @@
 // IdleWatch: finds why a rank's engines are idle, while they are idle.
 //
-// It diagnoses a run from outside, with parts of core: ReadyRows tells which tasks have their needs
-// met, a Ledger whether there is room. An idle interval is split where its cause changes. Only time
+// It observes a run with parts of core: ReadyRows tells which tasks have their needs met, and a
+// Ledger tells whether there is room. An idle interval is split where its cause changes. Only time
 // between an engine's first and last task counts. The time between an event and the look() that
 // follows, which is 0 on a virtual clock, is attributed to the host. One thread; memory is
 // allocated by begin_step().
@@ -26,16 +26,16 @@ class IdleWatch {
   // The message's producer ended at `ended`; until `sent` the message waited at its sender.
   void arrived(core::Message message, core::Time ended, core::Time sent);
   void finished(core::Task task, core::Time now);
-  // Ends the idle interval, and adds it to `report` and, if that is not null, to `record`.
+  // Ends the idle interval; adds it to `report`, and also to `record` if that is not null.
   void started(core::Task task, core::Time now, std::int64_t step, EngineReport& report,
                trace::Record* record);
-  // Facts beyond needs and room that keep an engine idle.
+  // Facts, other than needs and room, that keep an engine idle.
   struct Kept {
     bool hands_over = false;  // the engine waits to hand over a rendezvous message
     bool holds = false;       // its arbiter holds the engine idle
     core::Task next;          // the only task that a committed order lets start; else lane -1
-    // For a caller that evaluates a run afterwards: the task that the engine starts next. Once that
-    // task could start, only the host delayed it. Lane -1 if it is not known.
+    // Set by a caller that evaluates a finished run: the task that the engine starts next. Once
+    // this task could start, only the host delayed it. Lane -1 if the task is not known.
     core::Task starts = {};
   };
   // Notes that the engine starts nothing now, and why.
@@ -48,11 +48,11 @@ class IdleWatch {
     core::Time end;
   };
   struct WatchedEngine {
-    bool idle = false;  // after a first task
+    bool idle = false;  // whether the engine is idle after a first task
     std::int64_t left = 0;
     trace::Cause cause = trace::Cause::unknown;
     core::Time since{0};
-    std::vector<Piece> pieces;  // those of the interval, except for the open one
+    std::vector<Piece> pieces;  // the interval's pieces, except for the open one
   };
 
   [[nodiscard]] core::Engine engine_of(core::LaneId lane) const {

@@ -93,7 +93,7 @@ class Step {
     if (ended == ends_.end() || !facts_.crosses_ranks(e.message.edge)) return;
     if (!messages_.emplace(e.message.edge, e.message.microbatch).second) return;
     const int rank = facts_.lanes[static_cast<std::size_t>(edge.consumer)].rank;
-    // If a message cannot wait for its receiver, the time before `sent` is the sender's host's.
+    // If a message cannot wait for its receiver, the sender's host causes the delay before `sent`.
     const bool may_wait = edge.inbox >= 0 || edge.rendezvous;
     seen_[static_cast<std::size_t>(rank)].push_back({.at = e.arrived,
                                                      .what = Seen::What::arrived,

@@ -14,7 +14,7 @@ core::FollowedOrder followed_order(const spec::Program& program, const core::Pro
   if (tasks.ok()) {
     order.reset(facts.lanes_of(rank), tasks.value());
   } else {
-    order.reset(facts.lanes_of(rank));  // a hint may follow a bad order, and then no task is next
+    order.reset(facts.lanes_of(rank));  // if the hint follows a bad order, no task is next
   }
   return order;
 }
@@ -76,7 +76,7 @@ void InterpretedArbiter::arrive(core::Message message) {
                           .edge = message.edge});
 }
 
-// In the machine, a message has arrived at its consumer once it was taken.
+// In the machine, a message counts as arrived at its consumer once it has been taken.
 void InterpretedArbiter::on_taken(core::Message message, core::Time /*now*/) { arrive(message); }
 
 core::Task InterpretedArbiter::next_in_order(core::Engine engine) const {

@@ -1,10 +1,10 @@
 // Jitter: the random variations of a run's times, and their sizes.
 //
-// Every draw is a function of the seed and of its subject: a task is identified by its op's name,
-// its stage and its input, a message by its two ends and its input. Draws depend neither on time
-// nor on the order of events. So programs that are compared get the same numbers (common random
-// numbers), even if their lanes, placements and dispatches differ. SPEC is a comma-separated list;
-// docs/simulate.md has the table. Values; shared freely.
+// Every draw is a function of the seed and of its subject. A task is identified by its op's name,
+// its stage and its input; a message is identified by its two ends and its input. Draws depend
+// neither on time nor on the order of events. So programs that are compared get the same numbers
+// (common random numbers), even if their lanes, placements and dispatches differ. SPEC is a list
+// with commas; docs/simulate.md has the table. Values; shared freely.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // Measured: a profile made from the traces of a run (docs/formats.md, "Profiles").
 //
 // For each op at each stage the profile has the mean and standard deviation of the tasks' times,
-// from start to end as in the trace. For each pair of ranks it has those of the time from when a
-// message left until it was handed over. Data that are in no trace are left out of the profile and
-// named in `unknown`: costs of ops that never ran, and sizes of messages.
+// from start to end as in the trace. For each pair of ranks it has the mean and deviation of the
+// times of messages, from leaving to being handed over. Data that are in no trace are left out of
+// the profile and named in `unknown`: costs of ops that never ran, and sizes of messages.
 //
-// Several traces must be of one program and one unit, from several runs or parts of one. Traces of
-// PyTorch (trace/torch_trace.h) must be of ranks of one run; they lack program and messages, and
-// their unit is a microsecond. Only the statistics are kept, not the traces. One thread.
+// Several traces must have the same program and unit; they are of several runs or parts of one run.
+// Traces of PyTorch (trace/torch_trace.h) must be of ranks of one run; they lack program and
+// messages, and their unit is a microsecond. Only the statistics are stored. One thread.
 #pragma once
 
 #include <cstdint>

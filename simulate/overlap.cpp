@@ -18,7 +18,7 @@ Time scaled(Time time, double factor) {
   return Time{std::llround(static_cast<double>(time.count()) * factor)};
 }
 
-// How long both take from now on. Until one ends, each has its slowdown; then the other has none.
+// The remaining times of both. Until one task ends, each has its slowdown; then the other has none.
 std::pair<Time, Time> together(const Part& a, const Part& b) {
   const Time end_a = scaled(a.alone, a.slowdown);
   const Time end_b = scaled(b.alone, b.slowdown);
@@ -37,7 +37,7 @@ void Overlap::start(core::Task task, Time duration, Time now, const Timing& timi
   Running& added = running_[&other == &running_[0] ? 1 : 0];
   added = {task, now + duration};
   if (other.task.lane >= 0) {
-    // The other task has run alone since the end of any earlier task beside it.
+    // Until now the other task runs alone, so `other.end` - `now` is the time that it needs alone.
     const auto [mine, its] =
         together({duration, timing.slowdown(task.lane, other.task.lane)},
                  {other.end - now, timing.slowdown(other.task.lane, task.lane)});

@@ -24,7 +24,7 @@ class Overlap {
   void finish(core::Task task);
 
   [[nodiscard]] const std::array<Running, 2>& running() const { return running_; }
-  // When the engine's last task ends or, if none runs, when the last one ended.
+  // The latest end of all tasks that have started. If no task runs, this time has passed.
   [[nodiscard]] core::Time busy_until() const { return busy_until_; }
 
  private:

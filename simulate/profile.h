@@ -1,7 +1,7 @@
 // Profile: the times of tasks and messages, measured or assumed, as a JSON file (docs/formats.md).
 //
-// If several entries match a task or a link, the most specific one is used; if two are equally
-// specific, the later one is. Values; shared freely.
+// If several entries match a task or a link, the most specific one is used, and the later one if
+// two are equally specific. Values; shared freely.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct Profile {
     std::optional<int> to;
     double latency = 0;           // in the unit
     double spread = 0;            // standard deviation, in the unit
-    double bytes_per_second = 0;  // 0: unlimited
+    double bytes_per_second = 0;  // 0 if unlimited
   };
   struct Message {
     std::string op;  // the producer's op

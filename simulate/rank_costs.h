@@ -37,7 +37,7 @@ struct RankCosts {
 [[nodiscard]] std::optional<spec::Rational> decimal(std::string_view text);
 
 // Returns for each lane the exact time of its tasks: the rank's time for a microbatch, divided by
-// the number of tasks of that kind that the microbatch has there. Ops of other kinds, such as
+// the number of the rank's tasks of that kind for a microbatch. Ops of other kinds, such as
 // reductions, keep the program's cost. Fails by status if a cost does not fit in 64 bits.
 [[nodiscard]] core::Status costs_of_lanes(const spec::Program& program, int microbatches,
                                           const RankCosts& costs, std::vector<spec::Cost>& lanes);

@@ -107,7 +107,7 @@ class Replayer {
     return false;
   }
 
-  // Announces the message or lets it go only now, so that it takes a slot at the run's moment.
+  // Announces or releases the message only now, so that it takes a slot at the run's moment.
   bool take_slot(ReplayedRank& rank, core::Message message) {
     const spec::Edge& edge = at(program_.edges, message.edge);
     const bool own = edge.inbox >= 0 && at(program_.inboxes, edge.inbox).channel.empty();
@@ -129,7 +129,7 @@ class Replayer {
     return accepted(rank.executor.arrived(0, message, {}, ordinal));
   }
 
-  // Passes on all grants, and those that follow from these, since grants take no time.
+  // Delivers all grants, also those that result from other grants, since grants take no time.
   bool settle() {
     for (bool more = true; more;) {
       more = false;

@@ -1,10 +1,10 @@
 // replay: runs a recorded run again, event by event, with one executor per rank.
 //
 // The run comes from `ripeline verify --format json` (verify::read_run). Executors are asked for
-// their next task only when a task of the run starts, and they must choose the same task. A message
-// is announced, or let go into a slot of its own link, and handed over only when it arrives in the
-// run, and grants take no time. So the run decides which of several messages takes a slot. The
-// arbiters may be generated or interpreted; the result must be the same. One thread.
+// their next task only when a task of the run starts, and they must choose the same task. Only when
+// a message arrives in the run is it announced, or released into a slot of its own link, and then
+// handed over. Grants take no time. So the run decides which of several messages takes a slot.
+// Arbiters may be generated or interpreted; the result must be the same. One thread.
 #pragma once
 
 #include <functional>

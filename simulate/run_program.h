@@ -1,4 +1,4 @@
-// A program that was never compiled, simulated once: a Simulator of TableArbiters.
+// A program that was never compiled, simulated once: a Simulator with TableArbiters.
 #pragma once
 
 #include "core/facts.h"

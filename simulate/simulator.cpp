@@ -114,7 +114,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // Handles all events of an instant, then the starts at that time, until nothing can start.
+  // At each instant, handles all events and then starts tasks; returns when nothing can start.
   Status go() {
     for (;;) {
       while (!agenda_.empty() && agenda_.next_time() == now_) {
@@ -126,7 +126,7 @@ class Simulator::Impl {
     }
   }
 
-  // Whether only notices are due. They make no task ready, and a rank that holds has a wake-up due.
+  // Whether only notices are due. Notices make no task ready, and a held engine has a wake-up due.
   [[nodiscard]] bool nothing_can_start() const {
     return agenda_.size() == notices_.size() - free_notices_.size();
   }
@@ -164,7 +164,7 @@ class Simulator::Impl {
     return {};
   }
 
-  // Whether the event is the end of a task, but that end has changed since.
+  // Whether the event is a task's end that has moved to another time since.
   [[nodiscard]] bool has_moved(const AgendaEvent& h) const {
     return !facts_.pairs.empty() && ends_[index(h.what)].number != h.ordinal;
   }
@@ -205,7 +205,7 @@ class Simulator::Impl {
     return rank.executor.noticed(step_, notice, now_);
   }
 
-  // Carries out what the rank's links must do now, so that others see it before they start tasks.
+  // Carries out the commands for the rank's links now, before other ranks start tasks.
   Status links(Rank& rank) {
     touch(rank);
     commands_.clear();

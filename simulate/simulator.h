@@ -3,7 +3,7 @@
 // It carries out the executors' commands, and reports their effects to the executors at the times
 // that a Timing determines. The executors and their arbiters alone decide which task starts when,
 // so a simulated run is a possible run. All events of an instant are reported before any task
-// starts then. The same program, timing and options give the same run, byte by byte.
+// starts at that instant. The same program, timing and options give the same run, byte by byte.
 //
 //   Simulator simulator(facts, make_arbiter);
 //   const RunReport run = simulator.run(microbatches, timing, {.record = &record});

@@ -1,7 +1,7 @@
 // TableArbiter: an arbiter for a program that was never compiled.
 //
-// It evaluates the rules of a generated header from the elaborated program: room from the facts'
-// uses, orders from spec's expansion, priorities from the program's expressions.
+// It evaluates the rules of a generated header, from the elaborated program: it takes room from the
+// facts' uses, orders from spec's expansion, and priorities from the program's expressions.
 #pragma once
 
 #include <algorithm>

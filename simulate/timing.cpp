@@ -182,7 +182,7 @@ void Timing::set_order(const Program& program, int microbatches) {
   order_ = core::input_order(core::InputOrder::pyramid, costs);
 }
 
-// Sets the costs that are known before a step: lengths of inputs are, other draws are not.
+// Sets the costs that are known before a step. Lengths of inputs are known, other draws are not.
 void Timing::set_costs(int microbatches) {
   for (const Lane& lane : lanes_) {
     const auto id = static_cast<core::LaneId>(costs_.tasks.size());
@@ -225,7 +225,7 @@ Status Timing::set_lanes(const Program& program, int microbatches) {
 }
 
 // Sets the lane's means to the program's costs. The means of microbatches outside the lane's share
-// stay 0, unless the order of the inputs can move those inputs into the share.
+// stay 0, unless sorting the inputs can move these inputs into the share.
 Status Timing::set_means(const Program& program, int id, const spec::Cost& cost, int microbatches) {
   Lane& lane = lanes_[index(id)];
   lane.mean = cost.each.value();

@@ -2,8 +2,8 @@
 //
 // Means come from the program's costs, costs of a rank, a profile, or flags; jitter and spreads are
 // drawn as simulate/jitter.h describes. The simulator uses a Timing, and so does a runtime whose
-// tasks only wait. Times are whole nanoseconds, to which they are rounded; a duration of 1 is
-// `unit().nanoseconds`. Immutable once made; shared freely.
+// tasks only wait. Times are rounded to whole nanoseconds; a duration of 1 is `unit().nanoseconds`.
+// Immutable once made; may be shared.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct TimingOptions {
   std::optional<double> notice;   // for notices; if nullopt, as for announcements
   Jitter jitter;
   std::uint64_t seed = 1;
-  // The nanoseconds of a duration of 1 on the run's clock, whatever the unit, so that a run can be
-  // in slow motion. If nullopt, those of the unit.
+  // The nanoseconds that a duration of 1 takes on the run's clock, whatever its unit, so that a run
+  // can be in slow motion; if nullopt, the nanoseconds of the unit.
   std::optional<std::int64_t> clock;
 };
 
@@ -84,7 +84,7 @@ class Timing {
   }
   // The time that an announcement or a grant takes.
   [[nodiscard]] core::Time control(core::EdgeId edge) const;
-  // The time of a ballot among a rank's members, which is that of an announcement in the options.
+  // The time of a ballot among a rank's members: the time that the options give to announcements.
   [[nodiscard]] core::Time ballot() const;
   [[nodiscard]] core::Time notice(core::EdgeId edge) const;
   // The input that runs as this microbatch. Draws belong to inputs, not to microbatches.
@@ -146,7 +146,7 @@ class Timing {
   trace::Unit unit_ = plain_unit();
   bool draws_ = false;
   double sleep_base_ = 0;  // in the unit
-  double slower_ = 1;      // by which the clock is slower than the unit
+  double slower_ = 1;      // the factor by which the clock is slower than the unit
   bool has_inputs_ = false;
   std::vector<double> inputs_;       // per input, the value of `input`
   std::vector<double> known_;        // per input, its estimated value, divided by the true one

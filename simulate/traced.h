@@ -26,7 +26,7 @@ namespace ripeline::simulate {
 [[nodiscard]] double most_work(const spec::Program& program, int microbatches,
                                const Timing& timing);
 
-// Per rank and engine the first task of the committed order that has not run; empty without one.
+// By rank and engine, a committed order's first task that has not run; empty for other dispatches.
 [[nodiscard]] std::vector<core::Task> next_in_orders(
     const spec::Program& program, int microbatches,
     const std::function<bool(core::Task task)>& has_run);

@@ -8,10 +8,10 @@
 
 namespace ripeline::spec {
 
-// Whether amounts count activations: the resource has no unit, and tasks acquire at most one.
+// Whether amounts are activations, that is, the resource has no unit and tasks acquire at most one.
 [[nodiscard]] bool counts_activations(const Program& program, int resource);
 
-// `MiB`, or `activations of a stage`; empty if the resource's name suffices.
+// The unit: `MiB`, or `activations of a stage`; empty if the resource's name suffices.
 [[nodiscard]] std::string_view unit_of_amounts(const Program& program, int resource);
 
 // Whether some rank has several pools of the resource.

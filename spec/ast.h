@@ -1,8 +1,8 @@
 // The tree of a `.ripe` file as it is written, before its meaning is known.
 //
 // Every construct of docs/language.md has a node here, supported or not; spans point into the
-// source. same() ignores spans: to it, the tree of a text that print() wrote is the same as the
-// tree that was printed. Comments have their positions, for `ripeline format`. Plain values.
+// source. same() ignores spans; so a tree that print() wrote as text is the same as the tree of
+// that text. Comments have their positions, for `ripeline format`. Plain values.
 #pragma once
 
 #include <optional>

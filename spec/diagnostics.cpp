@@ -36,7 +36,7 @@ CodePoint decode(std::string_view text, std::size_t at) {
   return {value, length};
 }
 
-// The columns that a character takes in a terminal, by the main ranges of wide and combining ones.
+// The columns of a character in a terminal, by the main ranges of wide and combining characters.
 std::size_t width(std::uint32_t c) {
   if (c >= 0x300 && c <= 0x36F) return 0;
   const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
@@ -46,7 +46,7 @@ std::size_t width(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// Appends the text, with '?' for unfit characters, and to `padding` blanks as wide, with its tabs.
+// Appends the text to `shown`, with '?' for unfit characters, and equally wide blanks to `padding`.
 void show(std::string_view text, std::string& shown, std::string& padding) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode(text, i);

@@ -1,7 +1,7 @@
 // Diagnostics: what is wrong with a program, where, and what to do. Also Result, a value or
 // diagnostics, which functions that compile a program return.
 //
-// Rendered as
+// They are rendered as
 //   chain.ripe:9:34: error[need-unknown-op]: no op is called 'G'
 //     op F forward  { cost 1;  needs G at prev; }
 //                                    ^
@@ -31,15 +31,15 @@ struct Diagnostic {
   std::string message;  // one sentence without a full stop: what is wrong
   std::string hint;     // the expectation or the remedy; may be empty
   Span span;
-  // The command-line option that is wrong, if the text is not, such as -D ranks=9.
+  // The wrong command-line option, such as -D ranks=9; empty if the error is in the text.
   std::string option = {};
   bool operator==(const Diagnostic&) const = default;
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// An error without a place in a text, such as one in an option or for a file that cannot be read,
-// which its sentence names. Its id is `input`.
+// An error that has no place in a text, as for a wrong option or a file that cannot be read; the
+// sentence names the option or file. The error's id is `input`.
 [[nodiscard]] Diagnostic failure(std::string sentence);
 [[nodiscard]] bool is_failure(const Diagnostic& error);
 

@@ -1,8 +1,8 @@
 // elaborate: makes a Program from a tree, with the semantic checks.
 //
-// Replaces the params by their values (with the overrides of -D), places the stages, makes lanes,
-// edges and pools, and checks everything that has the same answer for all microbatch counts in
-// range. A construct that no reader supports yet is not an error: Program::unsupported lists it.
+// It replaces the params by their values (with the overrides of -D), places the stages, makes
+// lanes, edges and pools, and makes every check whose answer is the same for all microbatch counts
+// in range. A construct that no reader supports yet is not an error: Program::unsupported lists it.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace ripeline::spec {
 
-// The bytes of a file that a program names, by the path as written. On failure it returns one
-// error, with the reason but without the path.
+// A function that reads a file which a program names, given the path as written. On failure it
+// returns one error, with the reason but without the path.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 // The microbatch counts of -m, from the first to the last.
@@ -28,9 +28,9 @@ struct AskedCounts {
 struct ElaborateOptions {
   std::map<std::string, std::int64_t>
       defines;  // -D name=value; `microbatches` narrows the range to one count
-  // -m: narrows the range to these counts; checks of single counts are made for these only.
+  // -m narrows the range to these counts; checks that try single counts try only these.
   std::optional<AskedCounts> microbatches = {};
-  // If set, the hash is computed before -m narrows the range, as the run is one of that program.
+  // If true, the hash is computed before -m narrows the range, so it is the hash of the full range.
   bool keeps_hash = false;
   std::string dispatch;      // --dispatch "ready by NAME"; empty if as written
   int most_lanes = 200'000;  // also limits stages; bounds time and sums
@@ -40,11 +40,11 @@ struct ElaborateOptions {
 [[nodiscard]] Result<Program> elaborate(const ast::Pipeline& pipeline, const Source& source,
                                         const ElaborateOptions& options = {});
 
-// The tree with the counts of -m in place of its own, unless a hash is kept. Elaborated without the
-// option, it gives a program for these counts alone.
+// The tree with its range replaced by the counts of -m, unless `keeps_hash` is set. Elaborated
+// without -m, the tree gives a program for these counts alone.
 [[nodiscard]] ast::Pipeline narrowed(ast::Pipeline pipeline, const ElaborateOptions& options);
 
-// parse, then elaborate.
+// Parses the source and elaborates the tree.
 [[nodiscard]] Result<Program> compile(const Source& source, const ElaborateOptions& options = {});
 
 }  // namespace ripeline::spec

@@ -13,7 +13,7 @@ std::int64_t tasks_in(const Program& program, int microbatches) {
   return tasks;
 }
 
-// An upper bound: messages that no task needs are not sent.
+// An upper bound, since messages that no task needs are not sent.
 std::int64_t messages_in(const Program& program, int microbatches) {
   std::int64_t messages = 0;
   for (const Edge& e : program.edges) {
@@ -22,7 +22,7 @@ std::int64_t messages_in(const Program& program, int microbatches) {
   return messages;
 }
 
-// No sum overflows: lanes, edges and microbatches are bounded.
+// No sum overflows, since lanes, edges and microbatches are bounded.
 double bytes_of(const Program& program, int microbatches, const KeptBytes& kept) {
   return static_cast<double>(tasks_in(program, microbatches)) * static_cast<double>(kept.task) +
          static_cast<double>(messages_in(program, microbatches)) *

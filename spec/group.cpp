@@ -83,7 +83,7 @@ bool GroupMachine::round_is_open(const State& state, int rank, Engine engine,
                 [&](int member) { return at(state.members, member).position[index] == entries; });
 }
 
-// The choice of the member's hint from its own ready set or, with `intersection`, the common one.
+// The hint's choice from the member's ready tasks or, with `intersection`, from the common tasks.
 Task GroupMachine::chosen(const State& state, int member, int rank, Engine engine) const {
   Machine::Allowed allowed;
   if (program().tensor_parallel.agree == Agree::intersection) {

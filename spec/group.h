@@ -13,23 +13,23 @@
 //    program says; on an engine with reductions, and with nothing else, the replicas agree, by
 //    intersection. On other engines each member starts what its own dispatch chooses.
 //  * The members or replicas that agree share a log of the agreed tasks, one per round. Each starts
-//    the tasks in the order of the log, each once it may start. The next entry is, with
-//      - intersection: once all have started all entries, a task that may start at all of them; the
+//    the tasks in the order of the log, each once it may start. The next entry of the log is, with
+//      - intersection: a task that may start at all of them, once all have started all entries; the
 //        hint chooses it, but replicas take the first by op, as declared, then by stage from the
 //        last to the first, then by microbatch;
-//      - vote: once every member has started all entries, the task that each hint chooses from what
-//        may start at its member, if all choose the same one;
-//      - leader: the task that the hint chooses from what may start at member 0, once member 0 has
-//        started all entries;
+//      - vote: the task that the hint of every member chooses from the tasks that may start there,
+//        once every member has started all entries, if all hints choose the same task;
+//      - leader: the task that the hint chooses from the tasks that may start at member 0, once
+//        member 0 has started all entries;
 //      - none: there is no log, and members govern no engine.
 //  * The group sticks when no event is possible at any member and not every task has ended.
 //
-// A protocol of numbered rounds decides on snapshots, which may be old by then. The meaning is the
-// same: tasks that may start on an engine may still start while it starts nothing, so an old
-// snapshot is what the member sees if all later arrivals are delayed (docs/meaning.md says when).
-// With `intersection` the hint is asked with member 0's turn; all members have the same turn,
-// unless a hint by `rounds`, or one that follows an order and fills, lists ops of several engines
-// of a rank. Turns of replicas do differ, so replicas agree without the hint.
+// Executors decide on snapshots, which may be old, by a protocol of numbered rounds. The meaning is
+// the same: while an engine starts nothing, tasks that may start on it remain able to start, so an
+// old snapshot is what a member sees if all later arrivals are delayed (docs/meaning.md says when).
+// With `intersection` the hint uses the turn of member 0. All members have the same turn, unless a
+// hint by `rounds`, or one that follows an order and fills, lists ops of several engines of a rank.
+// Turns of replicas do differ, so replicas agree without the hint.
 //
 // Member i of replica d has the number d * (members per replica) + i. A state is a value. The
 // program must outlive the machine; one thread.
@@ -84,7 +84,7 @@ class GroupMachine {
   [[nodiscard]] bool is_enabled(const State& state, const Event& event, Chooser chooser) const;
   // Carries the event out; the caller has checked that it is enabled.
   void step(State& state, const Event& event) const;
-  // The events of a run of one replica, each made by all replicas, with the agreements they need.
+  // The events of a run of one replica, repeated by all replicas, with the agreements they need.
   [[nodiscard]] std::vector<Event> by_all_replicas(const std::vector<Event>& of_one) const;
 
   [[nodiscard]] bool done(const State& state) const;

@@ -1,8 +1,8 @@
 // Guards: the conditions for a task of a lane to start, as data.
 //
-// The only statement, as data, of the rules in spec/program.h. The machine executes it; the
-// encoders of the judge, the generator's admission text and its comparison with the program read
-// it. Code that reads lowered facts takes these rules from need.h and room.h in core/vocabulary/.
+// This header alone has the rules of spec/program.h as data. The machine executes them; the judge's
+// encoders and the generator (for its admission text and for comparing it with the program) read
+// them. Code that reads lowered facts takes these rules from need.h and room.h in core/vocabulary/.
 //
 // A task may start when its engine hands no message over, is idle or runs one task of a lane in
 // `beside`, and all other guards hold. Plain values; the program must not change afterwards.

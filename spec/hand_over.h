@@ -14,7 +14,7 @@ struct HandOver {
   Task taker;   // must be next on its engine before the message arrives
 };
 
-// The first such message by edge; nullopt if the engine hands no message over.
+// The engine's first such message by edge; nullopt if the engine hands no message over.
 [[nodiscard]] std::optional<HandOver> handed_over(const Machine& machine,
                                                   const Machine::State& state, int rank,
                                                   Engine engine);

@@ -52,7 +52,7 @@ struct Piece {
   Span span;
 };
 
-// `row` is prefixes and an operand, then repeatedly a binary operator, prefixes, an operand.
+// `row` has prefixes and an operand, then repeatedly a binary operator, prefixes and an operand.
 // Operators of equal strength group to the left. Errors: parse-too-deep, parse-chained-comparison
 // (a < b < c), parse-not-in-operand (1 + not a).
 [[nodiscard]] Result<Tree> join(std::vector<Piece> row);

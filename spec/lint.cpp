@@ -22,7 +22,7 @@ bool gives_gradient(OpKind kind) {
 }
 
 // The stages as text: `every stage`, `stage 2`, `each of stages 0 to 2`, `each of stages 0, 2, 5
-// and 60 more`. They must be sorted.
+// and 60 more`. `stages` must be sorted.
 std::string stages_text(const std::vector<int>& stages, int all) {
   constexpr std::size_t kMostNamed = 3;
   if (stages.size() == 1) return fmt::format("stage {}", stages.front());
@@ -111,7 +111,7 @@ class Linter {
 
   // ---- backward-without-next
 
-  // A stage's backward must need, directly or not, that of each stage that its forward feeds.
+  // A stage's backward must need, directly or not, a backward of each stage that its forward feeds.
   void check_gradients(int stage) {
     const std::vector<int> own = gradients_at(stage);
     if (own.empty()) return;
@@ -192,7 +192,7 @@ class Linter {
   // ---- resource-not-released
 
   // A release of more than was acquired is already an error. An amount that a `once` op acquires
-  // does not add up, and may stay held until the step ends.
+  // does not grow with the microbatches, and may stay held until the step ends.
   void check_releases(int stage) {
     int period = 1;
     for (const int lane : lanes_at(stage)) {

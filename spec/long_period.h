@@ -5,8 +5,8 @@
 
 namespace ripeline::spec {
 
-// True if the shares repeat together only after more than Share::kLongestPeriod microbatches,
-// which is possible for one count only: a share's period, or the least common period, is long.
+// True if the shares repeat together only after more than Share::kLongestPeriod microbatches.
+// This is possible only in programs for one microbatch count, whose shares may have long periods.
 // Pure.
 [[nodiscard]] bool has_long_period(const Program& program);
 

@@ -178,7 +178,7 @@ std::vector<Block> Machine::blocks(const State& state, int lane, int microbatch)
   return found;
 }
 
-// Cheap checks come first: most tasks that may not start fail them, without a list of reasons.
+// Cheap checks come first: they fail for most tasks that may not start, so no reasons are listed.
 bool Machine::may_start(const State& state, int lane, int microbatch) const {
   return !has_started(state, lane, microbatch) && engine_takes(state, lane) &&
          has_room(state, lane) && blocks(state, lane, microbatch).empty();

@@ -1,8 +1,8 @@
 // Machine: executes a Program for one microbatch count, according to its meaning.
 //
 // The rules are those of spec/program.h. A state is a value; timing decides which events happen.
-// Used to replay and to find refutations and as the interpreted arbiter; its code is simple rather
-// than fast. The program must outlive it; one thread.
+// The machine replays runs, helps to find refutations and serves as the interpreted arbiter. Its
+// code is simple rather than fast. The program must outlive it; one thread.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ class Machine {
   struct State {
     std::vector<TaskState> tasks;  // lane * microbatches + microbatch
     std::vector<MessageState>
-        messages;  // edge * microbatches + the producer's; only edges that cross ranks are used
+        messages;  // edge * microbatches + the producer's number; only for edges across ranks
     std::vector<std::int64_t> held;        // per pool
     std::vector<std::int64_t> taken;       // per inbox: taken slots
     std::vector<std::vector<int>> queues;  // per edge, if fifo: messages sent, not yet arrived
@@ -113,15 +113,15 @@ class Machine {
   // The lowest microbatch of the lane that may start and is allowed; -1 if there is none.
   [[nodiscard]] int lowest_startable(const State& state, int lane,
                                      const Allowed& allowed = {}) const;
-  // The task that the dispatch would start on this engine now, if allowed: lane -1 if none.
+  // The allowed task that the dispatch would start on this engine now; lane -1 if there is none.
   [[nodiscard]] Task choice(const State& state, int rank, Engine engine,
                             const Allowed& allowed = {}) const;
 
-  // The lane that a hint with patience waits for on this engine, or -1 (core::Hint::awaited). Only
-  // for a readiness-first dispatch that follows an order.
+  // The lane that a hint with patience waits for on this engine, or -1 (core::Hint::awaited). The
+  // dispatch must be readiness-first and follow an order.
   [[nodiscard]] int awaited(const State& state, int rank, Engine engine) const;
 
-  // Whether the lane's engine hands nothing over, and is idle or runs a task that allows it beside.
+  // Whether the lane's engine hands nothing over, and is idle or runs a task of a paired lane.
   [[nodiscard]] bool engine_takes(const State& state, int lane) const;
   // Whether each pool that the lane acquires has room for one more of its tasks.
   [[nodiscard]] bool has_room(const State& state, int lane) const;
@@ -145,7 +145,7 @@ class Machine {
 
   [[nodiscard]] std::string describe(
       const Event& event) const;  // start 2F0; end 2F0; arrive 1F0 at 2F0
-  // The reason for which a task waits, or a message, as text.
+  // The reason why a task or a message waits, as text.
   [[nodiscard]] std::string describe(const State& state, int lane, int microbatch,
                                      const Block& block) const;
   [[nodiscard]] std::string describe(int edge, int microbatch, const Delay& why) const;

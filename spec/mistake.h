@@ -1,4 +1,4 @@
-// The reports of the parser's mistakes: which diagnostic, where, and what to do.
+// The reports of mistakes that the parser finds: which diagnostic, where, and what to do.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace ripeline::spec {
 [[nodiscard]] Diagnostic unknown_item(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic no_pipeline(const Source& source, std::size_t at);
 [[nodiscard]] Diagnostic text_after_end(const Source& source, std::size_t at);
-// If a statement of another language stands where a step of an order may begin, the report of it,
-// which shows the form to use. An op may have such a word as its name.
+// The report of a statement of another language where a step of an order may begin, with the form
+// to use; nullopt if there is no such statement. An op may have such a word as its name.
 [[nodiscard]] std::optional<Diagnostic> foreign_statement(std::string_view text, std::size_t at);
 
 // The value of a number's text. Errors: parse-bad-number, parse-number-too-large.

@@ -89,7 +89,7 @@ class Expansion {
   Diagnostics add(OrderRun run) {
     if (run.lanes.empty()) return {};
     const auto length = static_cast<std::int64_t>(run.lanes.size());
-    // Compared by division: the product might overflow.
+    // Compares by division, since the product might overflow.
     if (--work_.left < 0) return too_much_work();
     if (run.count > (kMostOrderTasks - total_) / length) return {too_long("tasks")};
     total_ += run.count * length;

@@ -27,10 +27,10 @@ struct OrderRun {
 // stream's group that is skipped, and a run.
 struct ExpansionWork {
   std::int64_t left = 0;
-  bool ran_out = false;  // if true, the result is order-too-long, which judges nothing
+  bool ran_out = false;  // if true, the result is order-too-long, which proves nothing
 };
 
-// Like expand(), but as runs; `stages` has the rank's by chunk. Not for an order from a file.
+// Like expand(), but as runs; `stages` has the rank's stages by chunk. Not for orders from files.
 [[nodiscard]] Result<std::vector<OrderRun>> expand_runs(const Program& program, const Order& order,
                                                         int rank, int microbatches,
                                                         const std::vector<int>& stages,

@@ -1,10 +1,10 @@
 // The grammar (Boost.Spirit X3), and the reports of its failures. The external interface is
 // parse().
 //
-// One rule per construct of the tree, each filling its node by actions. The first word tells which
-// construct it is, and after that word everything is expected (`>`), so nothing is tried twice and
-// the place of a failure is exact. Items are parsed one by one: after a failure is recorded, the
-// next item is parsed.
+// Each construct of the tree has a rule, which fills the construct's node by actions. The first
+// word tells which construct it is, and after that word everything is expected (`>`); so nothing is
+// tried twice and the place of a failure is exact. Items are parsed one by one: after a failure is
+// recorded, the next item is parsed.
 //
 // This file is long, since it has the whole grammar and no other file includes Boost.
 //
@@ -87,7 +87,7 @@ struct LexemeParser : x3::parser<Derived> {
   }
 };
 
-// A keyword or a symbol. For errors, `what` describes all that may be there, if more.
+// A keyword or a symbol. `what`, for errors, describes all that may stand there, if that is more.
 struct Token : LexemeParser<Token> {
   constexpr explicit Token(std::string_view its_text, const char* instead = nullptr)
       : text(its_text), what(instead) {}
@@ -155,7 +155,7 @@ struct NoStatement : x3::parser<NoStatement> {
   }
 };
 
-// Stores the position of its subject in a span of the rule's node.
+// Stores the position of the subject's text in a span of the rule's node.
 template <class Subject, class Field>
 struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
   static constexpr bool is_pass_through_unary = true;
@@ -179,7 +179,7 @@ struct Located : x3::unary_parser<Subject, Located<Subject, Field>> {
 }  // namespace ripeline::spec
 
 // The text that a failed expectation reports as expected: a compound is described by its first
-// part, alternatives by the last one.
+// part; a list of alternatives is described by the last one.
 namespace boost::spirit::x3 {
 
 template <>
@@ -710,7 +710,7 @@ BOOST_SPIRIT_DEFINE(order_step, let, stream_loop, stream_of_one, stream_loops, s
 BOOST_SPIRIT_DEFINE(hint_place, priority, hint_clause, hint, dispatch, assertion, pair, inputs,
                     item_rule, head)
 
-// ---- The whole.
+// ---- The whole pipeline.
 
 // Parses from `at` on and moves `at` behind the parsed text. Returns an error if parsing fails.
 template <class Rule, class Node>

@@ -1,7 +1,7 @@
 // The canonical layout. The external interface is print().
 //
-// The tree becomes lines, each knowing where in the source its text began; then the comments are
-// put between and behind the lines by their positions; then the lines become text.
+// The tree becomes lines, each with the position of its text in the source. Then the comments go
+// between and behind the lines by their positions. Then the lines become text.
 #include "spec/print.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::string range(const Range& value) {
   return print(value.first) + (value.exclusive ? " ..< " : " .. ") + print(value.last);
 }
 
-// ---- What stands on one line.
+// ---- Items that take one line.
 
 std::string text_of(const Param& x) { return "param " + x.name.text + " = " + print(x.value); }
 
@@ -140,8 +140,8 @@ std::string header_of(const Op& x) {
 
 // ---- Clauses of orders and hints.
 
-// An operand of `@`, `*` or `rank`: a number or a name, after `*` also a call; anything else in
-// parentheses.
+// An operand of `@`, `*` or `rank`. It gets parentheses unless it is a number, a name or, after
+// `*`, a call.
 std::string operand(const Expr& expr, bool calls) {
   const std::string text = print(expr);
   const bool literal =
@@ -338,7 +338,7 @@ class Printer {
     return all;
   }
 
-  // Prints a block on one line if it fits, has no comment and need not be tall; else line by line.
+  // Prints a block on one line if it fits, has no comment and is not `tall`; else line by line.
   void block(const std::string& header, const std::vector<Part>& clauses, bool tall = false) {
     const std::size_t begin = item_->span.begin;
     std::string one_line = header + " {";

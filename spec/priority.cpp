@@ -7,7 +7,7 @@
 namespace ripeline::spec {
 namespace {
 
-// The expression with those names replaced whose values are fixed for the lane before the run.
+// The expression, with values in place of the names that are fixed for the lane before the run.
 Expr folded(const Program& program, const Lane& lane, const Expr& expr) {
   return fold(expr, [&](std::string_view name) -> std::optional<Rational> {
     if (name == "s") return Rational{lane.stage, 1};

@@ -1,8 +1,8 @@
 // The values that a hint's priorities give to tasks on one rank.
 //
 // `priority F = E` gives each task of F an integer value, which depends on the names in E:
-//  * s, r, chunk and chunks are those of the task's stage and rank, m is the task's microbatch,
-//    microbatches the number of microbatches in the step;
+//  * s, r, chunk and chunks are those of the task's stage and rank, m is the task's microbatch, and
+//    microbatches is the number of microbatches in the step;
 //  * the name of a resource stands for the amount that the task's pool (its stage's or its rank's)
 //    holds when the rank makes its choice, before the task starts.
 // The greatest value goes first. Elaboration has checked that each part of E has a value and fits

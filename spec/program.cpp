@@ -295,7 +295,7 @@ std::vector<int> ancestors(const Program& program, int lane) {
       const Edge& e = at(program.edges, edge);
       const int producer = e.producer;
       if (e.of == Of::before || seen[static_cast<std::size_t>(producer)]) continue;
-      // If shares differ, a task may need nothing, and equal numbers are different microbatches.
+      // If shares differ, a task may need nothing, and equal numbers mean different microbatches.
       const Share& share = at(program.lanes, consumer).share;
       if (at(program.lanes, producer).share != share) continue;
       seen[static_cast<std::size_t>(producer)] = true;

@@ -10,7 +10,7 @@
 //    task, 2G0; a lane with `on m where` has the tasks of its share of the microbatches
 //    (core/vocabulary/share.h); a lane with an empty share does not exist, and no task needs it. A
 //    lane's tasks are numbered 0, 1, … in the order of their microbatches, and in these rules
-//    `microbatch` is that number. Only edges between different shares, names, costs and data depend
+//    `microbatch` is that number. Only names, costs, data and edges between different shares depend
 //    on the microbatch itself.
 //  * An edge says what a task needs of its producer (Of): the task of the same microbatch, the task
 //    of the microbatch before (nothing, for the first), or all tasks. A microbatch that is not in
@@ -25,12 +25,12 @@
 //      - with `dispatch in order`: it is the next task of its engine in its rank's order. Each
 //        occurrence of a lane stands for the lane's next microbatch, or for the one to which a file
 //        binds it;
-//      - with `dispatch ready keeping` an order: after the task the rest of the rank's order still
-//        finds room. The rest is the tasks that the order lists before it and that have not
-//        started; they must find room in every pool, one after the other, each ending before the
-//        next starts. An occurrence of a lane stands for any of its tasks: once n tasks of the lane
-//        have started, its first n occurrences are over. A task that the order does not list, or
-//        not often enough, comes after all tasks that are listed.
+//      - with `dispatch ready keeping` an order: once the task has run, the rest of the rank's
+//        order still finds room. The rest is the tasks that the order lists before the task and
+//        that have not started; they must find room in every pool, one after the other, each ending
+//        before the next starts. An occurrence of a lane stands for any of its tasks: once n tasks
+//        of the lane have started, its first n occurrences are over. A task for which the order has
+//        no occurrence left comes after all tasks that are listed.
 //  * A task acquires at its start, runs for any finite time without preemption, and releases at its
 //    end.
 //  * When a task ends, it sends a message over each edge that crosses ranks, if a task needs the
@@ -85,7 +85,7 @@ using core::Of;
 using core::OpKind;
 using core::Share;
 
-// The words of long shares, each vector once. A Share of a Program is valid while these live.
+// The words of long shares, without duplicates. A Program's shares are valid while the words live.
 using ShareWords = std::vector<std::shared_ptr<const std::vector<core::ShareWord>>>;
 using core::Task;
 
@@ -108,7 +108,7 @@ struct Stage {
 struct Acquire {
   int pool = 0;
   std::int64_t amount = 1;  // > 0
-  // >= 0: room that must remain free at this moment beside the amount, and is not reserved later.
+  // Room, >= 0, that must remain free beside the amount when the task starts; not reserved later.
   std::int64_t leaving = 0;
 };
 struct Release {
@@ -146,7 +146,7 @@ struct Edge {
   bool rendezvous = false;  // with `dispatch in order` only
 };
 
-// Slots at a receiver, either for one edge, or for a channel's instance, whose slots edges share.
+// Slots at a receiver: either of one edge, or of a channel's instance, which several edges share.
 struct Inbox {
   std::string channel;  // empty if the slots are one edge's
   int rank = 0;
@@ -183,9 +183,9 @@ struct Pool {
   std::optional<std::int64_t> capacity;  // > 0; nullopt if usage is only measured
 };
 
-// An order is either one text for all ranks, which has lets and streams, then repeats that use
-// them, some repeats for one rank alone; or the rows of a file. Params are folded; free names are
-// r, chunks, microbatches, earlier lets and, in a stream, the variables of its loops.
+// An order is one text for all ranks, or the rows of a file. A text has lets, streams and repeats
+// that use both; a repeat may be for one rank alone. Params are folded; free names are r, chunks,
+// microbatches, earlier lets and, in a stream, the variables of its loops.
 struct OrderStep {
   int op = 0;
   std::optional<Expr> chunk;  // nullopt if the rank has one chunk
@@ -210,14 +210,14 @@ struct OrderRepeat {
 
   [[nodiscard]] bool is_of(int r) const { return rank < 0 || rank == r; }
 };
-// Loops, the outermost first; each turn yields the lanes of the repeats. No loops give one turn.
+// Loops, the outermost first; each turn yields the lanes of the repeats; one turn without loops.
 struct OrderPart {
   std::vector<OrderLoop> loops;
   std::vector<OrderRepeat> repeats;
 };
-// A sequence of items that repeats use up, given by parts, one after the other. An item is skipped
-// if the rank's order has listed all microbatches of its lane by then. It is an error to use a
-// stream that has ended.
+// A sequence of items, given in parts; an order's repeats use up its items in turn. An item is
+// skipped if the rank's order has listed all microbatches of its lane by then. It is an error to
+// use a stream that has ended.
 struct OrderStream {
   std::string name;
   std::vector<OrderPart> parts;
@@ -235,8 +235,8 @@ struct Order {
   Span span;
 };
 
-// When a rank that follows an order waits for its next task; core/patience.h has the rule. Patience
-// only delays a choice among the same tasks for a finite time, so no verdict depends on it.
+// Settings for how long a rank that follows an order waits for its next task (core/patience.h).
+// Patience delays a choice among the same tasks for a finite time, so no verdict depends on it.
 struct Patience {
   Rational patience{3, 2};
   Rational yield{9, 10};
@@ -284,8 +284,8 @@ struct Dispatch {
   Span span;
 };
 
-// A task of each op may run beside one of the other on an engine of a rank. While two tasks do so,
-// each takes slowdown() times as long as alone.
+// Two ops that may overlap: on an engine of a rank, a task of one may run beside a task of the
+// other. While two tasks do so, each takes slowdown() times as long as alone.
 struct Pair {
   int first = 0;
   int second = 0;
@@ -346,7 +346,7 @@ struct Program {
   [[nodiscard]] bool crosses_ranks(const Edge& e) const {
     return at(lanes, e.producer).rank != at(lanes, e.consumer).rank;
   }
-  // Whether, because of their shares, the two lanes number tasks that belong together differently.
+  // Whether, because of shares, the two lanes give different numbers to tasks that belong together.
   [[nodiscard]] bool crosses_shares(const Edge& e) const {
     return core::cross_shares(at(lanes, e.producer), at(lanes, e.consumer), e.of);
   }
@@ -390,25 +390,25 @@ struct Use {
   std::int64_t leaving = 0;
   std::int64_t releases = 0;
 };
-// One Use for each pool that the lane acquires or releases: first the acquired ones, as written.
+// One Use for each pool that the lane acquires or releases; the acquired pools first, as written.
 [[nodiscard]] std::vector<Use> uses_of(const Lane& lane);
 
-// The bound that an assertion sets for a pool of its resource at this count; nullopt if no integer.
+// The bound of an assertion for a pool of its resource at this count; nullopt if not an integer.
 [[nodiscard]] std::optional<std::int64_t> asserted_bound(const Program& program,
                                                          const PeakAssertion& assertion,
                                                          const Pool& pool, int microbatches);
 
-// The other lanes of the share of `lane` whose task with a number must end before the task of
-// `lane` with the same number can start, found through lanes of this share alone. Sorted.
+// The other lanes with the share of `lane` whose k-th task must end before the k-th task of `lane`
+// can start, for every k; found by needs between lanes of this share alone. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
-// Whether some lane is not on compute. If not, an order's next task without room blocks its rank.
+// Whether some lane is not on compute. If all are, a next task without room blocks its rank.
 [[nodiscard]] bool has_other_engines(const Program& program);
 // Whether some rank may run two tasks at once, on several engines or as a pair.
 [[nodiscard]] bool runs_side_by_side(const Program& program);
 
-// Constructs beyond tasks of one microbatch on one engine with a slot for each message; a reader
-// that lacks one of them reports it. Each once, by first use, without program.unsupported.
+// Constructs of the program beyond tasks of one microbatch on one engine with a slot per message,
+// each once, by first use; not those of program.unsupported. A reader that lacks one reports it.
 [[nodiscard]] std::vector<Unsupported> features_of(const Program& program);
 
 // The order of one rank with `microbatches`: its tasks, where an occurrence of a lane is the lane's

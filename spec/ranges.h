@@ -20,7 +20,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The range of an integer expression: divisions are `div` or `%`, or are inside floor() or ceil().
+// The range of an integer expression, whose divisions are `div`, `%` or inside floor() or ceil().
 // `lookup` knows every name. A branch that cannot be taken is not checked. Errors: range-overflow,
 // range-division-by-zero, range-not-integer.
 [[nodiscard]] Result<Range> range_of(

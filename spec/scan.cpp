@@ -169,7 +169,7 @@ std::size_t resume_after(std::string_view text, std::size_t begin, std::size_t e
     const std::string_view lexeme = lexeme_at(text, at);
     const std::size_t end = at + lexeme.size();
     const auto& words = item_words();
-    // A word that can begin an item does so at the start of a line, even if a brace is missing.
+    // At the start of a line, a word that can begin an item begins one, even if a brace is missing.
     const bool item = at >= error && at > begin &&
                       std::find(words.begin(), words.end(), lexeme) != words.end() &&
                       first_on_line(text, at);

@@ -103,7 +103,7 @@ const std::vector<Row>& rows() {
       {"certificates/recheck_report",
        {"certificates/recheck_report.h", "certificates/recheck.h"},
        {"std", "fmt", "json"}},
-      // The re-checker shares nothing with what it checks.
+      // The re-checker includes nothing of the code whose results it checks.
       {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
       {"certificates/recheck_replay",
        {"certificates/recheck_replay.h", "certificates/evidence.h", "verify/judge/bounds.h",
@@ -231,7 +231,7 @@ const std::vector<Row>& rows() {
        {"runtime/", "core/", "trace/"},
        {"std", "posix", "torch"},
        {"runtime/launcher/"}},
-      // A fuzz target reads such heads without LibTorch.
+      // A fuzz target reads value heads without LibTorch.
       {"runtime/torch/value_head",
        {"runtime/torch/value_head.h", "runtime/blob_io.h", "runtime/payload.h", "core/"},
        {"std"}},
@@ -245,7 +245,7 @@ const std::vector<Row>& rows() {
         "files/", "process/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
-      // These sources are linked into the programs so that they run on other machines.
+      // These sources are linked into the programs, so that the programs run on other machines.
       {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",
        {"cli/launch_options.h", "core/", "runtime/"},
@@ -296,7 +296,7 @@ struct Prefixed {
   std::string_view library;
 };
 
-// Headers in a folder or with `.h`; a name such as <vector> is of the standard library.
+// Prefixes of headers with a folder or `.h`; a header such as <vector> is of the standard library.
 constexpr std::array kLibraries = {
     Prefixed{"boost/", "boost"},
     Prefixed{"z3", "z3"},
@@ -480,7 +480,7 @@ std::vector<std::string> scan_namespaces(std::string_view file, std::string_view
     const std::string_view block = text.substr(at + kOpens.size());
     const std::string_view name =
         block.substr(0, block.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_:"));
-    // It is anonymous if it has no name, or `$name$` in a template; an alias if it has no brace.
+    // An anonymous namespace has no name, or `$name$` in a template. An alias has no brace.
     if (name.empty() || !block.substr(name.size()).starts_with(" {")) continue;
     if (may_open(file, name) || only_declares(block)) continue;
     said.push_back(std::string(file) + ": is in " + std::string(name) +

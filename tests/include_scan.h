@@ -1,5 +1,5 @@
-// include_scan: checks by a table, and a scan of `#include` lines, which folders a file includes;
-// and checks that a file's namespace is that of its folder.
+// include_scan scans a file's `#include` lines, and checks by a table which folders the file
+// includes. It also checks that the file's namespace is that of its folder.
 //
 // The build cannot check this, since Boost, Z3 and the tree's own folders are all on the include
 // path. Pure functions of text; the caller reads the files.

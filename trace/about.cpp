@@ -51,10 +51,10 @@ json share_of(const core::Share& share) {
   return row;
 }
 
-// Owns the words that were read, to which shares with long periods refer.
+// Owns the words to which shares with long periods refer.
 using ShareWords = std::deque<std::vector<core::ShareWord>>;
 
-// `count`, the program's only count of microbatches, bounds long periods; 0 if it has several.
+// `count` limits long periods. It is the program's only microbatch count, or 0 if it has several.
 core::Share share_of(const json& row, int count, ShareWords& owned) {
   const int period = row.at(0);
   const int most = std::clamp(count, core::Share::kLongestPeriod, core::Share::kMostPeriod);

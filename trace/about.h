@@ -1,4 +1,4 @@
-// About: the data about its run that a trace has, so that a reader needs only the file.
+// About: a trace's data about its run, so that a reader needs only the file.
 //
 // It owns a copy of the program's facts. Movable; immutable except `run` and `part`. to_json and
 // from_json are `otherData` of the file (docs/formats.md).
@@ -15,7 +15,7 @@
 
 namespace ripeline::trace {
 
-// Where the times come from.
+// The source of the times.
 enum class Source : std::uint8_t { simulated, emulated, trained };
 [[nodiscard]] const char* name_of(Source source);
 
@@ -54,7 +54,7 @@ class About {
 
   [[nodiscard]] const core::ProgramFacts& facts() const { return owned_.facts(); }
 
-  // For people: `run 00000000000004d2 of program bf, hash 0123456789abcdef`.
+  // A text for people, such as `run 00000000000004d2 of program bf, hash 0123456789abcdef`.
   [[nodiscard]] std::string identity() const;
   [[nodiscard]] std::string to_json() const;
   // A failure tells what is missing or inconsistent.

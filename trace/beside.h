@@ -1,7 +1,7 @@
 // Beside: tells which tasks of a record ran while another task ran on their engine.
 //
 // An engine runs two tasks at once if they are a pair (core/facts.h). Files and pictures show one
-// of the two separately, so that the other tasks of the engine do not overlap. Pure function.
+// of a pair apart from the engine's other tasks, so that those do not overlap. Pure function.
 #pragma once
 
 #include <vector>

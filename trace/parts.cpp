@@ -21,7 +21,7 @@ using core::StatusOr;
 constexpr std::string_view kBefore = "rank-";
 constexpr std::string_view kAfter = ".json";
 
-// The rank in the file's name, as 3 in `rank-3.json`; nullopt for any other name.
+// The rank in a file's name, such as 3 in `rank-3.json`; nullopt for any other name.
 std::optional<int> rank_of(std::string_view name) {
   if (!name.starts_with(kBefore) || !name.ends_with(kAfter)) return std::nullopt;
   name.remove_prefix(kBefore.size());
@@ -143,7 +143,7 @@ Status PartWriter::put(const std::string& events) {
   Status failure(StatusCode::failed, path_ + ": cannot be written: " + std::strerror(errno));
   out_.clear();
   out_.close();
-  // Restores the file's previous length, with the brackets, which needs no additional disk space.
+  // Restores the file's previous length and its brackets. This needs no additional disk space.
   std::error_code ignored;
   fs::resize_file(path_, end_, ignored);
   std::ofstream(path_, std::ios::binary | std::ios::app) << kClosing;

@@ -48,9 +48,9 @@ class PartWriter {
   core::Status failure_;
 };
 
-// Merges the parts in `folder`, rank by rank, into one trace at `path`, complete or not at all.
-// `notes` receives sentences about missing parts; if null, none may be missing. Only one part is in
-// memory at a time. Fails by status; if the parts are from several runs, the status names two.
+// Merges the parts in `folder`, rank by rank, into a trace at `path`, which appears complete or not
+// at all. `notes` receives sentences about missing parts; if null, missing parts are a failure.
+// Only one part is in memory at a time. A status about parts of several runs names two of the runs.
 core::Status merge_parts(const std::string& folder, const std::string& path,
                          std::vector<std::string>* notes);
 // Merges the parts of a run that has ended well into one trace, and then removes them.

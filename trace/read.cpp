@@ -128,7 +128,7 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
     return number(value, in_range(value) ? value * 1000 : value);
   }
   bool number_unsigned(number_unsigned_t value) override {
-    constexpr auto kMost = std::numeric_limits<number_integer_t>::max();  // not in_range()
+    constexpr auto kMost = std::numeric_limits<number_integer_t>::max();  // outside of in_range()
     return number_integer(static_cast<number_integer_t>(std::min<number_unsigned_t>(value, kMost)));
   }
   bool number_float(number_float_t value, const string_t& text) override {
@@ -258,8 +258,8 @@ bool is_part(std::string_view text) {
   return head.is_object() && head.contains("otherData") && head["otherData"].contains("part");
 }
 
-// Reads the complete lines of the text, each an event. If that fails, it leaves out the last line,
-// since the comma after this line may have overwritten the brackets that closed the file before.
+// Reads the complete lines of the text, each an event. If that fails, reads again without the last
+// line, since the comma after that line may have overwritten the file's closing brackets.
 StatusOr<File> read_torn(std::string_view text) {
   StatusOr<File> file = Status(StatusCode::invalid, "it has no whole line");
   std::size_t end = text.size();

@@ -3,7 +3,7 @@
 // Reads what trace/write.h writes, even if another program has changed the file: fields may be in
 // any order, and other fields and events are ignored. Events keep the order of the file or, for a
 // folder of parts (trace/parts.h), are rank by rank. A part may end within an event, if its process
-// was killed; that event is left out, which `notes` mention.
+// was killed; that event is left out, and `notes` say so.
 #pragma once
 
 #include <string>

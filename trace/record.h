@@ -13,7 +13,7 @@
 
 namespace ripeline::trace {
 
-// The gradients that the input half of a backward left for the weight half, as reported by it.
+// The gradients that a backward's input half left for its weight half, as the input half reports.
 struct Deferral {
   std::int32_t parameters = 0;  // the number of the stage's parameters; 0 if not known
   std::int32_t deferred = 0;    // how many of them have gradients left for the weight half
@@ -29,7 +29,7 @@ struct TaskEvent {
   std::int64_t step = 0;
   Deferral deferral = {};
   core::Time queued{0};  // the time from the rank's choice of the task to its start
-  // When the rank chose the task; from then on its room is held and its slots are free.
+  // The time when the rank chose the task; from then on its room is held and its slots are free.
   [[nodiscard]] core::Time chosen() const { return start - queued; }
   bool operator==(const TaskEvent&) const = default;
 };
@@ -100,7 +100,7 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-// The cause as a text for people, `no input`; and as the single word in files and JSON.
+// The cause as a text for people, such as `no input`, and as the single word in files and JSON.
 [[nodiscard]] const char* text_of(Cause cause);
 [[nodiscard]] const char* word_of(Cause cause);
 

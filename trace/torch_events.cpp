@@ -92,7 +92,7 @@ class Scan final : public nlohmann::json_sax<nlohmann::json> {
   bool in_event() const { return depth_ == 3 && root_key_ == "traceEvents"; }
   bool in_args() const { return depth_ == 4 && in_args_ && root_key_ == "traceEvents"; }
 
-  // Handles a number; `time` is the same in nanoseconds, if the number is in microseconds.
+  // Handles a number; `time` is its value in nanoseconds, if its unit is the microsecond.
   void number(std::int64_t value, std::int64_t time) {
     if (in_event()) {
       if (key_ == "tid") event_.thread = value;

@@ -8,17 +8,17 @@
 //
 //   on the host  a task lasts from the first operator within its mark, on the mark's thread, to the
 //                end of the mark;
-//   on a GPU     from the start of the first kernel (or copy) that was launched within its mark, by
-//                any thread, to the end of the last. Kernels of NCCL do not count. The profiler
-//                repeats marks for the GPU, which are not used: they lack what the threads of
-//                autograd launch, which is all of a backward.
+//   on a GPU     a task lasts from the start of the first kernel (or copy) that any thread launched
+//                within its mark, to the end of the last. Kernels of NCCL do not count. The copies
+//                of marks that the profiler makes for the GPU are not used: they leave out all
+//                kernels that autograd's threads launch, and so every backward.
 //
 // A task takes no time if nothing ran within its mark, as is the case for I of the first stage.
 //
-// Steps are the marks `ProfilerStep#3` of a profiler with a schedule. Without such marks, a new
-// step begins with each task that has already run in the present step.
+// A mark such as `ProfilerStep#3`, which a profiler with a schedule makes, is a step. Without such
+// marks, a new step begins with each task that has already run in the present step.
 //
-// A file may be large, so only a few words of each event are stored, while it is read. Values.
+// Files may be large, so the reader stores only a few words of each event. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kBuffer = 1 << 20;
 // The threads of a rank; the thread of an engine has the engine's number.
 constexpr int kMessages = core::kEngines;
-constexpr int kBeside = core::kEngines + 1;  // plus the engine: for tasks that started beside one
+constexpr int kBeside = core::kEngines + 1;  // plus the engine: tasks that started beside another
 
 std::string name_of_thread(int thread) {
   if (thread == kMessages) return "messages";
@@ -142,8 +142,8 @@ void EventText::append(std::string& out, const TaskEvent& e, bool beside) const 
   append_arrows(out, e, thread);
 }
 
-// Viewers attach each end of an arrow to the event on its thread at its time. So an arrow begins in
-// its task's last nanosecond, since the thread's next task may start when the task ends.
+// Viewers attach an end of an arrow to the event on the same thread at the same time. An arrow
+// begins in its task's last nanosecond, since the thread's next task may start as the task ends.
 void EventText::append_arrows(std::string& out, const TaskEvent& e, std::int64_t thread) const {
   const core::ProgramFacts& facts = about_.facts();
   const int count = about_.run.microbatches;

@@ -19,7 +19,7 @@ using spec::Program;
 
 constexpr std::int64_t kMostHeld = 256;  // combinations of held amounts that are all asked
 
-// The pools whose amounts the value of the lane's tasks reads and an arbiter counts.
+// The pools that an arbiter counts and whose amounts the value of the lane's tasks reads.
 std::vector<int> pools_read(const Program& program, const std::vector<int>& counted,
                             const spec::Lane& lane, const spec::Expr& value) {
   const auto found = names_in(value);
@@ -33,8 +33,8 @@ std::vector<int> pools_read(const Program& program, const std::vector<int>& coun
   return pools;
 }
 
-// All combinations of amounts in the pools. If these are too many, only the ends and the middle of
-// each pool; if these are still too many, the later pools are only full.
+// All combinations of amounts in the pools. If these are too many, each pool has only the amounts
+// near 0, half and full; if these are still too many, the later pools are always full.
 std::vector<std::vector<std::int64_t>> holdings(const Program& program,
                                                 const std::vector<int>& pools) {
   std::int64_t all = 1;
@@ -119,7 +119,7 @@ class Writer {
             }
             ask_value(values, {l, task}, microbatches, held, text);
           }
-          // Asks with amounts in all other pools, too, which the value must not read.
+          // Asks once more with amounts in all pools, since the value must not read other pools.
           ask_value(values, {l, task}, microbatches, each_, " each");
         }
       }

@@ -21,7 +21,7 @@ std::string text_of(const std::string& name, int ranks, int stages, std::uint64_
                      spec::hash_text(hash));
 }
 
-// Lanes and edges must have the same numbers, since events refer to them by number.
+// True if lanes and edges have the same numbers in both, since events refer to them by number.
 bool same_tables(const spec::Program& program, const core::ProgramFacts& facts) {
   const auto same_lane = [](const spec::Lane& a, const core::LaneFacts& b) {
     return a.op == b.op && a.stage == b.stage && a.rank == b.rank && a.engine == b.engine &&
@@ -113,7 +113,7 @@ class Check {
 
   bool check(std::int64_t step, const StepEvents& events) {
     const std::optional<int> fewer = fewer_in(step, events);
-    // A step that got stuck may look like a step of fewer microbatches, so a replay decides.
+    // A stuck step may look like a complete step with fewer microbatches, so a replay decides.
     if (fewer && is_whole(*fewer, events)) {
       ++out_.fewer;
       return true;
@@ -126,7 +126,7 @@ class Check {
     note_peaks(lead);
     has_most_ = true;
     std::vector<Blocked> blocked = lead.blocked();
-    // If the number of microbatches varies, that of a step which is cut off is not known.
+    // If steps differ in their numbers of microbatches, the number of a cut-off step is not known.
     if (!blocked.empty() && !(is_cut_off && out_.fewer > 0)) {
       std::size_t all = 0;
       for (const auto& rank : events.ranks) all += rank.size();
@@ -173,8 +173,8 @@ class Check {
     return all;
   }
 
-  // The trace says how many microbatches the largest step has. A step that has ended may have
-  // fewer; its tasks then show how many.
+  // For a complete step with fewer microbatches than the largest: their number, as the tasks show
+  // it; otherwise nullopt. The trace gives the number of the largest step.
   std::optional<int> fewer_in(std::int64_t step, const StepEvents& events) const {
     if (!ended_ && step == steps_.rbegin()->first) return std::nullopt;
     std::set<std::pair<int, int>> tasks;
@@ -200,7 +200,7 @@ class Check {
     return *machine;
   }
 
-  // By rank, whether the trace lacks a part of this step and has nothing later.
+  // By rank: true if the trace lacks a part of the rank's step and has no later step of the rank.
   std::vector<bool> cut_off_in(std::int64_t step, const StepEvents& events) const {
     std::vector<bool> cut_off;
     for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -233,7 +233,7 @@ class Check {
     return {};
   }
 
-  // The machine checks capacities; the bound that a proof gives may be lower.
+  // The machine checks capacities. The bounds of a proof may be lower, so they are checked here.
   bool within_bounds() {
     for (std::size_t pool = 0; pool < out_.peaks.size(); ++pool) {
       const std::int64_t bound = facts_.pools[pool].bound;

@@ -1,8 +1,8 @@
 // check_run: whether a recorded run is a run of the program that was proved.
 //
-// Each step of the trace is replayed on spec::Machine (validate/step_check.h), which has the rules.
-// Two rules are added here: a rank ends a step before it starts the next, and no part of a step is
-// missing. Pure functions; one thread.
+// Each step of the trace is replayed on spec::Machine (validate/step_check.h), which knows the
+// rules for events. Two rules are added here: a rank ends a step before it starts the next one, and
+// no part of a step is missing. Pure functions; one thread.
 #pragma once
 
 #include <cstddef>
@@ -37,16 +37,16 @@ struct RunCheck {
   std::string reason;  // for beginning and unknown: one sentence
   std::optional<WrongStep> wrong;
   std::int64_t steps = 0;           // replayed from beginning to end
-  std::int64_t fewer = 0;           // those among them with fewer microbatches than the trace says
+  std::int64_t fewer = 0;           // those with fewer microbatches than the largest step
   std::vector<std::int64_t> peaks;  // by pool, over all steps
   std::vector<std::string> assumptions;
 };
 
-// Why the trace is of another program or has no step of this one; nullopt if neither is so.
+// The reason if the trace is of another program or has no step of this one; otherwise nullopt.
 [[nodiscard]] std::optional<std::string> why_not_of(const spec::Program& program,
                                                     const trace::About& about);
 
-// `ended` says that the run wrote one file of all ranks at its end, in which nothing may be
+// `ended` is true if the run wrote one file for all ranks at its end, in which no event may be
 // missing. Otherwise the last events of each rank may be missing.
 [[nodiscard]] RunCheck check_run(const spec::Program& program, const trace::File& file, bool ended);
 

@@ -36,7 +36,7 @@ std::map<std::int64_t, StepEvents> steps_of(const spec::Program& program,
     const Event arrival = arrival_of(program, edge, microbatch);
     add(e.step, at(program.lanes, arrival.lane).rank, arrival, e.arrived, e.arrived);
   }
-  // At equal times, ends and arrivals precede starts, which need what they provide.
+  // At equal times, ends and arrivals precede starts, since starts need what they provide.
   const auto place = [](const Entry& entry) {
     const Do what = entry.event.event.what;
     return std::tuple(entry.event.at, what == Do::end ? 0 : what == Do::arrive ? 1 : 2, entry.then);
@@ -109,7 +109,7 @@ bool StepCheck::advance(Rank& rank) {
   return std::any_of(next.begin(), next.end(), [&](std::size_t i) { return take(rank, i); });
 }
 
-// The events that may be next: at the earliest time, all ends, the first arrival and first start.
+// Events that may be next: of the earliest ones, all ends, the first arrival and the first start.
 std::vector<std::size_t> StepCheck::next_of(const Rank& rank) const {
   const std::vector<RankEvent>& events = *rank.events;
   std::vector<std::size_t> next;
@@ -167,7 +167,7 @@ bool StepCheck::grant_early() {
   return false;
 }
 
-// Assumes that a message was sent if it arrived and its sender's record ends before that.
+// Assumes that an arriving message was sent if the record of its sender ends before the send.
 bool StepCheck::assume_sent() {
   for (Rank& rank : ranks_) {
     if (rank.is_over()) continue;
@@ -188,8 +188,8 @@ bool StepCheck::assume_sent() {
   return false;
 }
 
-// Ignores a rank if missing parts may explain its next event: a task that is cut off may have freed
-// a slot at its start, or been next in the order; and messages to other ranks may have arrived.
+// Ignores a rank if a missing event may explain its next one: a start that freed a slot, a start
+// that was earlier in the order, or the arrival of a message that occupies the rank's engine.
 bool StepCheck::ignore() {
   const bool any_cut_off =
       std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.cut_off; });
@@ -228,7 +228,7 @@ std::vector<Blocked> StepCheck::blocked() const {
       const RankEvent& event = (*rank.events)[i];
       const Lack lack = this->lack(event);
       if (lack.is_at_hand && told) continue;
-      // The end of a task that starts at the same time explains least.
+      // A blocked end is reported only if nothing else is blocked: it may only lack its own start.
       const bool says_more = !told || told->event.event.what == Do::end;
       if (!says_more && (lack.later || told->is_cause)) continue;
       told = {static_cast<int>(r), event, lack.what, !lack.later};
@@ -247,7 +247,7 @@ std::vector<Blocked> StepCheck::blocked() const {
   return found;
 }
 
-// The time of the event in its rank's record; nullopt if it is not there or was replayed already.
+// The time of the event in its rank's record; nullopt if it is missing there or was replayed.
 std::optional<Time> StepCheck::ahead(const Event& event) const {
   const Rank& rank = at(ranks_, rank_of(event.lane));
   for (std::size_t i = rank.first; i < rank.past.size(); ++i) {

@@ -1,26 +1,26 @@
 // StepCheck: replays on spec::Machine what the ranks of a run did in one step.
 //
-// Only the machine says what may happen. The trace orders events only as follows:
+// spec::Machine decides which events are possible. The trace orders events only as follows:
 //  * the starts of a rank happen one after another, and so do its arrivals;
-//  * of a start, an arrival and an end of one rank the earlier happens first; those with the same
-//    time happen in any order that is possible;
+//  * a start, an arrival and an end of one rank happen in the order of their times; if their times
+//    are equal, they happen in any order that is possible;
 //  * the time of a start is the time when its rank chose the task (trace::TaskEvent::chosen).
-// Clocks of two ranks are never compared; only messages order the events of different ranks. Over
-// two kinds of links, a message arrives at the machine at another time than in the trace:
-//  * a rendezvous arrives as soon as its sender may send it (core/links.h), hence earlier. The task
-//    that needs it still starts after its arrival in the trace;
+// The clocks of two ranks are never compared; only messages order the events of different ranks. On
+// two kinds of links the replayed message arrives at another time than the message in the trace:
+//  * a rendezvous message arrives as soon as its sender may send it (core/links.h), hence earlier.
+//    The task that needs the message still starts after the arrival in the trace;
 //  * a message that overtakes others on a fifo edge arrives after them, hence later.
 //
-// As long as the next event of some rank is possible, one such event is replayed. Another choice
-// would get no further, since a possible event stays possible whatever other ranks do: what has
-// ended or arrived stays; engines, pools and positions in an order belong to a rank, and only its
-// own starts use them; slots belong to their receiver, and only its own arrivals use them. So if no
-// event is possible and events are left, no order of them is a run. (The end of a task that sends
-// by rendezvous can block its engine for the other task of a pair; no such pair is proved.)
+// As long as the next event of some rank is possible, one such event is replayed. Any other choice
+// gets no further, since a possible event stays possible whatever other ranks do: ended tasks and
+// arrived messages remain so; engines, pools and positions in an order belong to a rank and only
+// its own starts use them; slots belong to their receiver and only its own arrivals use them. So if
+// events are left and none is possible, no order of them is a run. (A task that sends by rendezvous
+// can end and block its engine for the other task of a pair; no such pair is proved.)
 //
-// The record of a rank may be *cut off*: the rank did more after its end, and a task that ran at
-// that time is missing. What must have happened there is assumed, and counted. An event is not
-// called wrong if the missing part may explain it. Plain class; one thread.
+// The record of a rank may be *cut off*: the rank continued after the record ends, and a task that
+// ran at that time is missing. Events that must have happened later are assumed, and counted. An
+// event is not reported as wrong if missing events may explain it. Plain class; one thread.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct RankEvent {
   spec::Event event;
 };
 
-// The events of a step by rank, in the order in which they are looked at.
+// The events of a step by rank, in the order in which they are examined.
 struct StepEvents {
   std::vector<std::vector<RankEvent>> ranks;
 };
@@ -55,7 +55,7 @@ struct Blocked {
   int rank = 0;
   RankEvent event;
   std::string why;       // `waits for 0F3, whose message arrives later`
-  bool is_cause = true;  // false: it waits for an event that another rank has later
+  bool is_cause = true;  // false if it waits for a later event of another rank
 };
 
 class StepCheck {
@@ -67,10 +67,10 @@ class StepCheck {
   // Replays as many events as possible.
   void lead();
 
-  // The events that were replayed, in an order that is a run's.
+  // The events that were replayed, in the order of the replayed run.
   [[nodiscard]] const std::vector<spec::Event>& led() const { return led_; }
-  // The next event of each rank that has events left. If all these events wait for another rank,
-  // the causes are those whose time, by the clocks, is before the time of what they wait for.
+  // The next event of each rank with events left. The causes are events that wait for nothing later
+  // in the trace; if there are none, events whose time is before the time of what they wait for.
   [[nodiscard]] std::vector<Blocked> blocked() const;
   // The number of assumptions about records that are cut off.
   [[nodiscard]] int assumed() const { return assumed_; }
@@ -84,13 +84,13 @@ class StepCheck {
     std::size_t first = 0;          // all events before this one are past
     std::vector<std::size_t> kept;  // arrivals over fifo edges that overtook others
     bool cut_off = false;
-    bool ignored = false;  // its next events may follow from a missing part
+    bool ignored = false;  // events that the trace lacks may explain its next events
     [[nodiscard]] bool is_over() const { return ignored || first == past.size(); }
   };
   struct Lack {
     std::string what;
-    std::optional<core::Time> later = {};  // when another rank provides it, if it does
-    bool is_at_hand = false;               // only messages of the start's own time lack
+    std::optional<core::Time> later = {};  // the time of the other rank's event that is awaited
+    bool is_at_hand = false;               // only messages of the start's time are missing
   };
 
   bool advance(Rank& rank);

@@ -2,9 +2,9 @@
 //
 // For programs whose stages look alike: chains, loops and V placements with a fixed number of
 // stages per rank. The obligations are those of verify/verify.h, each for every number of ranks
-// from `every_rank_from` up. They are proved or unknown, never refuted: verify() tells if a single
-// number of ranks sticks. If something cannot be read or shown, they are unknown, with its place in
-// the source. docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
+// from `every_rank_from` up. Each is proved or unknown, never refuted; verify() can refute it for
+// one number of ranks. If a construct cannot be read or a fact cannot be shown, the reason has a
+// place in the source. docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
 #pragma once
 
 #include "spec/ast.h"

@@ -32,7 +32,7 @@ constexpr std::array<std::pair<ObligationKind, const char*>, 5> kRules = {{
     {ObligationKind::once, "Every task runs exactly once."},
 }};
 
-// As RFC 3986 wants it: all but unreserved characters and slashes are escaped.
+// The path as RFC 3986 requires: all characters but unreserved ones and slashes are escaped.
 std::string uri_of(const std::string& file) {
   const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
   std::string uri = path.is_absolute() ? "file://" : "";
@@ -145,7 +145,7 @@ void SarifLog::add_bad_input(const std::string& file, const spec::Source* source
   for (const spec::Diagnostic& error : errors) {
     const std::string option = error.option.empty() ? "" : error.option + ": ";
     const std::string hint = error.hint.empty() ? "" : ". " + error.hint;
-    // The ids have no texts of their own: docs/language.md describes them.
+    // The ids have no descriptions in the code; docs/language.md describes them.
     add(file, source,
         {.id = error.id,
          .rule = "Bad input: " + error.id + ".",

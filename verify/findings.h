@@ -2,8 +2,8 @@
 // `ripeline verify` and `ripeline check` share, and a SARIF 2.1.0 log, which code hosts show beside
 // the source.
 //
-// The log has one run. Its rules are, for programs, the five obligations; for schedules, the rules
-// of pytorch/check.h that were violated; and the ids of the bad input and the warnings that occur.
+// The log has one run. Its rules are the five obligations for programs, or the violated rules of
+// pytorch/check.h for schedules, and also the ids of the bad input and the warnings that occur.
 // A refuted obligation, a finding and bad input are errors; an unknown obligation is a warning; a
 // proved one is not listed. The log does not depend on time or machine, except on whether a file
 // exists. Columns count characters, as SARIF demands, not bytes.
@@ -22,8 +22,8 @@ namespace ripeline::verify {
 
 enum class Inputs : std::uint8_t { programs, schedules };
 
-// The errors or warnings as JSON. `source`, which is null if there is no text, gives the lines of
-// those that are not about an option.
+// The errors or warnings as JSON. `source` gives the lines of diagnostics that are not about an
+// option; it is null if there is no text.
 [[nodiscard]] nlohmann::json diagnostics_json(const spec::Source* source,
                                               const spec::Diagnostics& diagnostics);
 // The document of an input that could not be judged.

@@ -138,7 +138,7 @@ std::string peak_text(const Program& program, const Obligation& o) {
   return text;
 }
 
-// The peak of each rank: the sum of its pools' peaks, or null if one of them grows.
+// The peak of each rank: the sum of the peaks of its pools, or null if one has no bounded peak.
 Json rank_peaks(const Program& program, const std::string& name,
                 const std::vector<std::optional<Peak>>& peaks) {
   std::vector<Json> ranks(static_cast<std::size_t>(program.ranks), 0);
@@ -219,7 +219,7 @@ Json event_json(const Program& program, const Event& event, int microbatches) {
                       {"task", program.task_name(event.lane, needed_by)},
                       {"need", program.task_name(edge.producer, event.microbatch)},
                       {"from", at(program.lanes, edge.producer).rank}};
-      // If a lane needs another twice, names do not tell these needs apart, so the edge is added.
+      // If a lane has two needs of one lane, their names do not differ, so the edge is added.
       const std::vector<int>& edges = at(program.lanes, event.lane).edges;
       const auto same = std::count_if(edges.begin(), edges.end(), [&](int other) {
         return at(program.edges, other).producer == edge.producer;
@@ -290,7 +290,7 @@ Json obligation_json(const Program& program, const Obligation& o, const spec::So
   return json;
 }
 
-// The obligations not proved, `once` first, since a task left out by an order makes others wait.
+// The obligations not proved, `once` first, since tasks wait for a task that an order leaves out.
 std::vector<const Obligation*> to_be_read(const Verdict& verdict) {
   std::vector<const Obligation*> found;
   for (const Obligation& o : verdict.obligations) {
@@ -395,7 +395,7 @@ std::string report_text(const Program& program, const spec::Source& source,
                 (program.microbatches.max ? " microbatches" : " number of microbatches"),
       verdict.solver);
   const std::string depth = depth_text(program, verdict);
-  // The proved obligations come first, in one block, then those to be read.
+  // The proved obligations are first, in one block; then come the others, which the user must read.
   for (const Obligation& o : verdict.obligations) {
     if (o.outcome == Outcome::proved) text += obligation_text(program, o, source, depth);
   }

@@ -1,7 +1,7 @@
 // report: prints a Verdict as text for people and as JSON for programs.
 //
-// The text is what `ripeline verify` prints, the JSON its `--format json` (docs/formats.md). Pure
-// functions; never throw.
+// `ripeline verify` prints the text, and `ripeline verify --format json` the JSON
+// (docs/formats.md). Pure functions; never throw.
 #pragma once
 
 #include <optional>
@@ -17,26 +17,26 @@
 
 namespace ripeline::verify {
 
-// The verdict on the first line, then each obligation, runs drawn rank by rank with blocked tasks
-// marked `>`, and the assumptions. The text ends with a newline.
+// The verdict on the first line; then each obligation, with its run drawn rank by rank and blocked
+// tasks marked `>`; then the assumptions. The text ends with a newline.
 [[nodiscard]] std::string report_text(const spec::Program& program, const spec::Source& source,
                                       const Verdict& verdict);
 
-// refuted: deadlock, with 2 microbatches (the fewest)
+// A title, such as: refuted: deadlock, with 2 microbatches (the fewest)
 [[nodiscard]] std::string title_of(const Obligation& obligation);
 
-// One object. Its values are the same on every machine but for `seconds`.
+// One object. Its values, except `seconds`, are the same on every machine.
 [[nodiscard]] nlohmann::json report_json(const spec::Program& program, const spec::Source& source,
                                          const Verdict& verdict);
 
-// A run that `ripeline step --from` and tests replay: the counterexample of the first obligation
-// with one, or, if none has one, the first run in `other_choices`. Errors: replay-*.
+// A run that `ripeline step --from` and tests replay. It is the counterexample of the first
+// obligation that has one or, if none has one, the first run in `other_choices`. Errors: replay-*.
 struct RecordedRun {
   int microbatches = 0;
   std::vector<spec::Event> events;
   int members = 1;  // if above 1, the run is one of spec::GroupMachine
 };
-// Nothing: the verdict has no run.
+// nullopt if the verdict has no run.
 [[nodiscard]] std::optional<RecordedRun> recorded_run(const Verdict& verdict);
 [[nodiscard]] spec::Result<RecordedRun> read_run(const spec::Program& program,
                                                  std::string_view json);

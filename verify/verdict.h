@@ -29,7 +29,7 @@ struct BlockedTask {
 };
 constexpr int kAllMembers = -1;
 
-// A run that was replayed; of several found, the shortest.
+// A run that was replayed. If several runs were found, this is the shortest.
 struct Counterexample {
   int microbatches = 0;
   bool fewest = false;  // no smaller count in range has such a run
@@ -64,8 +64,8 @@ struct Obligation {
   std::optional<Counterexample> counterexample;
   // For an unknown obligation: a run made by choices that differ from the dispatch's.
   std::optional<Counterexample> other_choices;
-  // For Method::states after counters: the microbatch counts whose states were all visited, while
-  // counters prove all other counts in range.
+  // If the method is `states` and counters were used before: the microbatch counts whose states
+  // were all visited. Counters prove all other counts in range.
   std::vector<int> counts;
   // For proved memory: by resource and instance the proved peak, or nullopt if the peak grows with
   // the microbatches.
@@ -82,7 +82,7 @@ struct Verdict {
   std::vector<std::string> assumptions;
   std::string solver;                   // name and version
   std::optional<ProvedProgram> proved;  // present exactly if the outcome is proved of one program
-  // Set by verify_every_depth(): the verdict is about every number of ranks from this up.
+  // Set by verify_every_depth(): the verdict is about every number of ranks from this number up.
   std::optional<int> every_rank_from;
 };
 

@@ -36,7 +36,7 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   if (missing.empty() && is_group && program.dispatch.keeps >= 0) {
     missing.push_back({"keeping", program.dispatch.span});
   }
-  // Solver terms for shares are sums over a period, so that long ones are unsupported.
+  // Solver terms for shares are sums over a period, so long periods are unsupported.
   if (missing.empty() && spec::has_long_period(program) && !program.dispatch.in_order) {
     missing.push_back(
         {"on m where with a period above 64 and readiness-first dispatch", program.dispatch.span});
@@ -52,14 +52,14 @@ std::unique_ptr<Judge> judge_of(const Program& program, const VerifyOptions& opt
   return judge;
 }
 
-// Lower limits for a program of few lanes: a question left open within these stays open within far
-// higher ones. So the answer is quick, unless the caller asks for more than the usual limits.
+// Lower limits for a program of few lanes: a question that they leave open stays open with far
+// higher ones, too. So the answer is quick, unless the caller asks for more than the usual limits.
 VerifyOptions limits_for(const Program& program, VerifyOptions options) {
   constexpr std::size_t kFewLanes = 12;
   constexpr std::uint64_t kSteps = 1'000'000;
   constexpr std::uint64_t kStates = 200'000;
   const VerifyOptions usual;
-  // The states of a group are those of all of its members.
+  // A group has the states of all its members, so its limits are not lowered.
   if (program.lanes.size() > kFewLanes || program.tensor_parallel.members > 1) return options;
   if (options.solver_steps > 0 && options.solver_steps <= usual.solver_steps) {
     options.solver_steps = std::min(options.solver_steps, kSteps);

@@ -29,9 +29,9 @@ struct VerifyOptions {
   std::uint64_t solver_steps = 50'000'000;
   // The states that searches may visit in all; likewise cut to 200,000 for up to 12 lanes.
   std::uint64_t search_states = 2'000'000;
-  // If false, no run is looked for if dispatch is ready, counters are exact and more than 8
-  // microbatch counts are in range, so that a refutable program may be unknown. For callers that
-  // ask only whether a program is proved.
+  // If false, no run is searched for where dispatch is ready, counters are exact and more than 8
+  // microbatch counts are in range; a program that a run would refute may then be unknown. For
+  // callers that ask only whether a program is proved.
   bool find_runs = true;
 };
 

@@ -144,7 +144,7 @@ std::vector<Entry> entries_of(const Timeline& timeline, const std::vector<Link>&
   return entries;
 }
 
-// Shortens a long list: the first, longest and last entries stay, others are merged by stretch.
+// Shortens a long list: keeps the first, longest and last entries, and merges each stretch between.
 std::vector<Entry> folded(const Timeline& timeline, std::vector<Entry> entries) {
   if (entries.size() <= kMostEntries) return entries;
   const std::size_t middle = entries.size() - kLast;

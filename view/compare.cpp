@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 // Times are whole nanoseconds, so a difference below this part of a number is due to rounding.
 constexpr double kRounding = 1e-6;
-// Measured work differs from run to run.
+// Measured work may differ by this part from run to run.
 constexpr double kNoise = 0.05;
 // A remark names a span that is shorter than its makespan by more than this part of the makespan.
 constexpr double kShorter = 0.01;
@@ -78,7 +78,7 @@ std::string measure_of(const Figures::Peak& peak) {
   return peak.activations() ? "activations" : peak.unit.empty() ? "no unit" : peak.unit;
 }
 
-// Describes how the memory of the two differs; nullopt if it does not.
+// Describes how the memory of two runs differs; nullopt if it does not.
 std::optional<std::string> other_memory(const Compared& first, const Compared& other,
                                         const std::string& resource, bool parts) {
   const Figures::Peak* const of_first = peak_of(first.figures, resource);
@@ -121,7 +121,7 @@ std::optional<std::string> other_memory(const std::vector<Compared>& all) {
 
 double work_of(const Compared& one) { return one.work.value_or(one.figures.work); }
 
-// Describes the first difference in work between lines of one size; nullopt if there is none.
+// Describes the first difference in work between runs of equal size; nullopt if there is none.
 std::optional<std::string> other_work(const std::vector<Compared>& all) {
   const Compared& first = all[baseline_of(all).value_or(0)];
   for (const Compared& other : all) {
@@ -181,7 +181,7 @@ std::string count_text(int one, int baseline, const char* noun) {
   return fmt::format("{} {}, not {}", one, noun, baseline);
 }
 
-// The speed against the baseline, or why the two cannot be compared.
+// The speed relative to the baseline, or the reason why the two runs cannot be compared.
 std::string speed_text(const Compared& one, const Compared* baseline) {
   if (one.stuck) return "deadlocks";
   if (baseline == nullptr) return "-";
@@ -231,7 +231,7 @@ std::string table(const std::vector<Compared>& all, const CompareOptions& option
   return aligned(lines);
 }
 
-// Explains the words in the table that need it.
+// Explains those words in the table that need an explanation.
 std::string legend(const std::vector<Compared>& all, const CompareOptions& options) {
   std::string text =
       "wall: from the first start to the last end of all ranks; span: of one rank, the longest; "

@@ -39,10 +39,10 @@ struct Compared {
   // The work of the busiest rank by the means of its costs, before random draws. nullopt if it is
   // known only from the run itself, as with a trace.
   std::optional<double> work = std::nullopt;
-  // nullopt if it is unlike the baseline (are_alike()), nothing ran, or speeds are not known yet.
+  // nullopt if the run is unlike the baseline (are_alike()), nothing ran, or no speed is known yet.
   std::optional<Speed> speed = std::nullopt;
 };
-// The index of the first line that ended; nullopt if none did.
+// The index of the first line whose run ended; nullopt if none did.
 [[nodiscard]] std::optional<std::size_t> baseline_of(const std::vector<Compared>& all);
 // Whether speeds can be compared: if both runs ended, with equal numbers of ranks and microbatches.
 [[nodiscard]] bool are_alike(const Compared& one, const Compared& other);
@@ -67,7 +67,7 @@ struct CompareOptions {
 // Makes the table, followed by remarks on it. Fails if the units differ in length.
 [[nodiscard]] core::Status compare_text(const std::vector<Compared>& all,
                                         const CompareOptions& options, std::string& text);
-// `{"schema":"ripeline.compare/2","runs":[…],"baseline":…,"equal_size":…,"equal_memory":…,"equal_work":…}`
+// JSON of the schema ripeline.compare/2: runs, baseline, equal_size, equal_memory, equal_work.
 [[nodiscard]] nlohmann::json compare_json(const std::vector<Compared>& all,
                                           const CompareOptions& options);
 

@@ -155,7 +155,7 @@ class Debugger::Moment {
   [[nodiscard]] bool has_ended(Task task) const { return is_past(at.end_of_, task); }
   static bool takes(LaneId /*lane*/) { return true; }
   static Task next(LaneId /*lane*/) { return {}; }
-  // Counted once per pool, since nothing changes during a moment.
+  // Each pool is counted once, since nothing changes during a moment.
   [[nodiscard]] std::int64_t held(int pool) const {
     const auto [known, is_new] = held_.try_emplace(pool, 0);
     if (!is_new) return known->second;
@@ -363,7 +363,7 @@ std::string Debugger::go_idle(std::string_view rank) {
     }
   }
   if (best == nullptr) return fmt::format("rank {} does not stand idle after this\n", *wanted);
-  // Moves past all events of the instant, so that the rank was able to start something.
+  // Moves past all events of the instant, after which the rank could have started a task.
   const auto after = std::find_if(events_.begin(), events_.end(),
                                   [&](const Event& e) { return e.at > best->start; });
   now_ = static_cast<std::size_t>(after - events_.begin());

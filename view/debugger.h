@@ -62,7 +62,7 @@ class Debugger {
   [[nodiscard]] std::vector<core::SeenEvent> seen_by(int rank) const;
   class Moment;  // the state between two events
 
-  // Why a task cannot start: something that it needs is missing, or else room.
+  // The reasons why a task cannot start: missing needs or its turn, or else missing room.
   struct Lack {
     bool others = false;  // something that it needs, or its turn in its lane, is missing
     std::string room;     // the room that is missing; empty if there is enough

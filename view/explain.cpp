@@ -106,7 +106,7 @@ Spent spent_on(const Timeline& timeline, const Row& row) {
     spent.idle[static_cast<std::size_t>(idle.cause)] += idle.end - idle.start;
     listed += idle.end - idle.start;
   }
-  // The remaining time, such as that between two steps.
+  // The remaining time, such as the time between two steps, has an unknown cause.
   spent.idle[static_cast<std::size_t>(trace::Cause::unknown)] +=
       std::max(Time{0}, whole - spent.tasks - spent.before - spent.after - listed);
   return spent;

@@ -14,11 +14,11 @@ namespace ripeline::view {
 
 // A sentence without its full stop: `waited for the message of 1F0, which arrived at 3`.
 [[nodiscard]] std::string text_of(const Timeline& timeline, const Reason& reason);
-// Explains one task: what it waited for and what else came at that time, then the chain to it
-// (view/chain_text.h). Several lines.
+// Explains one task in several lines: its reason (what it waited for), the time at which its other
+// conditions were already met, and the chain that led to the task (view/chain_text.h).
 [[nodiscard]] std::string explain(const Timeline& timeline, Reasons& reasons, int box);
-// Explains the whole run: how the time of each engine was spent, by cause (trace::Cause), then the
-// chain to the task that ended last.
+// Explains the whole run: each engine's time in tasks and its idle time by cause (trace::Cause);
+// then the chain that led to the task that ended last.
 [[nodiscard]] std::string explain_all(const Timeline& timeline, Reasons& reasons);
 
 }  // namespace ripeline::view

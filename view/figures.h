@@ -23,7 +23,7 @@ struct Figures {
     std::string resource;
     std::string unit;  // from core::unit_of_amounts()
     std::vector<std::int64_t> per_rank;
-    // The same in microbatches of the whole rank; empty if the resource does not count activations.
+    // `per_rank` in microbatches of the whole rank; empty unless the amounts are activations.
     std::vector<double> microbatches;
     [[nodiscard]] bool activations() const { return !microbatches.empty(); }
     bool operator==(const Peak&) const = default;
@@ -31,14 +31,14 @@ struct Figures {
   std::vector<Peak> peaks;  // the largest of several runs
 };
 [[nodiscard]] Figures figures(const Timeline& timeline);
-// The bubble and its part of `of`, the makespan or the span: `9 (27.27 %)`.
+// The bubble, and what percentage it is of `of` (the makespan or the span): `9 (27.27 %)`.
 [[nodiscard]] std::string bubble_text(double bubble, double of);
 // The range over the ranks, with its unit: `1..4`, or `500 MiB` if all ranks have the same.
 [[nodiscard]] std::string range_text(const Figures::Peak& peak);
-// Lines of cells in columns, of which the first stands at the left and the others at the right.
+// Puts lines of cells into columns; the first column is left-aligned, the others are right-aligned.
 using Cells = std::vector<std::string>;
 [[nodiscard]] std::string aligned(const std::vector<Cells>& lines, const std::string& indent = "");
-// The means of several runs of one program. Not empty.
+// The means of several runs of one program; `runs` must not be empty.
 [[nodiscard]] Figures average(const std::vector<Figures>& runs);
 
 }  // namespace ripeline::view

@@ -62,7 +62,7 @@ std::vector<std::string> names_of(const std::vector<Facts>& all) {
   return names;
 }
 
-// Writes the facts that all panels share once; with several panels, a line for each with the rest.
+// Writes the facts that all panels share and, with several panels, a line of other facts for each.
 std::string header(const std::vector<Panel>& panels) {
   std::vector<Facts> all;
   for (const Panel& panel : panels) all.push_back(run_facts(panel));

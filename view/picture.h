@@ -16,7 +16,7 @@
 
 namespace ripeline::view {
 
-// The part of each run that is shown, counted from its start; nullopt is its start or its end.
+// The part of each run that is shown, counted from its start; nullopt stands for its start or end.
 struct Range {
   std::optional<core::Time> begin = std::nullopt;
   std::optional<core::Time> end = std::nullopt;

@@ -11,11 +11,11 @@ using core::EdgeId;
 using core::Time;
 using Why = Reason::Why;
 
-// Keeps the reason that was met last, with the preference among equals that the header states.
+// Keeps the reason met last; among reasons met at once, it keeps the one that the header prefers.
 class Last {
  public:
   void offer(const Reason& reason) {
-    // If the end of the task before on the engine also met a need, this is one cause, not two.
+    // One end that met a need or made room, and also freed the engine, is one cause, not two.
     if (reason.why == Why::engine && reason.box == best_.box && reason.at == best_.at) return;
     if (best_.why == Why::nothing) {
       best_ = reason;
@@ -39,7 +39,7 @@ const core::EdgeFacts& edge_of(const Timeline& timeline, EdgeId edge) {
   return timeline.facts().edges[static_cast<std::size_t>(edge)];
 }
 
-// Edges are numbered by their consumer's lane.
+// The range of the edges into the lane; edges are sorted by their consumer's lane.
 std::pair<EdgeId, EdgeId> edges_into(const Timeline& timeline, core::LaneId lane) {
   const auto edges = timeline.facts().edges;
   const auto before = [](const core::EdgeFacts& e, core::LaneId l) { return e.consumer < l; };
@@ -81,7 +81,7 @@ Reasons::Reasons(const Timeline& timeline)
   }
 }
 
-// Offers the task that the engine ran before, and the handovers during which it was busy.
+// Offers the engine's previous task, and the handovers during which the engine was busy.
 void Reasons::offer_engine(int box, Last& last) const {
   const int before = timeline_.before(box);
   if (before >= 0) {
@@ -137,7 +137,7 @@ void Reasons::offer_room(int box, const std::vector<std::vector<Change>>& change
     const auto room = timeline_.facts().room(use);
     if (!room) continue;
     const auto& of_pool = changes[static_cast<std::size_t>(use.pool)];
-    // There has been room since the last release before which there was too little room.
+    // The room dates from the last release that found too little room.
     auto it = std::lower_bound(of_pool.begin(), of_pool.end(), b.start,
                                [](const Change& c, Time at) { return c.at < at; });
     while (it != of_pool.end() && it->at == b.start && !it->acquires) ++it;
@@ -166,7 +166,7 @@ Reason Reasons::reason(int box, const std::vector<std::vector<Change>>& changes)
   if (!others.empty()) {
     const Box& other = timeline_.box(others.first);
     const Time rest = last.best().why == Why::nothing ? timeline_.begin() : last.best().at;
-    // If two start at once, the one that another condition delayed until then counts as first.
+    // If both tasks start at once, `other` counts as first if a condition delayed it until then.
     const bool is_first =
         other.start < b.start || (other.start == b.start && rest < b.start &&
                                   last_of(others.first, changes).best().at == other.start);
@@ -279,7 +279,7 @@ Time held_before(const Timeline& timeline, int box) {
 
 namespace {
 
-// In an emulated or trained run a gap is the time of a start, unless another task went first.
+// An emulated or trained run's gap is the host's time for a start, unless another task went first.
 Link::Kind kind_of_gap(const Timeline& timeline, int box, Time from) {
   if (held_before(timeline, box) > Time{0}) return Link::Kind::held;
   if (timeline.run().source == trace::Source::simulated) return Link::Kind::started;

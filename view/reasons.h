@@ -1,12 +1,12 @@
 // Reasons: what each task of a run waited for, and the chain of these waits back to the start.
 //
 // A task starts once its needs are met, its engine takes it and its pools have room. An engine
-// takes a task when it is idle, or runs one task that is a pair with it. The last of these
-// conditions to be met is the task's reason. Among several met at once it is the engine, else a
-// need, else room: a task that starts as the previous one ends did not keep its engine idle. But if
-// that end also met the need or made the room, that is the reason. Unless another condition is met
-// at the same time, the task would start earlier without its reason. A task that starts even later,
-// beside one that had just started, waited for that start, as the order puts the other first.
+// takes a task when it is idle or runs one task that is a pair with it. A task's reason is the last
+// of these conditions to be met; unless another is met at the same time, the task would start
+// earlier without it. If several are met at once, it is the engine, else a need, else room, since a
+// task that starts as the previous one ends did not keep its engine idle. But if that end also met
+// the need or made the room, that need or room is the reason. A task that starts later still,
+// beside one that just started, waited for that start, since the order puts the other first.
 //
 // A need is the end of a task or the arrival of a message. A message that left after its producer's
 // end had waited for a slot, which the start of another task freed.
@@ -95,7 +95,7 @@ struct Link {
 // The chain from the start of the run to the end of `box`.
 [[nodiscard]] std::vector<Link> chain_to(const Timeline& timeline, Reasons& reasons, int box);
 
-// How long a hint held the engine of `box` idle, after the last end there, before `box` started.
+// How long a hint held the engine of `box` idle since the engine's previous task ended.
 [[nodiscard]] core::Time held_before(const Timeline& timeline, int box);
 
 }  // namespace ripeline::view

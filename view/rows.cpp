@@ -137,7 +137,7 @@ int Rows::before(int id, const core::ProgramFacts& facts) const {
   const Row* other = other_row(row);
   const int its_first = other == nullptr ? 0 : other->first;
   int its = other == nullptr ? -1 : last_ended(id, *other);
-  // The loop ends at the task before this one in its own lane at the latest.
+  // The loop ends at the latest at the previous task of the same lane, which is no pair with it.
   while (mine >= row.first || its >= its_first) {
     const bool is_mine = its < its_first || (mine >= row.first && box(mine).end >= box(its).end);
     const int last = is_mine ? mine-- : its--;

@@ -51,8 +51,8 @@ class Rows {
   [[nodiscard]] std::span<const Row> rows_of_engine(const Row& row) const;
   // The boxes in the engine's other row that ran while `box` ran.
   [[nodiscard]] BoxSpan beside(int box) const;
-  // The last task that blocked the engine for `box` and ended before its start: one that is no pair
-  // with it, or one of two at once. -1 if there is none. `facts` must be those given to make().
+  // The last task that ended before `box` started and kept the engine from taking it: one that is
+  // no pair with it, or one of two at once; -1 if none. `facts` must be those given to make().
   [[nodiscard]] int before(int box, const core::ProgramFacts& facts) const;
   // The last box to end before `box` starts, on its engine or in the given row; -1 if none.
   [[nodiscard]] int last_ended(int box) const;

@@ -1,4 +1,4 @@
-// Run facts: the text above a picture of a run: which program ran, how, and with which results.
+// Run facts: the text above a picture of a run. It says what program ran, how, and what resulted.
 //
 // Pure function of the panel.
 #pragma once

@@ -172,7 +172,7 @@ class EndState {
     });
   }
 
-  // `microbatch` is the step's number, not the lane's.
+  // `microbatch` is numbered within the step, not within the lane.
   bool has_run(LaneId id, int microbatch) const {
     const core::Share& share = lane(id).share;
     if (!share.has(microbatch) || (lane(id).once && microbatch > 0)) return false;

@@ -1,4 +1,4 @@
-// Stuck: which task waits for which if a run ended before all its tasks, and the circle of waits.
+// Stuck: the waits between tasks if a run ended before all its tasks, and the circle of waits.
 //
 // The waits follow from the tasks that ran, the messages that arrived and the program's facts:
 // which needs are missing, which tasks hold a full pool and which would free it, and which messages
@@ -30,8 +30,8 @@ struct Stuck {
   [[nodiscard]] bool any() const { return !waits.empty(); }
 };
 
-// The waits in the last step of the trace; empty if every task of it ran. With committed orders,
-// `next` is the next task of every engine.
+// The waits in the last step of the trace; empty if all tasks of that step ran. With committed
+// orders, `next` is the next task of every engine.
 [[nodiscard]] Stuck stuck_at_end(const Timeline& timeline,
                                  const std::vector<core::Task>& next = {});
 

@@ -142,7 +142,7 @@ class PanelSvg {
     std::string path = fmt::format("M{:.6g} {:.6g}", plot_.left(), floor);
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (levels[i].at > plot_.to()) break;
-      // Before the part shown, the last level counts; within it, the highest level in half a pixel.
+      // Draws the last level before the part shown and, within it, the highest per half pixel.
       std::int64_t held = levels[i].held;
       const double x = plot_.x_of(levels[i].at);
       while (i + 1 < levels.size() && plot_.x_of(levels[i + 1].at) < x + 0.5) {

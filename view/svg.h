@@ -1,8 +1,8 @@
 // Panels as SVG, to print.
 //
-// Each panel has, from top to bottom, its title, legend and axis, and per rank its engines with the
-// amounts held of each resource below. If there are very many ranks, the picture omits some, and
-// says so. The fonts are the viewer's Helvetica, Arial or sans-serif. Pure function.
+// Each panel has, from top to bottom, its title, legend and axis, and for each rank its engines
+// and, below them, the amounts held of each resource. If there are very many ranks, the picture
+// omits some and says so. The fonts are the viewer's Helvetica, Arial or sans-serif. Pure.
 #pragma once
 
 #include <string>

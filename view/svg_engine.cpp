@@ -110,7 +110,7 @@ class EngineSvg {
     } else {
       boxes += shape + "/>\n";
     }
-    // The label is in the half that the task has all the time.
+    // The label is in the half of the row that belongs to the task all the time.
     if (!others.empty()) {
       height /= 2;
       if (timeline_.row_of(id).second) y += height;
@@ -137,8 +137,8 @@ class EngineSvg {
     }
   }
 
-  // The outline of a task that ran beside others: while they ran, it has half the height, which is
-  // the upper half in the first row.
+  // The outline of a task that ran beside others. While others ran, it covers half the height: the
+  // upper half if the task is in the engine's first row, the lower half if it is in the second.
   [[nodiscard]] std::string outline(int id, double y, double height) const {
     const Box& b = timeline_.box(id);
     const bool second = timeline_.row_of(id).second;
@@ -193,7 +193,7 @@ class EngineSvg {
     }
   }
 
-  // Draws a share on top of `below`, and adds it there. The last bin ends where the engine does.
+  // Draws a share on top of `below`, and adds it to `below`. The last bin ends with the engine.
   void draw_share(const std::string& colour, const std::vector<double>& busy, double bin, double y,
                   double height, std::vector<double>& below) {
     const double right = plot_.x_of(plot_.to());

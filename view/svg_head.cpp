@@ -77,8 +77,8 @@ class Flow {
   double y_;
 };
 
-// The tints that occur, by colour, with their names. All causes with the grey tint are just `idle`,
-// unless the host's time is shown, too: then they are named, to be told from that.
+// The tints that occur, by colour, with their names. The grey tint is just `idle`, unless the
+// host's time is shown, too; in that case its name lists the causes.
 std::map<std::string, std::pair<Colour, std::string>> idle_names(const Drawn& drawn) {
   std::map<std::string, std::pair<Colour, std::string>> names;
   for (const trace::Cause cause : drawn.idle) {
@@ -119,7 +119,7 @@ double draw_title(SvgPlot& plot, const Panel& panel, double width, double y) {
   Flow flow(plot, width, y);
   flow.title(panel.title);
   for (const RunFact& fact : run_facts(panel)) {
-    // Left out: the axis shows the unit.
+    // Omits the unit, which the axis shows, and a fact that repeats the panel's title.
     if (fact.name == "unit" || fact.value == panel.title) continue;
     flow.item(fact.name + " " + fact.value);
   }

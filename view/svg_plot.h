@@ -48,7 +48,7 @@ class SvgPlot {
   [[nodiscard]] core::Time to() const;
   // Whether the run ends within the part shown.
   [[nodiscard]] bool shows_end() const { return timeline_.end() <= timeline_.begin() + axis_.to; }
-  // Whether any of the interval is in the part shown.
+  // Whether any part of the interval is in the part shown.
   [[nodiscard]] bool shows(core::Time start, core::Time end) const;
   // The x of a time; a time outside of the part shown is at the edge.
   [[nodiscard]] double x_of(core::Time time) const;

@@ -18,8 +18,8 @@ constexpr double kTrack = 8;     // between tracks
 constexpr double kChannel = 12;  // the width of a channel without tracks
 constexpr double kAside = 3.5;   // from a task's middle to the point where an arrow meets it
 
-// The height of an arrow's end, for comparisons: the rows from top to bottom, and in each row first
-// over its tasks, then above their middle, then below it.
+// The height of an arrow's end as a number for comparisons, which grows from top to bottom: over
+// the tasks of a row, above their middle, below their middle, then the next row.
 int height_over(int row) { return 4 * row; }
 int height_beside(int row, bool below) { return 4 * row + (below ? 2 : 1); }
 
@@ -78,7 +78,7 @@ bool StuckLayout::is_beside(const Arrow& arrow) const {
 }
 
 // An arrow meets a task in the half that faces the arrow's other end, so that arrows of tasks in
-// one column form a line. If another arrow leaves into that channel there, it takes the other half.
+// one column form a line. It avoids the half from which the task's arrow enters the same channel.
 void StuckLayout::choose_ways() {
   std::map<std::size_t, const Arrow*> leaving;
   for (Arrow& arrow : arrows_) {

@@ -31,9 +31,9 @@ class StuckLayout {
   struct Arrow {
     std::size_t from = 0;  // an index into the waits
     std::size_t to = 0;
-    int channel = -1;  // the one to the right of this column; -1 if it stays in its row
+    int channel = -1;  // the one right of this column; -1 if the arrow stays in its row
     int track = 0;
-    // Whether it leaves, and meets, the side of a task below the middle; otherwise above.
+    // Whether the arrow leaves its task, or meets its target, below the middle of the side.
     bool leaves_below = false;
     bool arrives_below = false;
   };

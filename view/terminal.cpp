@@ -164,7 +164,7 @@ class Lines {
     }
   }
 
-  // The shade that ran longest: first the op that ran longest, then its chunk that did.
+  // The op that ran longest and, among its chunks, the one that ran longest, as a shade.
   [[nodiscard]] std::size_t most_of(std::span<const double> shares) const {
     std::size_t best = 0;
     double most = -1;

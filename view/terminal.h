@@ -1,10 +1,10 @@
 // Terminal: the timeline as lines of text.
 //
 // Each engine has a line, and a second one for tasks that started beside another; time goes from
-// left to right. A task that is wide enough shows its microbatch; if tasks are narrower than a
-// column, a column shows what its engine ran most in it. With colours a task has its op's colour
-// (the palette's, in the shade of the task's chunk), without them the first letter of its op's
-// name. If there are several steps, a line shows each one's number where it begins. Pure functions.
+// left to right. A task that is wide enough shows its microbatch. If tasks are narrower than a
+// column, a column shows the op that ran longest in it. With colours, a task has its op's colour
+// (in the shade of its chunk); without colours, the first letter of its op's name. If there are
+// several steps, a line shows each one's number where it begins. Pure functions.
 #pragma once
 
 #include <string>

@@ -71,8 +71,8 @@ class Timeline {
   [[nodiscard]] const std::vector<trace::MessageEvent>& messages() const {
     return record_.messages;
   }
-  // The idle intervals of the row's engine, by start. They are those recorded or, if there are
-  // none, all time without a task between two tasks of one step, with the cause unknown.
+  // The idle intervals of the row's engine, by start: the recorded ones or, if there are none, all
+  // time without a task between two tasks of one step, with an unknown cause.
   [[nodiscard]] std::span<const trace::IdleEvent> idle_of(const Row& row) const;
 
   // The first start and the last end; both 0 if nothing ran.

@@ -26,7 +26,7 @@ struct WireGraph {
     std::uint32_t actor;  // the action to which the node `from` belongs, or kNone
   };
   struct Node {
-    std::uint32_t action = kNone;  // the first one at a kernel's start; kNone if not of one action
+    std::uint32_t action = kNone;  // the first action for a kernel's start; kNone if of several
     bool end = false;
   };
 

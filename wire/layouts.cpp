@@ -100,8 +100,8 @@ WireProgram wire_program(const Program& program, int microbatches, WireStreams s
 
 namespace {
 
-// nullopt if the lowering can express the program, that is, if it is dispatched in order, with
-// tasks of one microbatch on one engine, and links without options; else the reason.
+// Returns nullopt if the lowering can express the program: it is dispatched in order, its tasks are
+// of one microbatch and on one engine, and its links have no options. Else returns the reason.
 std::optional<std::string> why_not_lowered(const Program& program) {
   if (!program.dispatch.in_order) {
     return "Sends and receives have a fixed order only with `dispatch in order`; under `dispatch "

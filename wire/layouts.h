@@ -40,7 +40,7 @@ struct LayoutRow {
   WireStreams streams = WireStreams::one;
   WireLayout layout = WireLayout::group;
   WireKernels kernels = WireKernels::per_stream;
-  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // at the least count that is not safe
+  WireVerdict::Kind kind = WireVerdict::Kind::safe;  // the verdict at the least unsafe count
   int microbatches = 0;                              // the least unsafe count; 0 if safe for all
   std::string sentence;                              // the reason if it is not safe
 };

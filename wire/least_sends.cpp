@@ -1,9 +1,9 @@
 // Finds the fewest credits that make an order of sends and receives safe.
 //
-// The candidate is the least sum that meets all clauses; the graph judges it. If it deadlocks, the
-// cycle gives a clause: one of the channels whose sends wait in the cycle must have more credits
-// than in the candidate, since otherwise the same waits remain (a channel's receives are posted in
-// order). So every safe choice meets all clauses, and a safe candidate has the least sum.
+// The candidate is the choice with the least sum that meets all clauses; the graph judges it. If it
+// deadlocks, the cycle gives a clause: one of the channels whose sends wait in the cycle must have
+// more credits than in the candidate, since otherwise the same waits remain (a channel's receives
+// are posted in order). So safe choices meet all clauses, and a safe candidate has the least sum.
 #include "wire/least_sends.h"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ class LeastCredits {
     }
     if (one_more.empty()) return false;
     solver_.require(solver_.any_of(one_more));
-    // This bound follows from the clause, and makes sums easy. Without any credits it is as strong.
+    // The clause implies this bound, which makes sums easy; if no channel has credits, both agree.
     solver_.require(solver_.number(fewest) <= solver_.sum(all));
     return true;
   }

@@ -1,4 +1,4 @@
-// The fewest messages that must be able to wait for a program to be safe with real sends.
+// The fewest credits (messages sent before their receives are posted) that make a program safe.
 //
 // Pure; never throws; thread-safe.
 #pragma once
@@ -16,7 +16,7 @@ namespace ripeline::wire {
 // The fewest credits with which the order is safe on one stream, where layout and kernel level do
 // not matter.
 struct LeastSends {
-  verify::Outcome outcome = verify::Outcome::unknown;  // proved if these suffice, refuted if none
+  verify::Outcome outcome = verify::Outcome::unknown;  // proved if found, refuted if none suffices
   std::string reason;                                  // the reason if refuted or unknown
   WireCounts counts;
   std::int64_t uniform = 0;  // the least number that suffices for every channel

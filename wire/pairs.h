@@ -19,7 +19,7 @@ struct WirePairing {
     std::vector<std::uint32_t> sends;
     std::vector<std::uint32_t> receives;
   };
-  std::vector<std::uint32_t> first;    // per rank: its first action; last, the number of actions
+  std::vector<std::uint32_t> first;    // per rank: its first action; then the number of actions
   std::vector<const WireAction*> all;  // per action
   std::vector<Channel> channels;
   // By group and member: the member's collectives, in order.

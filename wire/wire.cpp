@@ -62,8 +62,8 @@ std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   return order;
 }
 
-// Edges e0, e1, ... such that e0 starts where e1 ends, and so on: the shortest cycle through one of
-// the nodes that cannot happen (missing > 0), among such nodes.
+// The shortest cycle through one of the nodes that cannot happen (missing > 0), over such nodes
+// only. It is a list of edges e0, e1, ... such that e0 starts where e1 ends, and so on.
 std::vector<Id> cycle_of(const WireGraph& graph, const std::vector<Id>& missing) {
   const Adjacency in = adjacency(
       graph, [](const auto& e) { return e.to; }, [](const auto&, Id e) { return e; },

@@ -5,19 +5,19 @@
 // under one communicator layout, one way in which kernels share a device and one buffering.
 //
 // The order is a graph of events. Adjacent communications of a rank with the same `batch` >= 0 are
-// one group call; those of a group call on one communicator form one *kernel*, and every other
-// action is a kernel of its own. A kernel has a start (when it is resident and its receives are
-// posted) and is done when all its actions have ended; each action has an end. An edge means that
-// one event happens only after the other:
+// one group call. Its communications on one communicator form one *kernel*; every other action is a
+// kernel of its own. A kernel has a start (when it is resident and its receives are posted) and is
+// done when all its actions have ended; each action has an end. An edge a -> b means that event b
+// happens only after event a:
 //   always
 //     start of a kernel        -> end of each of its actions
-//     done, action in `after`  -> start: it waits for an earlier action of its own rank
-//     done, stream before      -> start: actions of one rank with one stream >= 0 (a host thread
+//     kernel in `after` done   -> start: an action waits for the kernels of the actions in `after`
+//     previous kernel done     -> start: actions of a rank with the same stream >= 0 (a host thread
 //                                 that blocks, or a kernel queue) run one after another, as issued;
-//                                 those of a group call together
+//                                 only the actions of one group call run together
 //     end of the n-th send     -> end of the n-th receive of the same two ranks and direction
-//     start of receive n - k   -> end of send n, if the channel has k credits: so many messages may
-//                                 be sent before their receives are posted; k = 0 is a rendezvous
+//     start of receive n - k   -> end of send n, if the channel has k credits: k messages may be
+//                                 sent before their receives are posted; k = 0 is a rendezvous
 //     start at every member    -> end at every member, for the n-th collective of one group
 //   by layout, because a communicator runs its kernels in the order in which its rank issued them
 //   (done -> start of the next kernel on the same rank and communicator)
@@ -33,14 +33,14 @@
 //                   to the rank's next such kernel: no two are resident together
 // No layout divides a channel, so the n-th send and receive are the same in each layout. All
 // actions can end if and only if the graph has no cycle: an event happens as soon as all events
-// before it have, and edges never depend on timing. More credits and a weaker level (serial,
-// launch_order, per_stream) only remove edges or imply them, so a safe program stays safe; so does
-// a finer layout (group, pair, edge), except for batches under `serial`, where one kernel becomes
-// several that cannot overlap.
+// before it have happened, and edges never depend on timing. With more credits or a weaker level
+// (from serial to launch_order to per_stream), edges are removed or follow from the others, so a
+// safe program stays safe. The same holds for a finer layout (from group to pair to edge), except
+// for batches under `serial`, where one kernel becomes several that cannot overlap.
 //
-// Assumed: links are reliable, compute tasks end, and each communicator's order is the order of the
-// list even if several streams use it. Takes time in proportion to the actions and the entries of
-// `after` (and to the ranks of groups). Values; never throws; thread-safe.
+// It is assumed that links are reliable, compute tasks end, and each communicator's order is the
+// order of the list even if several streams use it. Takes time in proportion to the actions and the
+// entries of `after` (and to the ranks of groups). Values; never throws; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct WireAction {
   std::vector<int> after{};   // earlier actions in its rank's list, outside its group call
 };
 
-// Ranks that take part in the same collectives, each once.
+// Ranks that take part in the same collectives; no rank occurs twice.
 struct WireGroup {
   std::string name;
   std::vector<int> members;
@@ -95,12 +95,12 @@ struct WirePosition {
 };
 struct WireEvent {
   WirePosition action;
-  bool end = false;  // if false, its start
+  bool end = false;  // true for the action's end, false for its start
   bool operator==(const WireEvent&) const = default;
 };
 
-// `waiting` cannot happen before `on`, by one or more edges of the graph; `why` is the reason. In a
-// kernel of several actions it may be the reason of another action of the kernel.
+// `waiting` cannot happen before `on`, because of one or more edges of the graph, and `why` is the
+// reason. In a kernel of several actions, it may be the reason of another action of the kernel.
 struct WireWait {
   enum class Why : std::uint8_t {
     after,         // `on` is in its `after`
@@ -109,7 +109,7 @@ struct WireWait {
     launch,        // `on` was issued before it and is not resident (launch_order, serial)
     resident,      // `on` was issued before it and still occupies the device (serial)
     message,       // a receive waits for its send
-    posted,        // a send waits for the posting of its receive, or of its credit's
+    posted,        // a send waits until its receive, or its credit's receive, is posted
     collective,    // `on` is the same collective at another member
   };
   WirePosition waiting;
@@ -120,7 +120,7 @@ struct WireWait {
 struct WireVerdict {
   enum class Kind : std::uint8_t {
     safe,      // all actions end
-    deadlock,  // they cannot all end: a cycle
+    deadlock,  // not all actions can end, because of a cycle of waits
     mismatch,  // two sides of a message or collective have different payloads, which NCCL does not
                // notice, so one microbatch is used for another
     unpaired,  // a send without its receive, the reverse, or a collective that a member lacks

@@ -21,16 +21,16 @@ struct Contender {
   [[nodiscard]] bool is_fixed() const { return subject.name() == against; }
 };
 
-// The contenders. With several members per rank, hints are fewer; those that wait agree by the
-// leader, and each of the others competes twice: by intersection and, as in RRFP, by vote.
+// The contenders. With several members per rank there are fewer hints. Hints that wait agree by the
+// leader; each other hint competes twice: by intersection and, as in RRFP, by vote.
 [[nodiscard]] std::vector<Contender> field_of(int ranks, int members);
 
 struct Latencies {
   double message = 0.05;
   double ballot = 0.01;  // among the members of a rank
 };
-// The conditions whose names contain `part`: those of RRFP, then late messages and costs of inputs
-// as in the tables of bench_hints.
+// The conditions whose names contain `part`: first RRFP's, then the late messages and the costs of
+// inputs in the tables of bench_hints.
 [[nodiscard]] std::vector<Condition> conditions_of(const Latencies& latencies,
                                                    const std::string& part);
 

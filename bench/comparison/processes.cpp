@@ -83,7 +83,7 @@ void run_process(const Plan& plan, int process, const std::string& folder, int o
             plan.subjects[i].timing(times, static_cast<std::uint64_t>(seed), plan.microbatches);
         const StepReport report =
             report_of(rank.run(*arbiters[i], timing, plan.microbatches), process);
-        if (write(out, &report, sizeof report) != sizeof report) return;  // nobody reads any longer
+        if (write(out, &report, sizeof report) != sizeof report) return;  // the reader has ended
       }
     }
   }

@@ -3,9 +3,9 @@
 //
 // One set of processes runs the plan: for each condition all seeds, and for each seed all subjects,
 // so that the sides of a comparison run at nearly the same time. A hint keeps what it has learned
-// from seed to seed and forgets it between conditions, as in simulate_runs(). Blocks; the caller
-// must have one thread. If a process fails, it prints its error to standard error, and this throws
-// std::runtime_error; no process is left behind.
+// from seed to seed and forgets it between conditions, as in simulate_runs(). emulate_runs()
+// blocks, and its caller must have one thread. If a process fails, it prints its error to standard
+// error, and emulate_runs() throws std::runtime_error; no process is left behind.
 #pragma once
 
 #include <functional>

@@ -127,7 +127,7 @@ class Print {
         const std::vector<Cell>& cells)
       : contenders_(contenders), plan_(plan), sides_(sides), cells_(cells) {}
 
-  // Prints all hints that are measured against one fixed order, with its memory or with RRFP's.
+  // Prints all hints that are measured against one fixed order, with equal memory or with RRFP's.
   void block(std::size_t fixed, bool limit) const {
     std::vector<std::size_t> hints;
     for (std::size_t i = 0; i < contenders_.size(); ++i) {

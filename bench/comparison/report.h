@@ -27,13 +27,13 @@ struct Cell {
   optimise::Gain simulated;  // the same ratio, on the same draws
   double fixed_off = 0;      // emulated over simulated time, minus 1
   double hint_off = 0;
-  int other_orders = 0;  // emulated runs of either in which a rank's order was not as simulated
+  int other_orders = 0;  // emulated runs, of both, in which a rank's order was not as simulated
   double behind = 0;     // the longest delay of a rank behind its timing, in units
   // The fixed order that is fastest on processes, among those that hold no more than the hint may.
   std::size_t best = 0;
   optimise::Gain over_best;
 
-  // The emulated ratio over the simulated one, minus 1.
+  // The emulated ratio divided by the simulated ratio, minus 1.
   [[nodiscard]] double off() const { return emulated.ratio / simulated.ratio - 1; }
   // Whether the ratio or a time differs from the simulated one by more than kMostOff.
   [[nodiscard]] bool is_off() const;

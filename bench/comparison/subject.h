@@ -33,9 +33,9 @@ class Subject {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const spec::Program& program() const { return program_; }
   [[nodiscard]] const core::ProgramFacts& facts() const { return facts_->facts(); }
-  // By rank, the most that it may hold by the proof.
+  // By rank, the proved limit on what the rank holds.
   [[nodiscard]] const std::vector<std::int64_t>& proved() const { return proved_; }
-  // Whether it is a hint that waits, such as RN or FC.
+  // Whether the program is a hint that waits, such as RN or FC.
   [[nodiscard]] bool waits() const { return program_.dispatch.hint.patience.has_value(); }
 
   // Throws if the options do not suit the program.

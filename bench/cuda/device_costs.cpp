@@ -182,7 +182,7 @@ class Costs {
     const std::uint64_t one = 1;
     if (write(static_cast<Costs*>(costs)->woken_, &one, sizeof one) != sizeof one) std::abort();
   }
-  // Sleeps until wake() was called. A fake device works only when it is polled, so this polls it.
+  // Sleeps until wake() is called. A fake device works only when it is polled, so sleep() polls it.
   void sleep() {
     pollfd readable{.fd = woken_, .events = POLLIN, .revents = 0};
     while (::poll(&readable, 1, 1) == 0) ask();

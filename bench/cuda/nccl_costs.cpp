@@ -1,11 +1,11 @@
 // Checks whether NCCL behaves as the carrier `nccl` assumes, and measures its costs.
 //
 // Each rank is a process or a thread; ranks may share a GPU. All-reduces over one communicator must
-// end. So must messages around a ring in which every rank sends before it receives, if each
-// direction has its own communicator. Between two ranks with one communicator for both directions
-// such messages must not end, since the two kernels wait for each other until an abort. Times are
+// end. Messages around a ring, in which every rank sends before it receives, must end if each
+// direction has its own communicator. If two ranks have one communicator for both directions, such
+// messages must not end, since the two kernels wait for each other until an abort. Times are
 // medians, on the host's clock, from the call until the host has seen the end. Exit codes: 0 all
-// behaved so, 1 something did not, 2 bad input, 77 there is no GPU or no NCCL.
+// checks passed, 1 a check failed, 2 bad input, 77 there is no GPU or no NCCL.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,7 +108,7 @@ class Rank {
     Communicator all = connect(0, rank_, ranks_);
     say("all-reduce of 4 B", time(calls_, [&] { reduce(all, 1); }), 4);
     say("all-reduce of 64 MiB", time(few(), [&] { reduce(all, kLarge / sizeof(float)); }), kLarge);
-    // All ranks take the ring's edges in one order, since the first call waits for the peer's.
+    // All ranks connect the ring's edges in one order, since each first call waits for the peer.
     for (int e = 0; e < ranks_; ++e) {
       if (e == rank_) {
         to_ = connect(1 + e, 0, 2);
@@ -153,7 +153,7 @@ class Rank {
 
   static void finish(Communicator& one) { must(one.comm->finish()); }
   void finish(Communicator& out, Communicator& in) {
-    // The edges end in the order of their connection, since the end of one waits for its peer.
+    // The edges end in the order in which they were connected, since an end waits for the peer.
     for (int e = 0; e < ranks_; ++e) {
       if (e == rank_) finish(out);
       if ((e + 1) % ranks_ == rank_) finish(in);
@@ -260,7 +260,7 @@ class Rank {
   int barriers_ = 0;
 };
 
-// Makes NCCL take the rank for a host of its own, since it refuses two ranks of a host on one GPU.
+// Makes NCCL treat each rank as a host of its own: NCCL refuses two ranks of one host on one GPU.
 void be_a_host(int rank) {
   const std::string host = "ripeline-" + std::to_string(getppid()) + "-" + std::to_string(rank);
   setenv("NCCL_HOSTID", host.c_str(), 0);

@@ -1,4 +1,4 @@
-// Shows why a hint gains no more, or loses, by changing one thing at a time with equal draws.
+// Shows why a hint gains little, or loses, by changing one thing at a time under equal draws.
 #include <cstdio>
 #include <optional>
 

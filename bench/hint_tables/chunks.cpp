@@ -108,7 +108,7 @@ class Rows {
     fmt::print("\n");
   }
 
-  // Makes a new Contestant, so that a hint has learned nothing in other conditions.
+  // Makes a new Contestant, so that a hint begins without what it has learned in other conditions.
   optimise::Gain race(const simulate::TimingOptions& times, const Entrant& entrant, Peaks& peaks) {
     optimise::Contestant hint(program_of(size_, entrant, held_), size_.microbatches);
     std::vector<double> logs;

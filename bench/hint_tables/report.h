@@ -64,7 +64,7 @@ class Cells {
 [[nodiscard]] inline int seeds_or(const Options& options, int otherwise) {
   return options.seeds > 0 ? options.seeds : otherwise;
 }
-// The conditions with options.condition in their names; if there are none, it is read as a jitter.
+// The conditions whose names contain options.condition; if none does, the text is read as a jitter.
 [[nodiscard]] std::vector<Condition> wanted(const Options& options);
 [[nodiscard]] std::string numbers(const std::vector<std::int64_t>& values);
 // The spaces that fill the text to a width in characters, where σ and ± count as one each.

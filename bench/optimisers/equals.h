@@ -1,12 +1,12 @@
-// Runs orders under jitter that are equally good without jitter (the equals). Measures how much
-// they differ under jitter, and how much faster than their average an order is that was improved
-// for drawn times, as by `ripeline optimise --jitter`.
+// Runs orders that are equally good without jitter (the equals) under jitter. Measures how much
+// their times then differ, and how much faster than their average an order is that was improved for
+// drawn times, as by `ripeline optimise --jitter`.
 //
-// Programs commit to the orders, which hold no more than the memory allows. List rules make the
-// equals, some of which are compared. All orders get the same draws; the improvement had others.
-// Intervals cover the seeds of the measurement, not the improvement. The improvement ends after a
-// time, so it may differ from run to run. The simulator runs every order. A failure ends the
-// program by std::runtime_error. One thread.
+// A program commits to each order, and no order holds more than the memory allows. List rules make
+// the equals, and some of the equals are compared. All orders are measured under the same draws;
+// the improvement used other draws. Intervals cover the seeds of the measurement, not those of the
+// improvement, whose result may differ from run to run since its time is limited. The simulator
+// runs every order. A failure ends the program by std::runtime_error. One thread.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ struct Equals {
   int compared = 0;
   std::vector<Under> under;
 };
-// The search, and each improvement, takes searching.seconds.
+// The search takes searching.seconds, and so does each improvement.
 [[nodiscard]] Equals compare_equals(const EqualsAsked& asked, const Searching& searching);
 
 void print(const EqualsAsked& asked, const Equals& equals);

@@ -22,7 +22,7 @@
 
 namespace ripeline::bench {
 
-// The costs of an evenly divided model: of all layers of a rank for a microbatch, and of a message.
+// The costs of an evenly divided model. A task's cost is for a microbatch in all layers of a rank.
 struct EvenCosts {
   int ranks = 8;
   int microbatches = 24;
@@ -39,7 +39,7 @@ struct EvenCosts {
 // A model with round costs, then the models with which Zero Bubble was published, in microseconds.
 [[nodiscard]] std::vector<EvenCosts> published_models();
 
-// The methods that search, by their names in searched_result().
+// The names that searched_result() gives to the two kinds of search.
 inline constexpr const char* kChainSearch = "optimise, chain";
 inline constexpr const char* kAnySearch = "optimise, any placement";
 
@@ -72,7 +72,7 @@ struct Searching {
   std::uint64_t seed = 1;
 };
 
-// The placements of Forms, with a given memory. `any` is a chain, a V, and loops of 2 to 4 stages.
+// The placements that a search tries. kAny has a chain, a V, and loops of 2 to 4 stages per rank.
 using Placements = std::vector<pytorch::Placement>;
 inline const Placements kChain = {pytorch::Placement::chain};
 inline const Placements kV = {pytorch::Placement::v};
@@ -95,7 +95,7 @@ class Forms {
                                                           spec::Rational memory,
                                                           const Placements& placements,
                                                           const Searching& searching);
-// The order of Zero Bubble's greedy; nullopt if that makes no order that fits.
+// The order of Zero Bubble's greedy; nullopt if the greedy makes no order that fits the memory.
 [[nodiscard]] std::optional<MethodResult> greedy_result(const EvenCosts& costs, int memory,
                                                         optimise::Objective objective);
 // The results of the library's schedules, each with its own memory.

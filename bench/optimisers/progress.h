@@ -39,7 +39,7 @@ struct Progress {
   };
 
   std::vector<Mark> marks;
-  std::vector<Step> steps;  // the last of successive ones by one method
+  std::vector<Step> steps;  // only the last of successive improvements by one method
   Size size;
   double work = 0;
   double allowed = 0;
@@ -48,7 +48,7 @@ struct Progress {
   std::string without;  // why there was no solver, if one was requested
 };
 
-// Searches until the time of the last of `marks`, in seconds.
+// Searches until the last of `marks`, which are times in seconds since the search began.
 [[nodiscard]] Progress progress_of(const Row& row, const Searching& searching,
                                    const std::vector<double>& marks);
 

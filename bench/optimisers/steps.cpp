@@ -62,7 +62,7 @@ std::string crosses(const pytorch::StageMap& map, int by) {
   return text + "1";
 }
 
-// The tasks of a rank. A task whose receive PyTorch leaves out has one here that takes no time.
+// The tasks of a rank. Where PyTorch leaves out a task's receive, one that takes no time is added.
 std::string row_text(const pytorch::ExportedActions& order, const pytorch::LoadedSchedule& all,
                      int rank) {
   std::vector<int> stages;

@@ -44,7 +44,7 @@ class Greedy {
 
  private:
   struct Rank {
-    int forwards = 0;  // run so far, as the next two
+    int forwards = 0;  // the number run so far, as for the next two
     int inputs = 0;
     int weights = 0;
     Time begin = 0;
@@ -125,7 +125,7 @@ class Greedy {
   bool run_forward(int r) {
     Rank& me = rank(r);
     if (me.forwards == chain_.microbatches || is_early(r)) return true;
-    if (r > 0 && me.forwards == rank(r - 1).forwards) return true;  // rank r - 1 left it
+    if (r > 0 && me.forwards == rank(r - 1).forwards) return true;  // rank r - 1 left its forward
     while (me.held() == chain_.memory) {
       if (me.weights == me.inputs) return false;
       run(r, ActionKind::backward_weight);

@@ -1,10 +1,10 @@
 // The cost of computing a backward in two halves.
 //
 // Two GPT blocks of each width run a forward and a backward, alternately with the backward in one
-// piece and in two halves. A ratio is of such a pair, in CPU time on one thread; the table has the
-// quartiles of the ratios. Another column calls torch::autograd::grad twice instead, for the input
-// and for the parameters, which does not split the graph. Memory is that of the tensors which one
-// microbatch keeps after its forward, after the input half, and after the weight half.
+// piece and in two halves. A ratio compares two such runs, in CPU time on one thread; the table has
+// the quartiles of the ratios. Another column calls torch::autograd::grad twice instead, for the
+// input and for the parameters, which does not split the graph. Memory is that of the tensors which
+// one microbatch keeps after its forward, after the input half, and after the weight half.
 #include <torch/autograd.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/utils.h>
@@ -40,7 +40,7 @@ class Subject {
     gradient_ = torch::randn_like(input_);
   }
 
-  // The CPU seconds of the backward in one piece; split() and twice() are alike.
+  // The CPU seconds of the backward in one piece; split() and twice() time the other two ways.
   double fused() {
     const auto [x, y] = forward();
     const double start = seconds();

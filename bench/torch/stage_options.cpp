@@ -2,7 +2,7 @@
 //
 // A stage of two GPT blocks of each width runs the tasks of a microbatch: forward, input half and
 // weight half. Times are CPU times of all three on one thread, alternately with a stage without
-// options. A ratio is of such a pair, and the table has the median. Memory is that of the
+// options. A ratio compares two such runs, and the table has the median. Memory is that of the
 // microbatch's tensors after each task, including its input.
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/utils.h>

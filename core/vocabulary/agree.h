@@ -10,9 +10,9 @@
 namespace ripeline::core {
 
 enum class Agree : std::uint8_t {
-  intersection,  // on one of the tasks that may start at every member
-  vote,          // on the task that every member would choose
-  leader,        // on what member 0 chooses
+  intersection,  // the members agree on a task that may start at every member
+  vote,          // the members agree on the task that every member would choose
+  leader,        // the members follow the choice of member 0
   none,          // the members do not agree
 };
 

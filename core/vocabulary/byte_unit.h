@@ -21,7 +21,7 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t>, 9> kByteU
     {"B", 1},
 }};
 
-// nullopt if `unit` is not one of kByteUnits.
+// The bytes of one `unit`; nullopt if `unit` is not one of kByteUnits.
 [[nodiscard]] constexpr std::optional<std::int64_t> bytes_of_unit(std::string_view unit) {
   for (const auto& [name, bytes] : kByteUnits) {
     if (name == unit) return bytes;

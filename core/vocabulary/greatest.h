@@ -1,4 +1,4 @@
-// The choice by a hint's priorities: among the tasks that may start, the greatest value.
+// The choice by a hint's priorities: the task with the greatest value among those that may start.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace ripeline::core {
 
-// The task of `lanes` with the greatest value; among equal values the first task by lane, then by
-// microbatch; Task{} if none may start. `next(lane, from)` is the lane's lowest microbatch, not
-// below `from`, that may start, or -1. `value(task)` is called for each task that may start, or
-// only for the lowest one if the lane does not tell its tasks apart.
+// The task of `lanes` that may start and has the greatest value; among equal values the first by
+// lane, then by microbatch; Task{} if none may start. `next(lane, from)` is the lane's lowest
+// microbatch, not below `from`, that may start, or -1. `value(task)` is called for each task that
+// may start, or only for the lane's lowest one if the lane does not tell its tasks apart.
 template <class Next, class Value>
 [[nodiscard]] Task greatest(std::span<const Hint::Valued> lanes, const Next& next,
                             const Value& value) {

@@ -7,8 +7,8 @@ bool contains(std::span<const LaneId> lanes, LaneId lane) {
   return std::find(lanes.begin(), lanes.end(), lane) != lanes.end();
 }
 
-// The place to try first after a task has started: the place after the first one, from `round` on,
-// for which `lists(place)`, which means that it lists the task's lane; `round` if there is none.
+// The place to try first after a task has started: the place that follows the first one, from
+// `round` on, that lists the task's lane, so that lists(place) is true; `round` if none lists it.
 template <class Lists>
 int turn_after(int round, int places, const Lists& lists) {
   for (int i = 0; i < places; ++i) {

@@ -3,19 +3,19 @@
 // A hint chooses only a lane, whose lowest microbatch then starts. But an order from a file binds
 // microbatches, and a priority may tell microbatches apart. A hint lists places; a place stands for
 // the lanes of an op, or with `@` for the op's lane at one chunk. The rules:
-//  * prefer A, B: the first place with such a lane is chosen.
-//  * rounds A, A, B: places are tried from the one after the last taken; if the rest of the round
+//  * prefer A, B: the first place that has such a lane is chosen.
+//  * rounds A, A, B: places are tried from the place after the last taken; if the rest of the round
 //    has no such lane, a new round begins at the first place. A place that is passed over loses its
-//    turn. A task that starts takes the first place that lists its lane, from the place to try
-//    first on; if no place lists its lane, the turn stays, but a `fill` begins a new round.
+//    turn. A task that starts uses up the first place, from the place to try first on, that lists
+//    its lane; if no place lists its lane, the turn stays, but a `fill` begins a new round.
 //  * following an order: the lane whose next occurrence in the order is earliest, then lanes
 //    without one. If the order is from a file, its earliest task is chosen. With `fill` ops, the
-//    earliest other lane is chosen if it has a task that may start; else a `fill`; else as without.
+//    order's earliest lane of another op is first if it may start, then a `fill`, then the rest.
 //  * priority A = …, B = …: among the tasks of the places, the one with the greatest value. Among
 //    equal values the first place wins, then the ties decide, then the lowest microbatch.
 //  * A lane that no place lists comes after the listed ones, in the order in which ops are
 //    declared, and before the `fill` lanes; these come last, in their order in `fill`. A lane that
-//    a place lists is not one of these.
+//    a place lists does not count as a `fill` lane.
 //  * Ties among lanes of one op: the lower chunk wins for forwards, the higher for all others.
 // A Hint has these rules as tables for one rank; they are made once. It has no state. Immutable.
 #pragma once
@@ -55,8 +55,8 @@ class Hint {
   };
 
   Hint() = default;
-  // The rank's lanes are first .. end - 1 of `lanes`, in the order of their chunks. Elements of
-  // `Ops` have a kind, of `Lanes` an op, of `Places` an op, lists(lane) and tells_apart().
+  // The rank's lanes are first .. end - 1 of `lanes`, in the order of their chunks. Each of `ops`
+  // has a kind, each of `lanes` an op, each place an op, lists(lane) and tells_apart().
   template <class Ops, class Lanes, class Places>
   Hint(HintRule rule, const Ops& ops, const Lanes& lanes, LaneId first, LaneId end,
        const Places& places, const Places& fill)
@@ -97,7 +97,7 @@ class Hint {
 
   [[nodiscard]] HintRule rule() const { return rule_; }
   // The lanes in the order in which they are tried. With `rounds`, `round` is the place to try
-  // first. With `order` and `priority`, these lanes are tried after those rules have found no lane.
+  // first. With `order` and `priority`, these lanes are tried only if the rule itself finds none.
   [[nodiscard]] std::span<const LaneId> tried(int round) const {
     return tried_[static_cast<std::size_t>(round)];
   }

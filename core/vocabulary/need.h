@@ -1,9 +1,9 @@
 // Need: which tasks of a producer a task of its consumer needs.
 //
-// The only statement of this rule, for edges of a Program and of ProgramFacts alike: `Lane` is the
-// lane type of either, with `once` and `share`. A task needs the producer's task of the same
-// microbatch, of the one before (none, for the first) or all tasks; no task needs what the
-// producer's share lacks. Tasks are numbered as in core/vocabulary/task.h. Views the two lanes.
+// This header alone has the rule; `Lane` is the lane type of a Program or of ProgramFacts, with
+// `once` and `share`. A task needs the producer's task of its microbatch, of the previous one
+// (none, for the first) or all tasks. Microbatches that the producer's share lacks are not needed.
+// Tasks are numbered as in core/vocabulary/task.h. A Need views the two lanes.
 #pragma once
 
 #include "core/vocabulary/share.h"
@@ -17,7 +17,7 @@ struct TaskSpan {
   int last = 0;
 };
 
-// Out of line, since shares are rare: the common case must stay short, as every event calls it.
+// Out of line because shares are rare: every event calls the common case, which must stay short.
 [[nodiscard]] int tasks_of_share(const Share& share, int microbatches);
 [[nodiscard]] TaskSpan needed_across(const Share& producer, const Share& consumer, Of of, int task);
 [[nodiscard]] int needed_by_across(const Share& producer, const Share& consumer, Of of, int task,

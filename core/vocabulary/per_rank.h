@@ -1,17 +1,17 @@
 // Per rank: how many tasks of a kind a rank has in a step, over all of its stages, and how the
-// memory that it holds is counted.
+// memory that a rank holds is counted.
 //
 // Schedules cut a rank's part of the model into different numbers of stages. With one forward at
 // each of K stages, every microbatch has K forwards on the rank, each through a K-th of its layers.
 // Where each stage has half of the microbatches, as in Chimera, a microbatch has one forward for
 // every two stages. `Lane` and `Op` are the types of a Program or of ProgramFacts. Pure functions.
 //
-// Memory has one meaning. A rank holds what its tasks have acquired and not yet released, in all
-// pools of a resource together. Amounts are the program's own: in the resource's unit, or, where it
-// has none and each task acquires one, in activations of a stage. Peaks, capacities and assertions
-// are in these amounts. Programs that cut a rank's layers differently are compared in microbatches
-// of the whole rank: an activation of all its layers counts 1, and an activation of one of K stages
-// 1/K. Memory limits that flags give without a unit are in microbatches of the whole rank, too.
+// A rank holds the amounts that its tasks have acquired and not yet released, in all pools of a
+// resource together. The unit of an amount is that of the resource; if the resource has no unit and
+// each task acquires 1, amounts are activations of a stage. Peaks, capacities and assertions are in
+// these amounts. Programs that cut a rank's layers differently are compared in microbatches of the
+// whole rank: an activation of all its layers counts 1, and an activation of one of K stages 1/K.
+// Memory limits that flags give without a unit are in microbatches of the whole rank, too.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Room: the part of a resource that must be free before a task may start.
 //
-// The only statement of the rule: held + amount + leaving <= capacity, where `leaving` must remain
-// free at that moment beside the amount. All code that decides, proves, prints or watches starts
-// uses this header. `Number` is an integer, or a term or an expression if numbers are unknown.
-// Plain values.
+// This header alone has the rule: held + amount + leaving <= capacity. So `leaving` must remain
+// free, beside the amount, at the moment of the start. All code that decides, proves, prints or
+// watches starts uses this header. `Number` is an integer, or a term or an expression if numbers
+// are unknown. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct RoomOf {
   Number amount{};
   Number leaving{};
 
-  // The greatest amount held by the pool with which the task may start.
+  // The greatest held amount with which the task may still start.
   [[nodiscard]] constexpr Number most_held() const { return most_held_after() - amount; }
   // The most that the pool may hold right after the start.
   [[nodiscard]] constexpr Number most_held_after() const { return capacity - leaving; }

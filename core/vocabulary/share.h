@@ -4,7 +4,7 @@
 // that it is known for every count of microbatches. A program for a single count may use that count
 // as the period: then any set of microbatches is a share, and its bits are kept in ShareWords. A
 // plain value; the words of a long period belong to the Program, OwnedFacts or generated file that
-// the share is from, which must outlive every copy.
+// has the share and must outlive every copy.
 #pragma once
 
 #include <bit>
@@ -99,7 +99,7 @@ struct Share {
   }
 };
 
-// The words of the share with this long period, which has each m for which `has(m)`.
+// The words of the share that has this long period and each microbatch m with has(m).
 template <class Has>
 [[nodiscard]] std::vector<ShareWord> long_words(int period, const Has& has) {
   std::vector<ShareWord> words(static_cast<std::size_t>((period + 63) / 64));

@@ -1,5 +1,5 @@
-// The nouns of a schedule, for all code that describes, judges, generates or runs a schedule:
-// lanes, tasks, messages, engines, kinds of ops.
+// The basic types of a schedule (lanes, tasks, messages, engines, kinds of ops), for all code that
+// describes, judges, generates or runs a schedule.
 //
 // Lanes are numbered rank by rank, so that the lanes of one rank are contiguous; edges are sorted
 // by their consumer's lane. All are plain values. core/vocabulary/ includes the standard library
@@ -17,16 +17,16 @@ using LaneId = std::int32_t;
 // The number of an edge (one lane's need of another), which is an index into a program's edges.
 using EdgeId = std::int32_t;
 
-// One execution of a lane. Written as in PyTorch: stage, op, microbatch, `2F0`. A lane's tasks are
-// numbered 0, 1, … in the order of their microbatches, and `microbatch` is that number: if the lane
-// has only some of the microbatches, its share says which microbatch the number stands for.
+// One execution of a lane, written as in PyTorch by stage, op and microbatch: `2F0`. A lane's tasks
+// are numbered 0, 1, … in the order of their microbatches, and `microbatch` is that number: if the
+// lane has only some of the microbatches, its share says which microbatch the number stands for.
 struct Task {
   LaneId lane = -1;
   std::int32_t microbatch = -1;
   bool operator==(const Task&) const = default;
 };
 
-// A finished task's output over an edge that crosses ranks. `microbatch` is its producer's number.
+// A finished task's output over an edge that crosses ranks; `microbatch` is that task's number.
 struct Message {
   EdgeId edge = -1;
   std::int32_t microbatch = -1;
@@ -64,15 +64,15 @@ enum class Of : std::uint8_t {
   all,     // every task
 };
 
-// Which input each microbatch of a step is; core/input_order.h. Inputs differ only in their known
-// costs, and no rule uses costs: the input order only decides which input gets which number
-// (docs/proofs.md).
+// The rule for which input each microbatch of a step is (core/input_order.h). Inputs differ only in
+// costs, and no rule of a schedule uses costs; so the order only decides which input gets which
+// number (docs/proofs.md).
 enum class InputOrder : std::uint8_t {
   natural,  // microbatch m is input m
   pyramid,  // small, large, small
 };
 
-// The values' names, as files and generated code write them, in the order of the values.
+// The names of the values, as files and generated code write them, in the order of the values.
 inline constexpr std::array kEngineNames = {"compute", "copy_out", "copy_in", "comm"};
 inline constexpr std::array kOpKindNames = {
     "plain",  "forward", "backward", "backward_input", "backward_weight",

@@ -109,7 +109,7 @@ Status compare(const Options& options, const Rank& rank) {
                                Side{second, {options, second, rank, *groups[1], batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
-      // The update ends a step with a barrier, so messages of the two sides never meet.
+      // Each update ends with a barrier, so messages of the two schedules never mix.
       if (status = run_step(options, side, step == 0); !status.ok()) return status;
     }
     if (run.self() == 0 && step > 0) {

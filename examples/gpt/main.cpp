@@ -28,16 +28,16 @@ using ripeline::runtime::Termination;
 using ripeline::runtime::TorchDevice;
 using ripeline::runtime::Transport;
 
-// Requests deterministic kernels: sums without a fixed order, as in the backward of attention on a
-// GPU, differ in their last bits from run to run. Must be called before LibTorch's part for GPUs is
-// loaded, which reads the variable. With warn_only attention stays (attention_backward.cu, 2.11).
+// Requests deterministic kernels: sums without a fixed order, as in attention's backward on a GPU,
+// differ in their last bits between runs. Call this before LibTorch loads its GPU part, which reads
+// the variable. With warn_only, attention is not deterministic (attention_backward.cu, 2.11).
 void ask_for_deterministic_kernels() {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 
-// Runs the rank, prints its error, and returns the exit code: the status's, or 1 if --check found a
+// Runs the rank and prints its error. Returns the exit code of the status, or 1 if --check found a
 // difference. If `termination` is null, SIGTERM ends the process at once.
 int run_rank(const Options& options, Transport& transport, const std::string& address,
              TorchDevice& device, Termination* termination) {

@@ -27,8 +27,8 @@ struct ModelConfig {
 
 inline constexpr std::int64_t kVocabulary = 256;  // the values of a byte
 
-// The group's share of stage `stage` of `stages`, with its parameters on the device. Parameters
-// have the same names as in the whole model, such as `blocks_2.mlp_in.weight`.
+// The group member's share of stage `stage` out of `stages`, with its parameters on the device.
+// Parameters have the same names as in the whole model, such as `blocks_2.mlp_in.weight`.
 [[nodiscard]] ripeline::runtime::TorchStage make_stage(const ModelConfig& config, int stage,
                                                        int stages, c10::Device device,
                                                        const ripeline::runtime::Group& group = {});

@@ -86,7 +86,7 @@ std::string mistake_in(const Options& options) {
   return {};
 }
 
-// Why --json's file cannot be written; empty if it can. Checked before the first step, not late.
+// The reason why --json's file cannot be written; empty if it can be. Called before the first step.
 std::string mistake_in_files(const Options& options) {
   if (options.json.empty()) return {};
   return ripeline::files::NewFile(options.json).status().message();

@@ -29,9 +29,9 @@ struct Options {
   bool recompute = false;
   std::string text = "/usr/share/common-licenses";
   int check = 0;  // the number of steps to compare with the unpipelined model
-  // The delays and the trace's file; the environment sets them if their flags are not given.
+  // The delays and the trace's file. If their flags are not given, the environment sets them.
   ripeline::runtime::Instruments instruments = ripeline::runtime::instruments_of_environment();
-  std::chrono::seconds silence{30};  // for one silent process; `stall` if nothing happens
+  std::chrono::seconds silence{30};  // for a silent process; `stall` is for a run without progress
   std::chrono::seconds stall{600};
   std::chrono::seconds connect_limit{30};
   std::string json;  // the file for results; empty if there is none
@@ -42,7 +42,7 @@ struct Options {
   [[nodiscard]] bool compares() const { return schedules.size() == 2; }
 };
 
-// False if the program must end with `exit_code`, after help, a list or an error was printed.
+// Returns false if help, a list or an error was printed and the program must end with `exit_code`.
 bool read_options(int argc, char** argv, Options& options, int& exit_code);
 
 }  // namespace gpt

@@ -13,7 +13,7 @@
 
 namespace gpt {
 
-// One text from every rank, by rank.
+// Gathers one text from every rank; `all` is in rank order.
 ripeline::core::Status gather(ripeline::runtime::Run& run, const std::string& mine,
                               std::vector<std::string>& all);
 
@@ -38,8 +38,8 @@ ripeline::core::Status gather_peaks(ripeline::runtime::Run& run,
 // The work that the input half of a split backward leaves for the weight half, at a stage.
 struct StageDeferral {
   int parameters = 0;      // the number of the stage's parameters
-  int deferred = 0;        // those whose gradients are left
-  std::int64_t bytes = 0;  // the kept gradients, at most for any microbatch
+  int deferred = 0;        // the number of parameters whose gradients are left
+  std::int64_t bytes = 0;  // the largest size of the gradients kept for a microbatch
 };
 // Gathers all stages' deferrals, in order; empty if backwards are whole. All ranks must call this.
 ripeline::core::Status gather_deferrals(ripeline::runtime::Run& run,

@@ -30,7 +30,7 @@ class Runner {
   [[nodiscard]] ripeline::runtime::TorchTrainer& trainer() { return *trainer_; }
   [[nodiscard]] const ripeline::runtime::TorchWork& work() const { return *work_; }
   [[nodiscard]] const ripeline::runtime::TorchModel& model() const { return work_->model(); }
-  // How many numbers this process trains; those that processes share count only on the first one.
+  // How many scalars this process trains; scalars that processes share count only on the first one.
   [[nodiscard]] std::int64_t parameters() const;
 
  private:

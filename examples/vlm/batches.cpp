@@ -36,7 +36,7 @@ Batches::Batches(std::vector<Example> examples, int batch, std::uint64_t seed)
   }
 }
 
-// Draws an example, and then examples whose images have the size of that one's image.
+// Draws the image size of a random example, and then examples whose images have that size.
 Batches::Picked Batches::draw(std::int64_t step, int input) const {
   std::seed_seq mix{seed_, seed_ >> 32, static_cast<std::uint64_t>(step),
                     static_cast<std::uint64_t>(input)};
@@ -72,7 +72,7 @@ torch::Tensor Batches::captions(const Picked& picked) const {
 
 torch::Tensor Batches::labels(const Picked& picked) const { return rows(picked, 1, kIgnored); }
 
-// The words of each example from `from` on, all but one; shorter rows are filled with `padding`.
+// Each row has all words of an example but one, from word `from` on, and is filled with `padding`.
 torch::Tensor Batches::rows(const Picked& picked, std::ptrdiff_t from, std::int64_t padding) const {
   std::size_t longest = 0;
   for (const std::size_t example : picked) longest = std::max(longest, words_[example].size() - 1);

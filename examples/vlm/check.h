@@ -17,10 +17,10 @@ class Check {
   struct Result {
     int steps = 0;
     double gradient = 0;             // the largest absolute difference of a gradient's element
-    std::string parameter = "none";  // the parameter whose gradient that is
+    std::string parameter = "none";  // the parameter with that gradient
     double loss = 0;                 // the largest absolute difference
     double largest_gradient = 0;     // in the unpipelined model, for scale
-    double tolerance = 0;            // for gradient / largest_gradient, and for `loss`
+    double tolerance = 0;            // the bound for gradient / largest_gradient and for `loss`
     [[nodiscard]] bool passed() const {
       return gradient <= tolerance * largest_gradient && loss <= tolerance;
     }

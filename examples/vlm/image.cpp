@@ -11,7 +11,7 @@ using ripeline::core::StatusCode;
 
 namespace {
 
-// libpng's description of an image, freed at the end.
+// libpng's description of an image; the destructor frees its memory.
 struct Png {
   Png() { header.version = PNG_IMAGE_VERSION; }
   ~Png() { png_image_free(&header); }

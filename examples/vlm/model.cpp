@@ -18,7 +18,7 @@ namespace nn = torch::nn;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-// Draws normal weights, in a Linear scaled by its number of inputs; sets biases and bridge to 0.
+// Draws normal weights, scaled by the number of inputs in a Linear; sets biases and bridge to 0.
 void initialise(nn::Module& module, const ModelConfig& config, int stage) {
   const torch::NoGradGuard no_grad;
   auto generator = at::make_generator<at::CPUGeneratorImpl>(config.seed * 1'000'003 +

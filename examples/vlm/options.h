@@ -28,7 +28,7 @@ struct Options {
   [[nodiscard]] bool compares() const { return schedules.size() == 2; }
 };
 
-// False if the program must end with `exit_code`, after help or an error was printed.
+// Returns false if help or an error was printed and the program must end with `exit_code`.
 bool read_options(int argc, char** argv, Options& options, int& exit_code);
 
 }  // namespace vlm

@@ -27,7 +27,7 @@ std::vector<int> stages_of(const Schedule& schedule, int rank) {
   return stages;
 }
 
-// Sleeps in proportion to the patches, to stand for compute. Text has no patches.
+// Sleeps in place of computing, for a time in proportion to the patches. Text has no patches.
 void sleep(std::chrono::microseconds of_patch, const Batches& batches, const Schedule& schedule,
            const TaskInfo& task) {
   if (task.stage == kText) return;

@@ -43,12 +43,12 @@ class Pipeline {
   std::optional<ripeline::runtime::TorchTrainer> trainer_;
 };
 
-// One text from every rank, by rank.
+// Gathers one text from every rank; `all` is in rank order.
 ripeline::core::Status gather(ripeline::runtime::Run& run, const std::string& mine,
                               std::vector<std::string>& all);
 
-// Gathers for each stage the most activations that it may hold by the proof, and the most that it
-// has held: `4 3 2 1 proved, 4 3 2 1 held`. All ranks must call this.
+// Gathers, for each stage, the proved bound of its activations and the most that it has held, such
+// as `4 3 2 1 proved, 4 3 2 1 held`. All ranks must call this.
 ripeline::core::Status gather_memory(ripeline::runtime::Run& run, Pipeline& pipeline,
                                      const Schedule& schedule, std::string& text);
 

@@ -166,7 +166,7 @@ Status compare(const Options& options, ripeline::runtime::Run& run,
                                Side{second, {options, second, run, batches}}};
   for (int step = 0; step <= options.steps; ++step) {
     for (Side& side : sides) {
-      // The update ends a step with a barrier, so messages of the two sides never meet.
+      // Each update ends with a barrier, so messages of the two schedules never mix.
       const Clock::time_point begin = Clock::now();
       TrainReport report;
       Status status = side.pipeline.trainer().step(options.microbatches, report);

@@ -1,6 +1,6 @@
-// The closed formulas of the uniform problem. The formulas of a V placement are the chain's, with
-// the paths of the V's 2p stages. On each rank the later stage has the last forward and the first
-// input gradient, and the earlier stage the last input gradient.
+// The closed formulas of the uniform problem. A V placement uses the formulas of a chain, with the
+// paths of the V's 2p stages. The later stage of each rank has the last forward and the first input
+// gradient; the earlier stage has the last input gradient.
 #include "optimise/bounds/bounds.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class UniformBounds {
   Bound best(Objective objective) {
     consider(tasks_ * (u_.forward + u_.input + u_.weight), Formula::work, 0);
     for (int rank = 0; rank < u_.ranks; ++rank) {
-      // By span, a rank is measured from its own first start. A formula that begins with a path
-      // from rank 0, and ends with one to rank 0, bounds rank 0's span.
+      // By span, a rank's time counts from its first start, so `own_start` is subtracted. The other
+      // formulas include the paths from rank 0 and back to it, so they bound the span of rank 0.
       const Time own_start = objective == Objective::span ? first_forward(rank) : 0;
       consider(head(rank) - own_start, Formula::head, rank);
       consider(head_and_tail(rank), Formula::head_and_tail, rank);
@@ -50,13 +50,13 @@ class UniformBounds {
     best_ = {value, fmt::format("{} of rank {}", name_of(formula), rank), formula};
   }
 
-  // The number of stages below the rank's last one; each is on another rank than the one before it.
+  // The number of stages after the rank's last stage. Each of them needs one message between ranks.
   [[nodiscard]] Time stages_below(int rank) const {
     return stages_each_ == 2 ? rank : u_.ranks - 1 - rank;
   }
   [[nodiscard]] Time first_forward(int rank) const { return rank * (u_.forward + u_.latency); }
 
-  // The rank's total idle time before its first input gradient.
+  // The rank's total idle time before its first input gradient arrives.
   [[nodiscard]] Time idle(int rank) const {
     const Time first_input = down_ + stages_below(rank) * (u_.input + u_.latency);
     const Time forwards = std::min<Time>(u_.memory, tasks_);
@@ -81,8 +81,8 @@ class UniformBounds {
            u_.weight;
   }
 
-  // `starts` has the least start of each forward of stage 0. Before a microbatch frees its slot
-  // there, rank 0 has run all of the microbatch's other tasks except the W of a later stage.
+  // `starts` has the least start of each forward of stage 0. Before rank 0 frees the slot of a
+  // microbatch, it has run all of the microbatch's tasks except the W of a later stage.
   [[nodiscard]] Time cycle() const {
     const Time trip = down_ + up_ + u_.weight;
     const Time freed = u_.input + u_.weight + (stages_each_ - 1) * (u_.forward + u_.input);
@@ -97,8 +97,8 @@ class UniformBounds {
     return starts.back() + trip;
   }
 
-  // The first forward's start, plus per slot the time in which activations occupy the rank's slots,
-  // or slots are empty since the forwards fill them one by one and the last W empty them.
+  // The first forward's start, plus the average time for which a slot is occupied or must be empty.
+  // Slots are empty while the first forwards fill them one by one and while the last W empty them.
   [[nodiscard]] Time room(int rank) const {
     if (tasks_ < u_.memory) return 0;
     const Time below = stages_below(rank);
@@ -109,7 +109,7 @@ class UniformBounds {
     return first_forward(rank) + (taken + u_.memory - 1) / u_.memory;
   }
 
-  // From the start of a stage's F to the end of its W, with this much of the pipeline below it.
+  // The time from the start of a stage's F to the end of its W, with `below` stages after it.
   [[nodiscard]] Time trip_from(Time below, Time messages) const {
     return (below + 1) * (u_.forward + u_.input) + 2 * messages * u_.latency + u_.weight;
   }
@@ -117,9 +117,9 @@ class UniformBounds {
   const Uniform& u_;
   int stages_each_;  // stages on each rank
   int stages_;
-  Time tasks_;  // the number of F of a rank, also of I and of W
+  Time tasks_;  // a rank's number of F; also of I, and of W
   Time down_;   // all forwards of a microbatch, with the messages between them
-  Time up_;     // all its input gradients, with their messages
+  Time up_;     // all its input gradients, with the messages between them
   Bound best_;
 };
 

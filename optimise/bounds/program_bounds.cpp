@@ -45,9 +45,9 @@ Bound ProgramBounds::span() {
   return best_;
 }
 
-// The maximum over all sets of jobs of the least head, plus all their times, plus the least tail.
-// It equals the time that the jobs need if they may interrupt each other and the longest tail goes
-// first (Jackson's preemptive schedule). Sorts the jobs.
+// For any set of jobs, the least head plus the sum of times plus the least tail is a bound. Returns
+// the largest of these bounds. It equals the time that the jobs need if they may interrupt each
+// other and the longest tail goes first (Jackson's preemptive schedule). Sorts the jobs.
 ProgramBounds::Time ProgramBounds::one_after_the_other(std::vector<Job>& jobs) {
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.head < b.head; });
   std::priority_queue<std::pair<Time, Time>> ready;  // the tails and remaining times of jobs
@@ -104,14 +104,14 @@ void ProgramBounds::add_links() {
   }
 }
 
-// Keeps the larger bound; `where` is appended to its description.
+// Keeps the bound if it is the largest so far; `where` is then appended to its description.
 void ProgramBounds::consider(Bound bound, const std::string& where) {
   if (bound.value <= best_.value) return;
   best_ = std::move(bound);
   best_.by += where;
 }
 
-// Expects that heads are set where paths may begin, tails where paths may end; extends both.
+// Requires heads where paths may begin and tails where paths may end; extends both along paths.
 void ProgramBounds::consider_all(const std::string& where) {
   graph_.extend_heads(heads_);
   graph_.extend_tails(tails_);

@@ -1,9 +1,9 @@
 // ProgramBounds: the bounds of a program, by the formulas of optimise/bounds/bounds.h.
 //
-// By span, each rank is measured from its own first start to its own last end. So heads are paths
-// from one of its tasks, and tails are paths to one of its tasks. Tasks on no path between two
-// tasks of the rank may run outside this time, and are left out. All arguments must outlive the
-// object; one thread.
+// By span, the time of each rank counts from its own first start to its own last end. So heads are
+// paths that begin at one of its tasks, and tails are paths that end at one. A task on no path
+// between two tasks of the rank may run outside this time, and is left out. All arguments must
+// outlive the object. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace ripeline::optimise {
 
 class ProgramBounds {
  public:
-  // `timing` must draw nothing.
+  // `timing` must not draw any times.
   ProgramBounds(const spec::Program& program, int microbatches, const simulate::Timing& timing,
                 const TaskGraph& graph);
 
@@ -35,16 +35,16 @@ class ProgramBounds {
  private:
   using Time = TaskGraph::Time;
 
-  // A task of an engine or a message of a link; while it runs, no other runs there. The job starts
-  // no earlier than its head, and after its end at least its tail follows.
+  // A task on an engine or a message on a link; only one job runs there at a time. The job starts
+  // no earlier than `head`, and after its end at least `tail` follows.
   struct Job {
     Time head = 0;
     Time takes = 0;
     Time tail = 0;
   };
-  // The engine time that a task accounts for, whatever runs beside it: a share of its own time,
-  // such that two overlapping tasks account for no more than their overlap. The remaining time is
-  // rounded whenever another task starts beside it; `rounding` is subtracted for that.
+  // The part of a task's time that it certainly adds to its engine's time, whatever runs beside it.
+  // `share` is such that two overlapping tasks add no more than their overlap. `rounding` is
+  // subtracted since the remaining time is rounded whenever another task starts beside it.
   struct Taken {
     double share = 1;
     Time rounding = 0;
@@ -68,7 +68,7 @@ class ProgramBounds {
   RoomBounds room_;
   SlotBounds slots_;
   std::vector<Taken> taken_;  // per lane
-  // Messages that occupy a link while they are transferred, by the link's two ranks.
+  // The messages that occupy each link while they are transferred. The key is the link's two ranks.
   std::map<std::pair<int, int>, std::vector<core::Message>> links_;
   std::vector<Time> heads_;
   std::vector<Time> tails_;

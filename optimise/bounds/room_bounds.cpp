@@ -1,6 +1,6 @@
-// Before the first release of a pool ends, only as many tasks can start as find room in the pool,
-// so the engine idles. And when the last task that acquires starts, all amounts acquired beyond the
-// capacity have been released, by tasks that took time.
+// Until a pool's first release ends, only tasks that find room in the pool can start, so the engine
+// idles. When the last acquiring task starts, tasks that took time have released all amounts that
+// were acquired beyond the capacity.
 #include "optimise/bounds/room_bounds.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 using spec::Program;
 using Time = TaskGraph::Time;
 
-// The most distinct heads, or tails, of a pool's tasks to try. Usually there are few; each gives a
-// bound.
+// The most distinct heads, or tails, of a pool's tasks to try. Each gives a bound; usually only few
+// exist.
 constexpr int kMostTried = 64;
 
-// An amount that is acquired or released, and the total time of the tasks that do so.
+// An amount that tasks acquire or release, and the total time of these tasks.
 struct Part {
   std::int64_t amount = 0;
   Time takes = 0;
@@ -36,20 +36,20 @@ bool of_one_amount(const std::vector<Part>& parts) {
                      [&](const Part& part) { return part.amount == parts.front().amount; });
 }
 
-// Whether `a` takes less time for its amount than `b`.
+// Whether `a` takes less time per amount than `b`.
 bool cheaper(const Part& a, const Part& b) {
   return static_cast<double>(a.takes) * static_cast<double>(b.amount) <
          static_cast<double>(b.takes) * static_cast<double>(a.amount);
 }
 
-// A lower bound (or, if `up`, an upper bound) on the time that this much of a part takes.
+// A lower (if `up`, an upper) bound on the time that `amount` of the part takes.
 Time fraction(const Part& part, std::int64_t amount, bool up) {
   const double exact = static_cast<double>(part.takes) * static_cast<double>(amount) /
                        static_cast<double>(part.amount);
   return std::max<Time>(0, static_cast<Time>(exact) + (up ? 1 : -1));
 }
 
-// The longest total time of parts that fit into the room.
+// The longest total time of parts whose amounts fit into the room.
 Time most_within(std::vector<Part>& parts, std::int64_t room) {
   if (parts.empty()) return 0;
   const bool whole = of_one_amount(parts);
@@ -66,8 +66,8 @@ Time most_within(std::vector<Part>& parts, std::int64_t room) {
   return most;
 }
 
-// Joins a part to the part before it if the later one is cheaper, since it cannot be done alone. To
-// each part at most one other is joined, so joined parts form a sequence.
+// Joins a cheaper part to the part that must be done before it, since it cannot be done alone. At
+// most one part is joined to each part, so joined parts form a sequence.
 void join(std::vector<Part>& parts) {
   std::vector<std::uint8_t> taken(parts.size(), 0);
   for (Part& part : parts) {
@@ -82,8 +82,8 @@ void join(std::vector<Part>& parts) {
   std::erase_if(parts, [](const Part& part) { return part.amount == 0; });
 }
 
-// The exact least time for parts of two kinds, in which each part of the second kind follows a
-// different part of the first kind. nullopt if the parts are not of this form.
+// The exact least time if there are two kinds of parts and each part of the second kind follows a
+// different part of the first kind. nullopt if the parts do not have this form.
 std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int64_t released) {
   std::array<std::vector<Part>, 2> kinds;
   std::vector<std::uint8_t> followed(parts.size(), 0);
@@ -113,7 +113,7 @@ std::optional<Time> least_of_two_kinds(const std::vector<Part>& parts, std::int6
   return least;
 }
 
-// The least total time of parts that together release the amount.
+// The least total time of parts that together release at least `released`.
 Time least_for(std::vector<Part> parts, std::int64_t released) {
   if (released <= 0 || parts.empty()) return 0;
   const bool whole = of_one_amount(parts);
@@ -169,7 +169,7 @@ void RoomBounds::add(int id) {
   pools_.push_back(std::move(pool));
 }
 
-// Relates lanes if each task of one needs the task of the same number of the other.
+// Sets `may_be_last`, `release` and `earlier` of all uses, from the needs among their lanes.
 void RoomBounds::relate(Pool& pool) const {
   std::vector<std::vector<int>> needed;  // per use: lanes
   for (const Use& use : pool.uses) needed.push_back(spec::ancestors(program_, use.lane));
@@ -184,8 +184,8 @@ void RoomBounds::relate(Pool& pool) const {
     for (int other = 0; other < size_of(pool.uses); ++other) {
       const Use& o = at(pool.uses, other);
       if (o.acquires > 0 && needs(other, use)) u.may_be_last = false;
-      // Among the lanes that need this one, the nearest has the fewest needs; among the lanes that
-      // this one needs, the nearest has the most.
+      // Among lanes that need this lane, the nearest has the fewest needs. Among lanes that this
+      // lane needs, the nearest has the most needs.
       const auto nearest = [&](int best, bool least) {
         return best < 0 || (size_of(at(needed, other)) < size_of(at(needed, best))) == least;
       };
@@ -216,8 +216,8 @@ void RoomBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
   }
 }
 
-// At any moment before the first release ends, the engine can have run only tasks that need no room
-// and those that found room.
+// Before the first release ends, the engine can only have run tasks that need no room and tasks
+// that found room. It was idle for the rest of the time.
 RoomBounds::Idle RoomBounds::idle(const Pool& pool, const Tasks& tasks) {
   Time first_release = kNever;
   std::vector<Time> moments;
@@ -301,8 +301,8 @@ void RoomBounds::find(const Pool& pool, const Tasks& tasks, const Consider& cons
                     Formula::head_and_tail, pool));
 }
 
-// For each length of a tail: the tasks whose tails are at least as long run first, and the last of
-// them is followed by a tail of that length.
+// Bounds by each length of a tail: all tasks with a tail of at least this length must run, and a
+// path of at least this length follows the last of them to run.
 void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& before,
                             const Consider& consider) const {
   std::vector<Task> longest = tasks.all;
@@ -320,7 +320,7 @@ void RoomBounds::find_drain(const Pool& pool, const Tasks& tasks, const Idle& be
     const bool last = i + 1 == longest.size();
     if (!last && (longest[i + 1].tail == task.tail || tried++ >= kMostTried)) continue;
     const bool released = acquired == pool.acquired && acquired > pool.capacity;
-    // The idle time counts only if one of these tasks cannot start before its end.
+    // The idle time counts only if one of these tasks cannot start before the idle time ends.
     if (!released && last_head < before.until) continue;
     const Time more = released ? work_of_releases(pool, tasks, task.tail) : 0;
     consider(bound_by(before.time + work + more + task.tail,

@@ -1,9 +1,9 @@
 // RoomBounds: the bounds that follow from a program's capacities.
 //
 // They are the formulas head, head+tail and head+drain of optimise/bounds/bounds.h, for tasks that
-// acquire and release any amounts, with any costs, placements and needs. A pool counts if it has a
-// capacity and one engine runs all tasks that acquire or release it, one at a time. Other pools are
-// left out, and so is `leaving`. The program and the graph must outlive the object.
+// acquire and release any amounts, with any costs, placements and needs. A pool is used if it has a
+// capacity and one engine runs all tasks that acquire or release it, one at a time. Other pools and
+// `leaving` are ignored. The program and the graph must outlive the object.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class RoomBounds {
 
   RoomBounds(const spec::Program& program, const TaskGraph& graph, int microbatches);
 
-  // `heads` and `tails` are per node of the graph. A pool counts only if all tasks of its engine
-  // have both.
+  // `heads` and `tails` are per node of the graph. A pool is skipped if some task of its engine
+  // lacks a head or a tail.
   void find(const std::vector<Time>& heads, const std::vector<Time>& tails,
             const Consider& consider) const;
 
  private:
-  // A lane of the pool's engine. `release` and `earlier` are indices in the pool's list, or -1.
+  // One lane of the pool's engine. `release` and `earlier` are indices in the pool's `uses`, or -1.
   struct Use {
     int lane = 0;
     std::int64_t acquires = 0;
@@ -53,7 +53,7 @@ class RoomBounds {
     int use = 0;
   };
   struct Tasks {
-    std::vector<Task> all;   // use by use, in the order of their numbers in the lane
+    std::vector<Task> all;   // sorted by use, then by number in the lane
     std::vector<int> first;  // per use, and one past the last
   };
   // Before `until`, the engine is idle for at least `time`.
@@ -68,8 +68,8 @@ class RoomBounds {
   void find_drain(const Pool& pool, const Tasks& tasks, const Idle& idle,
                   const Consider& consider) const;
   static Idle idle(const Pool& pool, const Tasks& tasks);
-  // The least total time of tasks that do not acquire and have tails below `tail`, and that must
-  // have ended when the last task that acquires starts.
+  // The least total time of tasks that do not acquire, whose tails are below `tail`, and that must
+  // end before the last acquiring task starts.
   static Time work_of_releases(const Pool& pool, const Tasks& tasks, Time tail);
   [[nodiscard]] Bound bound_by(Time value, Formula formula, const Pool& pool) const;
 

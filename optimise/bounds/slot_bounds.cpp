@@ -31,8 +31,8 @@ Time SlotBounds::least_takes(int lane) const {
   return least == kNever ? 0 : least;
 }
 
-// Per lane: the longest path from the start of any task of `from` to the end of the lane's task of
-// the same number, through tasks of that number; kNone if there is no path.
+// Per lane, the longest path from the start of a task of `from` to the end of the lane's task with
+// the same number, through tasks with that number; kNone if there is no such path.
 std::vector<Time> SlotBounds::paths_from(int from, const simulate::Timing& timing) const {
   const spec::Lane& own = at(program_.lanes, from);
   std::vector<Time> paths(program_.lanes.size(), TaskGraph::kNone);
@@ -79,7 +79,7 @@ void SlotBounds::add(int id, const simulate::Timing& timing) {
     }
   }
   for (const int lane : pool.acquiring) {
-    // If several lanes of a stage acquire, it is unknown for which of them a release counts first.
+    // If several lanes of a stage acquire, it is unknown whose amount a release frees.
     const int stage = at(program_.lanes, lane).stage;
     const auto of_stage = [&](int other) { return at(program_.lanes, other).stage == stage; };
     if (std::count_if(pool.acquiring.begin(), pool.acquiring.end(), of_stage) > 1) return;
@@ -119,8 +119,8 @@ void SlotBounds::find(const std::vector<Time>& heads, const std::vector<Time>& t
   }
 }
 
-// `starts` has the least start of the first, second, … task that acquires, in the order of their
-// starts. Each task holds at least `held` from its start for `stay->time`.
+// `starts` has the least start times of the lane's first, second, … task to start. Each task holds
+// at least `held` for `stay->time` from its start.
 Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
                        const std::vector<Time>& tails) const {
   const int lane = pool.acquiring.front();
@@ -149,7 +149,7 @@ Time SlotBounds::cycle(const Pool& pool, const std::vector<Time>& heads,
   return starts.back() + tail;
 }
 
-// The capacity times the time for which it is used is at least the sum of the amounts times stays.
+// The capacity multiplied by the time of its use is at least the sum of all amounts times stays.
 Time SlotBounds::room(const Pool& pool, const std::vector<Time>& heads,
                       const std::vector<Time>& tails) const {
   Time head = kNever;

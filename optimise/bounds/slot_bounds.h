@@ -1,8 +1,8 @@
-// SlotBounds: bounds from how long the amounts that a program acquires stay in its pools.
+// SlotBounds: bounds from the time for which the amounts that a program acquires stay in its pools.
 //
-// They are the formulas cycle and room of optimise/bounds/bounds.h. An amount that a task acquires
-// stays at least for the longest path from that task's start to the end of its releasing task. The
-// bound `cycle` is for pools of one acquiring lane. Program and graph must outlive the object.
+// They are the formulas cycle and room of optimise/bounds/bounds.h. An acquired amount stays at
+// least for the longest path from the acquiring task's start to the releasing task's end. The bound
+// `cycle` is for pools with one acquiring lane. The program and graph must outlive the object.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ class SlotBounds {
 
   SlotBounds(const spec::Program& program, const TaskGraph& graph, const simulate::Timing& timing);
 
-  // `heads` and `tails` are per node of the graph. A pool counts only if all tasks that acquire or
-  // release it have both.
+  // `heads` and `tails` are per node of the graph. A pool is skipped if some task that acquires or
+  // releases it lacks a head or a tail.
   void find(const std::vector<Time>& heads, const std::vector<Time>& tails,
             const Consider& consider) const;
 
  private:
-  // A part of what each task of a lane acquires, with the least time until it is released.
+  // A part of the amount that each task of a lane acquires, and the least time until its release.
   struct Stay {
     std::int64_t amount = 0;
     Time time = 0;

@@ -13,8 +13,8 @@ namespace {
 using core::Status;
 using spec::Program;
 
-// The least time of a task, even beside other tasks of its pairs if this makes it faster. Each
-// start of another task beside it causes two roundings, so two nanoseconds are subtracted for each.
+// The least time of a task, also if tasks of its pairs beside it make it faster. Each such task
+// that starts causes two roundings, so two nanoseconds are subtracted per task.
 TaskGraph::Time fastest(const Program& program, const simulate::Timing& timing,
                         const spec::Guards& guards, core::Task task, int microbatches) {
   const TaskGraph::Time alone = timing.task(task).count();
@@ -98,8 +98,8 @@ Status TaskGraph::sort_arcs() {
   std::vector<int> next = first;
   for (int i = 0; i < size_of(arcs_); ++i) at(after, at(next, at(arcs_, i).before)++) = i;
 
-  // `ready` has the nodes whose predecessors are done, in the order in which they became ready.
-  // Arcs are sorted by first node in this order, so arcs to a node precede the arcs from it.
+  // `ready` has the nodes whose predecessors are done, in the order in which they became ready. In
+  // `sorted`, arcs are in the order of their first nodes, so arcs to a node precede those from it.
   std::vector<int> ready;
   for (int node = 0; node < nodes(); ++node) {
     if (at(missing, node) == 0) ready.push_back(node);

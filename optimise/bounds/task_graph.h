@@ -1,9 +1,9 @@
 // TaskGraph: the tasks of one step as a graph of their needs, with the least time of each task.
 //
-// The graph has everything that a task waits for under every dispatch: its needs, with their
-// messages, and in a sequential lane the task before it. Needs are from the Program, times from the
-// Timing; room and engines are left out. So any run takes at least as long as each path of the
-// graph. Times are in nanoseconds. Immutable once made.
+// The graph has everything that a task waits for under every dispatch: its needs with their
+// messages and, in a sequential lane, the task before it. The needs come from the Program and the
+// times from the Timing. Room and engines are ignored, so any run takes at least as long as each
+// path of the graph. Times are in nanoseconds. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,40 @@ class TaskGraph {
   using Time = std::int64_t;
   static constexpr Time kNone = -1;  // no path
 
-  // The node may start no earlier than `lag` after the end of `before`.
+  // `node` starts no earlier than `lag` after the end of `before`.
   struct Arc {
     int before = 0;
     int node = 0;
     Time lag = 0;
   };
 
-  // `timing` must draw nothing. Fails by status if the needs form a cycle. The program must outlive
-  // the graph.
+  // `timing` must not draw any times. Fails by status if the needs form a cycle. The program must
+  // outlive the graph.
   static core::Status make(const spec::Program& program, int microbatches,
                            const simulate::Timing& timing, TaskGraph& graph);
 
-  // Nodes from 0 to tasks() - 1 are tasks, lane by lane. Each node after them takes no time, and
-  // represents all tasks that an edge with `of all` needs.
+  // Nodes 0 to tasks() - 1 are tasks, sorted by lane. Each later node joins all tasks that an edge
+  // with `of all` needs, and takes no time.
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] int nodes() const { return size_of(takes_); }
   [[nodiscard]] int node(core::Task task) const {
     return at(first_node_, task.lane) + task.microbatch;
   }
-  // The lane's nodes are first_node(lane) .. first_node(lane + 1) - 1.
+  // The nodes of the lane are first_node(lane) to first_node(lane + 1) - 1.
   [[nodiscard]] int first_node(int lane) const { return at(first_node_, lane); }
   [[nodiscard]] core::Task task(int node) const;
   // The least time that the task takes, even beside the other task of a pair.
   [[nodiscard]] Time takes(int node) const { return at(takes_, node); }
-  // Sorted: the arcs to a node come before the arcs from it.
+  // Sorted: all arcs to a node come before all arcs from that node.
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
-  // The node that waits for the message: the first task that needs the message, or an `of all`
-  // edge's node; -1 if none waits.
+  // The node that waits for the message: an `of all` edge's node, or else the first task that needs
+  // the message; -1 if there is no such node.
   [[nodiscard]] int receiver(core::Message message) const;
 
-  // `heads` has kNone or a least start for each node. Each entry is replaced by the longest path
-  // that begins with such a start and ends before the node.
+  // `heads` has the least start of each node where a path may begin, and kNone elsewhere. Sets each
+  // entry to the longest path before the node, including the least start of the path's first node.
   void extend_heads(std::vector<Time>& heads) const;
-  // The same for paths that follow the node; each path ends with a given tail.
+  // The same for tails: sets each entry to the longest path after the node, plus a given tail.
   void extend_tails(std::vector<Time>& tails) const;
 
  private:

@@ -57,7 +57,7 @@ bool same_rule(const spec::Hint& a, const spec::Hint& b) {
          a.patience == b.patience;
 }
 
-// A name, like the wish, that the program does not use yet.
+// Returns `wish`, with a number appended if the program already uses that name.
 std::string unused(const Program& program, const std::string& wish) {
   const auto taken = [&](const std::string& name) {
     const auto has = [&](const auto& x) { return x.name == name; };
@@ -69,7 +69,7 @@ std::string unused(const Program& program, const std::string& wish) {
   return name;
 }
 
-// Adds the dispatch `ready by` an order of the program, unless a hint has the order's name.
+// Adds the dispatch `ready by` the order, unless a hint has the same name as the order.
 void add_plain(const Program& program, int order, std::vector<Candidate>& candidates) {
   const std::string& followed = at(program.orders, order).name;
   const bool hidden = std::any_of(program.hints.begin(), program.hints.end(),
@@ -104,8 +104,8 @@ void add_waiting(const Program& program, int order, std::vector<Candidate>& cand
   }
 }
 
-// If a rank has several stages, a hint that follows an order may be safe only if room is kept for
-// that order. Keeping room may also be faster than `leaving`, which is then unnecessary.
+// Adds hints that keep room for the order they follow. If a rank has several stages, only this may
+// make a hint safe. It may also be faster than `leaving`, which is then unnecessary.
 void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
   const auto is_later = [](const spec::Stage& s) { return s.chunk > 0; };
   const auto is_copy = [](const spec::Lane& l) { return l.engine != spec::Engine::compute; };
@@ -127,7 +127,7 @@ void add_keeping(const Program& program, std::vector<Candidate>& candidates) {
   }
 }
 
-// Whether the order has rows. An order from a file is read only if the dispatch uses it.
+// Whether the order's rows are known. An order from a file is read only if the dispatch uses it.
 bool is_readable(const Program& program, int order) {
   const spec::Order& o = at(program.orders, order);
   return !o.file || !o.rows.empty();
@@ -142,7 +142,7 @@ bool can_dispatch(const Program& program, const spec::Hint& hint) {
   return is_readable(program, hint.order) && (!file || (!hint.patience && hint.fill.empty()));
 }
 
-// The program itself, with its own dispatch.
+// The unchanged program, with its own dispatch.
 Candidate own(const Program& program) { return {spec::dispatch_text(program), "", false, program}; }
 
 bool has_rendezvous(const Program& program) {

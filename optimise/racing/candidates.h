@@ -1,4 +1,4 @@
-// The candidates of a race: a program's own dispatch, a dispatch committed to each of its orders,
+// The candidates of a race: a program's own dispatch, dispatches that commit to each of its orders,
 // its hints, and hints that follow its orders and wait in several ways. Pure; thread-safe.
 #pragma once
 
@@ -15,11 +15,11 @@ struct Candidate {
   bool pyramid = false;  // whether `inputs pyramid;` must be added
   spec::Program program;
 };
-// The program itself is first. An order from a file is a candidate only if the dispatch uses it,
-// since no other order is read; and no hint waits for an order from a file. `inputs` says that
-// costs differ from input to input, so that the order of inputs matters.
+// The first candidate is the program itself. An order from a file is a candidate only if the
+// dispatch uses it, since other files are not read; and hints that wait cannot follow such an
+// order. `inputs` says that costs differ from input to input, so that the order of inputs matters.
 [[nodiscard]] std::vector<Candidate> candidates_of(const spec::Program& program, bool inputs);
-// The orders and hints that are not candidates, each with the reason.
+// Names the orders and hints that are not candidates, each with the reason.
 [[nodiscard]] std::vector<std::string> notes_on(const spec::Program& program);
 
 }  // namespace ripeline::optimise

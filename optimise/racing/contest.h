@@ -1,8 +1,8 @@
 // Contest: runs dispatches of a pipeline under the same draws, so that they can be compared.
 //
-// A Contestant runs one program again and again, each run with a seed. Two contestants with the
-// same seed draw the same numbers, so that the ratio of their makespans is far less uncertain than
-// either makespan. optimise/racing/gain.h tells what the ratios of many seeds show. One thread.
+// A Contestant runs one program repeatedly, each time with a seed. Two contestants with the same
+// seed draw the same numbers, so the ratio of their makespans is far less uncertain than each
+// makespan. optimise/racing/gain.h tells what the ratios of many seeds show. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Contestant {
  public:
   using MakeArbiter = std::function<std::unique_ptr<core::Arbiter>(int rank)>;
 
-  // Runs the program under table arbiters, or under those of `make_arbiter` with `facts`.
+  // Runs the program under table arbiters or, with `make_arbiter`, under its arbiters and `facts`.
   Contestant(spec::Program program, int microbatches);
   Contestant(spec::Program program, int microbatches, const core::ProgramFacts& facts,
              const MakeArbiter& make_arbiter);

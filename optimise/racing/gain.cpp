@@ -17,12 +17,12 @@ namespace {
 constexpr int kResamples = 2000;
 constexpr std::uint64_t kSeed = 1;  // fixed, so that the same runs give the same interval
 
-// The 97.5 % point of Student's t.
+// The 97.5 % quantile of Student's t, with `freedom` degrees of freedom.
 double student(int freedom) {
   return boost::math::quantile(boost::math::students_t(freedom), .975);
 }
 
-// The probability of a value above t, for Student's t with this number of degrees of freedom.
+// The probability of a value above `t`, for Student's t with `freedom` degrees of freedom.
 double student_above(double t, double freedom) {
   return boost::math::cdf(boost::math::complement(boost::math::students_t(freedom), t));
 }
@@ -46,7 +46,7 @@ std::vector<double> differences(std::span<const double> a, std::span<const doubl
   return all;
 }
 
-// The runs of one dispatch, with their logarithms in ascending order.
+// The runs of one dispatch and their logarithms, sorted by logarithm.
 class Ascending {
  public:
   explicit Ascending(std::span<const double> logs) : runs_(logs.size()), logs_(logs.size()) {
@@ -56,7 +56,7 @@ class Ascending {
     for (std::size_t i = 0; i < runs_.size(); ++i) logs_[i] = logs[runs_[i]];
   }
 
-  // The estimate if run i was drawn `times[i]` times.
+  // The estimate for a resample in which run i occurs `times[i]` times.
   [[nodiscard]] double value(const Estimator& estimator, const std::vector<int>& times) {
     counts_.resize(runs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) counts_[i] = times[runs_[i]];
@@ -69,7 +69,7 @@ class Ascending {
   std::vector<int> counts_;
 };
 
-// The measure of `a` minus that of `b`, for the actual runs and for each resample.
+// The measure of `a` minus that of `b`, for the actual runs and (sorted) for the resamples.
 struct Resampled {
   double difference = 0;
   std::vector<double> ascending = {};
@@ -165,7 +165,7 @@ Gain gain_over(std::span<const double> baseline, std::span<const double> logs,
   if (!measure.percentile) return gain_of(differences(baseline, logs));
   const Resampled drawn = resampled(baseline, logs, measure);
   if (logs.size() < 2) return sure_of_nothing(drawn.difference, logs.size());
-  constexpr std::size_t kOutside = kResamples / 40;  // on either side
+  constexpr std::size_t kOutside = kResamples / 40;  // the resamples outside, on either side
   return {std::exp(drawn.difference), std::exp(drawn.ascending[kOutside - 1]),
           std::exp(drawn.ascending[kResamples - kOutside]), static_cast<int>(logs.size())};
 }

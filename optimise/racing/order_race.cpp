@@ -21,7 +21,7 @@ spec::Result<std::string> text_with(const Claim& claim, const std::vector<NamedO
                      orders, dispatch, comments);
 }
 
-// The line that says what came out of the race.
+// A sentence with the result of the race.
 std::string line_of_race(const std::string& order, const RaceResult& result,
                          const simulate::TimingOptions& times) {
   const std::string& jitter = times.jitter.text;
@@ -38,7 +38,7 @@ std::string line_of_race(const std::string& order, const RaceResult& result,
 
 double seconds_of_race(const Certified& best, int microbatches,
                        const simulate::TimingOptions& times, int seeds) {
-  // Mean number of dispatches per seed, counted in runs of an order; waiting makes a run longer.
+  // The mean number of dispatches run per seed, in units of one run of an order; hints take longer.
   constexpr double kFirstRuns = 8;
   const auto begun = std::chrono::steady_clock::now();
   simulate::Timing timing;

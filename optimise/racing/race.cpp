@@ -23,14 +23,14 @@ constexpr double kWrongDrops = .001;  // the probability that a race drops the f
 bool is_stopped(const RaceOptions& options) { return options.go_on && !options.go_on(); }
 Status stopped() { return {StatusCode::failed, "stopped before all were compared"}; }
 
-// The runs of a dispatch: the time under each seed, and the peaks. The options must outlive them.
+// The runs of one dispatch: its time for each seed, and its peaks. `options` must outlive the runs.
 class Runs {
  public:
   Runs(const Program& program, int microbatches, const RaceOptions& options)
       : contestant_(program, microbatches), options_(options) {}
 
   // Runs until there are results for `seeds` seeds. Fails by status if a run does not end (`end`
-  // tells how) or takes no time, or if the race is stopped.
+  // then says how), if nothing takes time, or if the race is stopped.
   Status run_to(const TimingOptions& times, int seeds) {
     while (logs.size() < static_cast<std::size_t>(seeds)) {
       if (is_stopped(options_)) return stopped();
@@ -95,8 +95,8 @@ std::optional<std::string> holds_more(const Program& program,
   return std::nullopt;
 }
 
-// The candidate's verdict. Candidates that differ only in the order of inputs have the same
-// verdict, and a proof for one hint holds for every hint that chooses among the same tasks.
+// The candidate's verdict. Candidates that differ only in the order of inputs share a verdict. A
+// proof for one hint is also a proof for every hint that chooses among the same tasks.
 verify::Outcome verdict_of(const Candidate& candidate, const std::vector<const Trial*>& before,
                            const Judge& judge) {
   const spec::Dispatch& own = candidate.program.dispatch;
@@ -117,9 +117,9 @@ verify::Outcome verdict_of(const Candidate& candidate, const std::vector<const T
 struct Entrant {
   Trial trial;
   std::unique_ptr<Runs> runs;
-  const Entrant* slower_than = nullptr;  // the entrant for which it was dropped
+  const Entrant* slower_than = nullptr;  // the faster entrant, if this one was dropped
 
-  // False if the entrant was dropped or did not end.
+  // Whether the entrant has ended each run so far and was not dropped.
   [[nodiscard]] bool is_running() const { return trial.end == End::ended && !trial.dropped; }
   [[nodiscard]] bool may_be_picked() const { return is_running() && !trial.excluded; }
   [[nodiscard]] std::span<const double> first(int seeds) const {
@@ -140,7 +140,7 @@ class Race {
     for (int look = first_look(); look < seeds_; look *= 2) ++looks_;
   }
 
-  // Judges all candidates. Fails if the baseline does not end or is not proved.
+  // Judges all candidates. Fails if the baseline does not end or is not proved, or if stopped.
   Status enter(std::vector<Candidate> candidates) {
     std::vector<const Trial*> before;
     for (Candidate& candidate : candidates) {
@@ -162,7 +162,7 @@ class Race {
     return {};
   }
 
-  // Runs every entrant on all seeds that choose, unless it is dropped.
+  // Runs each entrant on the seeds that choose, until it is dropped or has run all of them.
   Status choose() {
     for (int seeds = first_look();; seeds *= 2) {
       seeds = std::min(seeds, seeds_);
@@ -178,8 +178,8 @@ class Race {
     return {};
   }
 
-  // Measures the fastest entrant that may be picked on seeds that had no part in the choice. If it
-  // then holds more than the baseline, or does not end, it is excluded and the next is measured.
+  // Measures the fastest entrant that may be picked, on seeds that had no part in the choice. If it
+  // holds more than the baseline there, or does not end, it is excluded, and the next is measured.
   Status pick(RaceResult& result) {
     Runs& baseline = *entrants_.front()->runs;
     baseline.peaks.clear();
@@ -206,7 +206,7 @@ class Race {
     return {};
   }
 
-  // Moves the trials into the result, in the order of RaceResult::trials.
+  // Moves the trials into the result, sorted as RaceResult::trials describes.
   void move_trials_to(RaceResult& result) {
     const auto rank = [](const Trial& t) {
       return std::tuple(t.end != End::ended, t.dropped.has_value(), -t.dropped.value_or(0),
@@ -234,7 +234,7 @@ class Race {
     return {StatusCode::invalid, baseline.trial.candidate.dispatch + ": " + ran.message()};
   }
 
-  // Runs the entrant and sets the reason if it is excluded. Fails by status only if stopped.
+  // Runs the entrant; sets `excluded` if the entrant must not be picked. Fails only if stopped.
   Status run(Entrant& entrant, int seeds) {
     Trial& trial = entrant.trial;
     Runs& runs = *entrant.runs;
@@ -253,7 +253,7 @@ class Race {
     return {};
   }
 
-  // The fastest running entrant, or the fastest that may be picked; the baseline always may.
+  // The fastest running entrant. Without `of_all`, only entrants that may be picked are compared.
   [[nodiscard]] const Entrant& best(int seeds, bool of_all) const {
     const Estimator estimator(options_.measure, static_cast<std::size_t>(seeds));
     const Entrant* fastest = nullptr;
@@ -285,7 +285,7 @@ class Race {
     }
   }
 
-  // Brings back candidates that lost to an excluded one, unless they are excluded themselves.
+  // Brings back dropped candidates whose winner was excluded, unless they are excluded themselves.
   Status bring_back(int seeds) {
     for (bool found = true; found;) {
       found = false;

@@ -5,13 +5,13 @@
 // than the baseline. It is picked if it is also faster beyond doubt, both on the seeds that choose
 // and on later seeds. Otherwise the baseline stays.
 //
-// Losers are dropped early. After 8 seeds (or more, if the measure needs more) and each time the
-// number of seeds has doubled, candidates are compared: each that may be picked with the best of
-// its kind, and any other candidate with the best of all. A slower candidate is dropped if the
-// difference is chance with a probability below 1/1000 divided by the number of such comparisons in
-// a race. So the fastest is dropped in one race of a thousand, if times are distributed as
-// doubt_that_slower() assumes. If the best is excluded later, the candidates that were dropped
-// because of it run the seeds that they missed. One thread; verifies each candidate.
+// Losers are dropped early. Candidates are compared after 8 seeds (or more, if the measure needs
+// more) and each time the number of seeds has doubled. A candidate that may be picked is compared
+// with the best such candidate; any other, with the best of all. It is dropped if it seems slower
+// and the probability that this is chance is below 1/1000 divided by the number of comparisons in a
+// race. So the fastest is dropped in at most one race of a thousand, if times are distributed as
+// doubt_that_slower() assumes. If a candidate is excluded later, those that were dropped because of
+// it run the seeds that they missed. Not thread-safe; verifies each candidate.
 #pragma once
 
 #include <cstdint>
@@ -37,20 +37,20 @@ struct Trial {
   double notices = 0;  // per task
   std::vector<std::int64_t> peaks = {};  // per pool, the most in any run
   End end = End::ended;                  // if it is not `ended`, the fields above are unset
-  // The reason why it may not be picked: it is not proved, did not end, or holds more. nullopt if
-  // it may be picked, unless `dropped` is set.
+  // The reason why the candidate must not be picked: it is not proved, did not end, or holds more
+  // than the baseline. If nullopt, it may be picked unless `dropped` is set.
   std::optional<std::string> excluded = {};
   std::optional<int> dropped = {};  // the number of seeds after which it was dropped
 };
 struct RaceResult {
-  // The baseline; then the trials that ran all seeds, the fastest first; then the dropped trials,
-  // the last dropped first; then the trials that did not end.
+  // The order of trials: the baseline; trials that ran all seeds, fastest first; dropped trials,
+  // the last dropped first; trials that did not end.
   std::vector<Trial> trials;
   Measure measure;
   std::uint64_t seed = 1;           // the first seed
   int seeds = 0;                    // the number of seeds that choose; as many more seeds measure
   std::optional<std::size_t> pick;  // nullopt if the baseline stays
-  Gain measured;                    // the fastest's that may be picked, on the seeds that measure
+  Gain measured;                    // of the fastest that may be picked, on the seeds that measure
   std::vector<std::string> notes;   // why some orders or hints were not tried
 };
 
@@ -65,15 +65,15 @@ struct RaceOptions {
   std::function<bool()> go_on = {};  // asked before each run; false stops the race; may be empty
 };
 
-// The first seed is `times.seed`. The judge is asked once for programs that differ only in the
-// order of their inputs, since no verdict depends on that order. Fails by status if there is no
-// other candidate, if nothing takes time, for a percentile if times do not vary or seeds are too
-// few, if the baseline is not proved or does not end, and if `go_on` is false.
+// The first seed is `times.seed`. The judge is called once for programs that differ only in the
+// order of inputs, since no verdict depends on it. Fails by status if there is no other candidate,
+// if nothing takes time, if the measure does not fit (see fits()), if the baseline is not proved or
+// does not end, or if `go_on` returns false.
 [[nodiscard]] core::Status race(const spec::Program& program, int microbatches,
                                 const simulate::TimingOptions& times, const RaceOptions& options,
                                 RaceResult& result);
 
-// Fails by status if the measure is a percentile and times do not vary or seeds are too few.
+// Fails by status for a percentile if times do not vary or if there are too few seeds.
 [[nodiscard]] core::Status fits(const Measure& measure, bool draws, int seeds);
 
 }  // namespace ripeline::optimise

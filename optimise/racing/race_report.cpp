@@ -26,7 +26,7 @@ std::string interval_of(const Gain& gain) {
   return fmt::format("{:.3f} to {:.3f}", gain.low, gain.high);
 }
 
-// The peaks of each resource's pools, as `activation 8 7 6 5`.
+// The peaks of each resource's pools, such as `activation 8 7 6 5`.
 std::string held_in_pools(const spec::Program& program, const std::vector<std::int64_t>& peaks) {
   std::string text;
   for (std::size_t resource = 0; resource < program.resources.size(); ++resource) {
@@ -41,7 +41,7 @@ std::string held_in_pools(const spec::Program& program, const std::vector<std::i
   return text;
 }
 
-// The reason why the trial is excluded, cut to fit a line of the table; the JSON has the full text.
+// The reason for exclusion, cut to fit a line of the table; the JSON has the full text.
 std::string in_short(const Trial& trial) {
   constexpr std::size_t kMostBytes = 60;
   const std::string excluded = trial.excluded.value_or("");
@@ -97,7 +97,7 @@ std::string race_text(const spec::Program& program, const RaceResult& result) {
     }
     text += is_baseline ? fmt::format("{:<22}", "1")
                         : fmt::format("{:.3f} ({})", trial.gain.ratio, interval_of(trial.gain));
-    // The time of a dropped trial is from fewer seeds, so it cannot be compared with other times.
+    // A dropped trial ran fewer seeds, so its time cannot be compared with other times.
     const std::string time = trial.dropped ? "" : fmt::format("{:.5g}", trial.time);
     text += fmt::format("   {:>10}   {:>7.2f}", time, trial.notices);
     text += why.empty() ? "" : "   " + why;

@@ -12,7 +12,7 @@
 
 namespace ripeline::optimise {
 
-// A table of the trials, with the memory that the baseline and the pick hold; ends with a newline.
+// A table of the trials, and the memory that the baseline and the pick hold; ends with a newline.
 [[nodiscard]] std::string race_text(const spec::Program& program, const RaceResult& result);
 [[nodiscard]] nlohmann::json race_json(const spec::Program& program, const RaceResult& result);
 

@@ -1,5 +1,5 @@
-// The external interface is first_order(). Tasks of all machines are appended to one list, one
-// after the other, and may be removed again.
+// The external interface is first_order(). The search keeps one list of the tasks of all machines.
+// It appends tasks to the end, and removes them again from the end.
 #include "optimise/search/first_order.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace ripeline::optimise {
 namespace {
 
-// The most tasks to look at before the first dead end, and after it.
+// The most tasks to look at: in the first attempt, and in the search after a dead end.
 constexpr std::int64_t kMostSteps = 50'000'000;
 constexpr std::int64_t kMostSearchSteps = 5'000'000;
-// The most numbers in all remembered states together.
+// The most numbers in all remembered states together; a state has one number per lane.
 constexpr std::int64_t kMostRemembered = 10'000'000;
 
 class FirstOrder {
@@ -55,10 +55,10 @@ class FirstOrder {
   }
 
  private:
-  // The key of a task; smaller keys are preferred.
+  // The sorting key of a task; tasks with smaller keys are preferred.
   using Entry = std::tuple<int, Time, int>;  // microbatch, head, task
 
-  // A choice: any of `tasks` may follow the first `listed` tasks; tasks[next] is to be tried next.
+  // A choice after the first `listed` tasks: any of `tasks` may follow. tasks[next] is tried next.
   struct Branch {
     std::size_t listed = 0;
     std::vector<int> tasks;
@@ -84,7 +84,7 @@ class FirstOrder {
     if (task + 1 < lane.first + lane.tasks) each(task + 1);
   }
 
-  // Assigns to each task the latest microbatch among its own and those of the tasks that it needs.
+  // Sets each task's microbatch: the latest one among its own and those of the tasks that it needs.
   void find_microbatches() {
     std::vector<int> missing = missing_;
     std::queue<int> met;
@@ -145,7 +145,7 @@ class FirstOrder {
     }
   }
 
-  // Lists the first task that finds room; returns false if none does.
+  // Appends the first ready task that finds room; returns false if there is none.
   bool list_first() {
     for (const Entry& entry : ready_) {
       if (--steps_ < 0) return false;
@@ -156,7 +156,7 @@ class FirstOrder {
     return false;
   }
 
-  // Lists tasks that take nothing and find room, as long as there are such tasks.
+  // Appends ready tasks that find room and take nothing, until there are no more such tasks.
   void list_what_takes_nothing() {
     for (bool goes = true; std::exchange(goes, false) && steps_ > 0;) {
       for (const Entry& entry : ready_) {
@@ -170,7 +170,7 @@ class FirstOrder {
     }
   }
 
-  // Searches all orders. A state is the number of listed tasks per lane; no state is visited twice.
+  // Searches all orders. A state is the number of listed tasks per lane; each is visited only once.
   void search() {
     std::vector<Branch> branches;
     for (bool back = false; steps_ > 0;) {
@@ -197,7 +197,7 @@ class FirstOrder {
     }
   }
 
-  // Remembers the state; returns false if it was met before. Too many states end the search.
+  // Remembers the state; returns false if it is known already. Too many states end the search.
   bool remember() {
     const auto most = static_cast<std::size_t>(kMostRemembered / (size_of(model_.lanes) + 1));
     if (met_.size() > most) steps_ = 0;

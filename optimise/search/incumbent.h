@@ -1,8 +1,8 @@
-// The best order that one search has found, its receiver, and the rule when to stop the search.
+// The best order of one search, the receiver of better orders, and the rule that ends the search.
 //
-// Methods offer the orders that they find. An order is kept and reported if it is better than all
-// before by the objective or, if the objectives are equal, by the other measure. The search ends if
-// the objective equals a lower bound, or `go_on` is false. One Incumbent belongs to one thread.
+// Methods offer the orders that they find. An order is kept and reported if it beats all earlier
+// orders by the objective or, if the objectives are equal, by the other measure. The search ends if
+// the objective equals a lower bound or `go_on` returns false. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ using Value = std::pair<std::int64_t, std::int64_t>;  // the objective, then the
   return objective == Objective::makespan ? Value{makespan, span} : Value{span, makespan};
 }
 
-// `Order` is a type with members `makespan` and `span`.
+// `Order` must have the members `makespan` and `span`.
 template <class Order>
 class Incumbent {
  public:
   using Report = std::function<void(const Order& order, std::string_view method)>;
 
-  // `go_on` is called after every few milliseconds of work; with more than 100,000 tasks, seconds
+  // `go_on` is called after every few milliseconds of work. With more than 100,000 tasks, seconds
   // may pass between two calls.
   Incumbent(Objective objective, std::int64_t bound, std::function<bool()> go_on, Report better)
       : objective_(objective),
@@ -49,7 +49,7 @@ class Incumbent {
     better_(order, method);
     return true;
   }
-  // The same without a report, for an order that the receiver already has.
+  // Like offer(), but without a report, for an order that the receiver already has.
   bool take(const Order& order) {
     if (!is_better(value_of(order))) return false;
     best_ = value_of(order);
@@ -61,7 +61,7 @@ class Incumbent {
   [[nodiscard]] std::optional<Value> best() const { return best_; }
   [[nodiscard]] bool is_at_bound() const { return best_ && best_->first <= bound_; }
 
-  // Whether the search continues. Once false, it stays false.
+  // Whether the search continues. After it has returned false, it always returns false.
   [[nodiscard]] bool goes_on() {
     if (!stopped_) stopped_ = is_at_bound() || !go_on_();
     return !stopped_;

@@ -1,9 +1,9 @@
 // Makes orders for more microbatches from an order for few, by repeating a part of it once.
 //
 // If the memory is small, a good order soon becomes periodic, and an order for few microbatches is
-// found much faster. The repeated part is `period` microbatches from `first` on: each of its tasks
-// is repeated a cycle later, and all later tasks are moved by a cycle. A cycle is the longest time
-// from a task of the part to the same task `period` microbatches later. Pure; thread-safe.
+// found much faster. The repeated part is the tasks of `period` microbatches, from `first` on. Each
+// of them is copied one cycle later, and all later tasks move by one cycle. A cycle is the longest
+// time from a task to the same task `period` microbatches later, in the part. Pure; thread-safe.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ struct Part {
 };
 
 // The model must be even and have at least first + 2 * period microbatches; `starts` must be those
-// of a legal order. The result may need more memory than there is.
+// of a legal order. The result may need more memory than the model has.
 [[nodiscard]] Rows lengthened(const Model& model, const std::vector<Time>& starts,
                               const Part& part);
 

@@ -1,5 +1,5 @@
-// The external interface is run(), one_f_one_b(), each_list_rule() and try_list_rules(). A run goes
-// from one decision of a rank to the next, in the order of their times.
+// The external interface is run(), one_f_one_b(), each_list_rule() and try_list_rules(). A run
+// visits the decisions of all ranks in the order of their times.
 #include "optimise/search/list_rule.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class Chain {
   struct Rank {
     std::array<int, 3> done{};  // F, I, W
     bool waits = true;          // whether it waits for an arrival
-    Lane last = kInput;         // F or I
+    Lane last = kInput;         // the last of F and I to run
     std::int64_t begin = 0;
     std::int64_t end = 0;
     std::int64_t waited = 0;  // in total, between its tasks
@@ -66,7 +66,7 @@ class Chain {
     return arrivals_[lane][index(r * uniform_.microbatches + m)];
   }
 
-  // Decides for rank r; returns false if the objective would be above `most_`.
+  // Decides what rank r does at `now`; returns false if the objective would be above `most_`.
   bool decide(int r, std::int64_t now) {
     const Rank& rank = ranks_[index(r)];
     const auto [forwards, inputs, weights] = rank.done;
@@ -92,7 +92,7 @@ class Chain {
     return true;
   }
 
-  // Whether the rank waits for `next` rather than running a weight gradient.
+  // Whether the rank waits for the arrival at `next` instead of running a weight gradient.
   [[nodiscard]] bool waits_for(const Rank& rank, std::int64_t now, std::int64_t next) const {
     if (next == kNever || next - now >= rule_.look_ahead) return false;
     const std::int64_t waited = rank.waited + next - rank.end;
@@ -100,7 +100,7 @@ class Chain {
                                         [&](const Rank& other) { return other.waited >= waited; });
   }
 
-  // Whether the memory has room for a forward. Computed in 64 bits, since amounts may be bytes.
+  // Whether the memory has room for one more forward. Uses 64 bits, since amounts may be bytes.
   [[nodiscard]] bool has_room(const Rank& rank) const {
     const auto [forwards, inputs, weights] = rank.done;
     const std::int64_t activation = uniform_.activation;
@@ -185,8 +185,8 @@ int lag_of(Lag lag, const Uniform& uniform, int r, int warm_up) {
   return 0;
 }
 
-// The warm-ups to try: the difference between a rank's and the next rank's, and the last rank's
-// own.
+// The warm-ups to try: the difference between the warm-ups of neighbouring ranks, and the warm-up
+// of the last rank.
 constexpr std::array kSlopes = {1.0, .85, .75, 1.25, .6, 1.5, .5, 1.75, 2.0, 3.0};
 constexpr std::array kLastWarmUps = {1, 2, 3};
 
@@ -199,8 +199,8 @@ std::vector<int> warm_ups(const Uniform& uniform, double slope, int last) {
   return warm_up;
 }
 
-// First the warm-ups that are best with 1F1B's memory or more. Then, for much memory, those whose
-// forwards end before the first input gradient can arrive, with a few more forwards.
+// Returns warm-ups: first, those that are best with 1F1B's memory or more. Then, for much memory,
+// those that fill the time until the first input gradient can arrive, and a few more forwards.
 std::vector<std::vector<int>> families(const Uniform& uniform) {
   std::vector<std::vector<int>> all;
   const auto add = [&](double slope, int less) {
@@ -215,7 +215,7 @@ std::vector<std::vector<int>> families(const Uniform& uniform) {
   return all;
 }
 
-// The look-aheads to try, each with whether ranks wait evenly.
+// Pairs to try: a look-ahead, and whether ranks wait evenly.
 std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   const std::int64_t w = uniform.weight;
   std::vector<std::pair<std::int64_t, bool>> all = {{w, false}, {w, true}};
@@ -227,7 +227,7 @@ std::vector<std::pair<std::int64_t, bool>> waits_of(const Uniform& uniform) {
   return all;
 }
 
-// Visits the rule with all waits, ties and ends; returns false once `visit` did.
+// Visits the rule with all waits, ties and `lag_at_end`; returns false once `visit` returns false.
 bool each_timing(const Uniform& uniform, ListRule& rule,
                  const std::function<bool(const ListRule&)>& visit) {
   for (const auto& [look_ahead, evenly] : waits_of(uniform)) {

@@ -2,11 +2,11 @@
 //
 // An idle rank runs the next forward or input gradient that has arrived. A forward is considered
 // only while fewer than `warm_up` forwards wait for their input gradients, and starts only if the
-// memory has room. A weight gradient runs at once if more than `lag` of them are postponed, or if a
-// forward has arrived that lacks only room, while no input gradient has arrived. Otherwise it runs
-// if nothing is ready; but if something is known to arrive within `look_ahead`, the rank waits.
-// With `evenly` it waits only if its waits in total would then be no longer than those of the rank
-// that has waited longest. A rank knows the arrivals from tasks that its neighbours are running.
+// memory has room. A weight gradient runs at once if more than `lag` of them are postponed. It also
+// runs at once if a forward has arrived and lacks only room, and no input gradient has arrived.
+// Otherwise it runs if nothing is ready; but the rank waits if it knows that something arrives
+// within `look_ahead`. With `evenly`, it waits only if its total wait would then not exceed that of
+// some other rank. A rank knows of arrivals from tasks that its neighbours are running.
 //
 // With 1F1B's memory or more, rules of this kind nearly always find the optimum. Pure; thread-safe.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace ripeline::optimise {
 
-// The task that runs first if a forward and an input gradient are both ready.
+// The task that runs first if both a forward and an input gradient are ready.
 enum class Tie : std::uint8_t {
   input,      // the input gradient
   alternate,  // the kind that did not run last
@@ -48,15 +48,15 @@ struct RuleRun {
 [[nodiscard]] std::optional<RuleRun> run(const Uniform& uniform, const ListRule& rule,
                                          Objective objective, std::int64_t most);
 
-// 1F1B with as long warm-ups as the memory allows, and each weight gradient right after its input
-// gradient. Such a rule always exists.
+// 1F1B with the longest warm-ups that the memory allows, and each weight gradient right after its
+// input gradient. Such a rule always exists.
 [[nodiscard]] ListRule one_f_one_b(const Uniform& uniform);
 
 inline constexpr std::string_view kListRule = "list rule";
 
-// Visits families of rules until `visit` returns false; those best for most memories come first.
+// Visits families of rules, those best for most memories first, until `visit` returns false.
 void each_list_rule(const Uniform& uniform, const std::function<bool(const ListRule&)>& visit);
-// Offers the orders that these rules make, until the search ends.
+// Offers the orders of these rules to `incumbent`, until the search ends.
 void try_list_rules(const Uniform& uniform, UniformIncumbent& incumbent);
 
 }  // namespace ripeline::optimise

@@ -9,7 +9,7 @@
 namespace ripeline::optimise {
 namespace {
 
-constexpr std::uint32_t kMostShift = 8;  // a task moves no farther
+constexpr std::uint32_t kMostShift = 8;  // the most positions by which a task moves
 
 std::uint32_t number(std::size_t i) { return static_cast<std::uint32_t>(i); }
 
@@ -139,7 +139,7 @@ void PathMoves::run(std::int64_t moves, double temperature) {
   }
 }
 
-// Whether the task at `position` is on the critical path, right after another task of its machine.
+// Whether the task is on the critical path and starts right when its machine's previous task ends.
 bool PathMoves::is_movable(Position position) const {
   const Task task = order_[position];
   return start_[task] + takes_[task] + tail_[task] == value_ &&
@@ -156,7 +156,7 @@ Time PathMoves::value_now() const {
   return value;
 }
 
-// Whether two adjacent tasks, in this order, may change places.
+// Whether the adjacent tasks `first` and `second`, in this order, may change places.
 bool PathMoves::may_pass(Task first, Task second) const {
   if (lane_of_[first] == lane_of_[second]) return false;
   for (std::uint32_t i = first_near_[second]; i < first_near_[second + 1]; ++i) {
@@ -165,7 +165,7 @@ bool PathMoves::may_pass(Task first, Task second) const {
   return true;
 }
 
-// Whether all tasks have room if the one at `moved` goes to `to`, past those from `first` to `end`.
+// Whether all tasks have room if task `moved` moves to `to`, past the tasks in [first, end).
 bool PathMoves::has_room(Position first, Position end, Position moved, Position to) const {
   const std::uint32_t machine = machine_of_[moved];
   const bool earlier = to < moved;
@@ -213,7 +213,7 @@ bool PathMoves::try_shift(Position from, Position to, Time limit) {
   return true;
 }
 
-// Moves the task if the tasks between and the memory allow that; returns whether it did.
+// Moves the task if the tasks that it passes and the memory allow it; returns whether it moved.
 bool PathMoves::shift(Position from, Position to) {
   const Task moved = order_[from];
   const bool earlier = to < from;
@@ -234,7 +234,7 @@ bool PathMoves::shift(Position from, Position to) {
   return true;
 }
 
-// Updates tasks' positions and held amounts in a range of a row; held at `first` must be correct.
+// Updates task positions and held amounts in a range of a row; held_ at `first` must be correct.
 void PathMoves::settle(Position first, Position last) {
   for (Position position = first; position <= last; ++position)
     position_of_[order_[position]] = position;
@@ -248,8 +248,8 @@ void PathMoves::settle(Position first, Position last) {
   }
 }
 
-// The longest path through the tasks of a range, if arrivals from other machines, and the paths
-// from these tasks to the end, are unchanged by the move.
+// Estimates the longest path through the tasks of a range. Assumes that arrivals from other
+// machines, and paths from these tasks to the end, did not change in the move.
 Time PathMoves::estimate(Position first, Position last) {
   Time now = end_before(first);
   for (Position position = first; position <= last; ++position) {
@@ -268,9 +268,9 @@ Time PathMoves::estimate(Position first, Position last) {
   return longest;
 }
 
-// Sorts the positions of a window again, and computes the starts of their tasks. No other position
-// moves, since only tasks of the window have new predecessors. Returns false if the machines wait
-// for each other.
+// Sorts the positions in a window again, and computes the starts of their tasks. Other positions
+// keep their index, since only tasks of the window have new predecessors. Returns false if machines
+// deadlock.
 bool PathMoves::sort(const Window& window) {
   const std::size_t machines = row_.size() - 1;
   for (std::size_t m = 0; m < machines; ++m) {
@@ -306,7 +306,7 @@ bool PathMoves::sort(const Window& window) {
   return sorted == window.end;
 }
 
-// Computes the start of a task. If it changes, marks successors whose sorted index is high enough.
+// Computes a task's start. If it changes, marks the successors with sorted indices >= marked_from.
 void PathMoves::find_start(Position position, std::size_t marked_from) {
   ++work_;
   const Task task = order_[position];
@@ -322,8 +322,8 @@ void PathMoves::find_start(Position position, std::size_t marked_from) {
   }
 }
 
-// Computes the tail of a task. If it changes, marks the task's predecessors whose sorted index is
-// below `marked_to`.
+// Computes a task's tail. If it changes, marks the predecessors whose sorted indices are below
+// `marked_to`.
 void PathMoves::find_tail(Position position, std::size_t marked_to) {
   ++work_;
   const Task task = order_[position];

@@ -1,12 +1,12 @@
-// Local search on an order: tasks on the critical path change positions with others of their
-// machine.
+// Local search on an order: tasks on the critical path change places with others of their machine.
 //
-// A move shifts a task of the path earlier by a few positions, or the task right before it later.
-// An order that takes no longer is accepted, and by simulated annealing sometimes a longer one. A
-// move is first judged by the few tasks around it, with the longest paths from the start and to the
-// end as they were before the move; this rules out most moves. For the other moves these paths are
-// computed again where they change. By span a rank is measured from the earliest time at which it
-// can begin. Deterministic for a seed and a number of moves. One object belongs to one thread.
+// A move shifts a task of the path to an earlier position, or shifts the task before it to a later
+// one. The new order is accepted if it takes no longer and, by simulated annealing, sometimes if it
+// takes longer. First, a move is estimated from the few tasks around it and from the longest paths
+// before and after them, as they were before the move; this rules out most moves. For other moves,
+// these paths are computed again where they change. By span, a rank's time counts from the earliest
+// time at which it can begin. Deterministic for a seed and a number of moves. Not
+// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@ namespace ripeline::optimise {
 
 class PathMoves {
  public:
-  // `rows` are a legal order. The model must outlive it.
+  // `rows` must be a legal order. The model must outlive this object.
   PathMoves(const Model& model, Objective objective, const Rows& rows, std::uint64_t seed);
 
-  // Tries `moves` moves at a temperature, which is in the unit of the model's times.
+  // Tries `moves` moves at this temperature, which is in the unit of the model's times.
   void run(std::int64_t moves, double temperature);
 
-  // best_rows() is the best order so far, best() its value by the model, rows() the current order.
+  // best_rows() is the best order so far, best() its time in the model, rows() the current order.
   [[nodiscard]] Time best() const { return best_; }
   [[nodiscard]] Rows best_rows() const { return rows_of(best_order_); }
-  // The number of tasks that were looked at, as a measure of the time taken.
+  // The number of tasks that were looked at. It measures the effort without a clock.
   [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] Rows rows() const { return rows_of(order_); }
 
@@ -41,15 +41,15 @@ class PathMoves {
   // A lane's use of one pool of its machine.
   struct Use {
     std::int64_t acquires = 0;
-    std::int64_t asks = 0;  // 0: the lane needs no room
+    std::int64_t asks = 0;  // 0 if the lane needs no room
     std::int64_t net = 0;   // how much more is held after a task than before
   };
   struct Arc {
-    Task task = 0;   // at the other end
-    Time delay = 0;  // for a need from `task`'s start; else from this task's end to that of `task`
+    Task task = 0;   // the task at the other end
+    Time delay = 0;  // in needs_: from that task's start; in feeds_: to that task's end
   };
 
-  // Indices in the sorted order.
+  // A range of indices in the sorted order.
   struct Window {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -96,7 +96,7 @@ class PathMoves {
   void find_start(Position position, std::size_t marked_from);
   void find_tail(Position position, std::size_t marked_to);
   void find_tails(const Window& window);
-  // Recompute the starts, or the tails, of all marked tasks and of those that get marked thereby.
+  // Compute the starts, or the tails, of all marked tasks again. This may mark more tasks.
   void find_starts_after(const Window& window);
   void find_tails_before(const Window& window);
   void mark(Position position);
@@ -115,11 +115,11 @@ class PathMoves {
   std::vector<Arc> feeds_;
   std::vector<Task> near_;
   std::vector<Position> row_;  // per machine: the first position of its row; and one past the last
-  std::vector<Time> tail_of_;  // per machine: its last task's tail; by span less the rank's begin
+  std::vector<Time> tail_of_;  // per machine: the last task's tail; by span, minus the rank's begin
   std::size_t stride_ = 0;     // the most pools of a machine
   std::vector<Use> uses_;      // lane * stride_ + pool of its machine
   std::vector<std::int64_t> capacity_;   // machine * stride_ + pool
-  std::vector<std::uint32_t> pools_of_;  // per machine: how many
+  std::vector<std::uint32_t> pools_of_;  // per machine: the number of its pools
 
   std::vector<std::uint32_t> machine_of_;  // per position
   std::vector<Task> order_;                // per position

@@ -1,4 +1,4 @@
-// The random numbers of a search; the same seed gives the same numbers everywhere.
+// The random numbers of a search. The same seed gives the same numbers on every machine.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  // From 0 to below - 1; `below` is from 1 to 2^32.
+  // A number from 0 to below - 1. `below` must be from 1 to 2^32.
   std::uint64_t draw(std::uint64_t below) {
     state_ += 0x9e3779b97f4a7c15U;  // splitmix64
     std::uint64_t mixed = state_;

@@ -1,5 +1,5 @@
-// The external interface is run() and RandomRules. A run goes from one decision of a machine to the
-// next, in the order of their times.
+// The external interface is run() and RandomRules. A run visits the decisions of all machines in
+// the order of their times.
 #include "optimise/search/ready_rule.h"
 
 #include <algorithm>
@@ -55,15 +55,15 @@ class ReadyRun {
   }
 
  private:
-  // Whether no task of another machine waits for the lane's tasks, and the lane's tasks wait for a
-  // task of their own machine.
+  // Whether the lane fills gaps: no task of another machine waits for its tasks, and its tasks wait
+  // for a task of their own machine.
   [[nodiscard]] bool is_fill(int l) const {
     const Model::Lane& lane = at(model_.lanes, l);
     return lane.tasks > 0 && model_.feeds_of(lane.first).empty() &&
            !model_.after(lane.first).empty();
   }
 
-  // Decides for machine m; returns whether a task starts.
+  // Decides what machine m does at `now`; returns whether a task starts.
   bool decide(int m, Time now) {
     const Model::Machine& machine = at(model_.machines, m);
     int best = -1;
@@ -128,7 +128,7 @@ class ReadyRun {
     return !acquires || keeps_room(m, l);
   }
 
-  // Whether the base's earlier tasks would still have room, as in core/kept_order.h.
+  // Whether the earlier tasks of the base would still find room; see core/kept_order.h.
   [[nodiscard]] bool keeps_room(int m, int l) const {
     const int own = at(place_, next_task(l));
     for (const int p : at(model_.machines, m).pools) {
@@ -178,7 +178,7 @@ class ReadyRun {
   Rows rows_;
   std::vector<bool> fills_;              // per lane
   std::vector<int> next_;                // per lane
-  std::vector<std::vector<int>> tasks_;  // the base's, per machine
+  std::vector<std::vector<int>> tasks_;  // per machine: the tasks of the base
   std::vector<int> place_;               // per task: its place in the base
   std::vector<int> first_;          // per machine: the first place of the base that has not started
   std::vector<Time> arrival_;       // per task: the latest arrival of its needs so far
@@ -188,7 +188,7 @@ class ReadyRun {
   std::vector<char> waits_;         // per machine: whether it waits for an arrival
 };
 
-// The number of each lane's class; all lanes of a class are equally preferred.
+// Per lane, the number of its class. All lanes of a class share one preference.
 std::vector<int> classes_of(const spec::Program& program, const Model& model, bool by_chunk) {
   std::map<std::pair<int, int>, int> numbers;
   std::vector<int> classes;
@@ -259,8 +259,8 @@ ReadyRule RandomRules::next() {
     }
     rule.period = static_cast<double>(cycle_) * pick({.5, .75, 1, 1, 1.25, 1.5, 2});
   }
-  // The shares of the capacity vary evenly between one on the last rank and one on the first. Half
-  // of the rules use them for each rank's first stage, and the whole capacity for its last stage.
+  // A lane's share of the capacity varies evenly from the first rank to the last. Half of the rules
+  // use this share for a rank's first stage only, and all capacity for its last stage.
   const double last = static_cast<double>(random_.draw(5)) / 4;
   const double first = static_cast<double>(random_.draw(5)) / 4;
   const bool is_alike = random_.draw(2) == 0;

@@ -1,14 +1,14 @@
 // Orders of any model, made by a rule: a machine runs ready tasks, by a preference among lanes.
 //
-// An idle machine takes, of the tasks that are ready and find room, the one that is wanted
-// earliest. Two rules delay tasks. A limit on its pools may be lower than their capacity, so that a
-// rank does not run ahead. And room is kept for a base order: a task may start only if all tasks
-// that the base lists before it, and that have not started, still find room afterwards, one after
-// the other. Neither rule delays the next task of the base, so a machine always has a task that it
-// may run. A task for which no other machine waits runs only when nothing else arrives within
-// `look_ahead`.
+// An idle machine starts, of the tasks that are ready and have room, the one that is wanted first.
+// Two rules delay tasks. First, a limit on its pools may be lower than their capacity, so that a
+// rank does not run ahead. Second, room is kept for a base order: a task may start only if after it
+// all tasks that the base lists before it, and that have not started, still find room one after the
+// other. Neither rule delays the next task of the base, so some task can always start. A task for
+// which no other machine waits runs only if no other task becomes ready within `look_ahead`.
 //
-// Only models that leave no constraint out are run exactly. Pure, deterministic, thread-safe.
+// If the model leaves a constraint out, the rule's run may not match a real run.
+// Pure, deterministic, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ struct ReadyRule {
   std::vector<double> share;   // per lane: its limit, as a share of its pools' capacities; 0 to 1
   Time look_ahead = 0;
 };
-// Runs the rule; nullopt if it deadlocks. `base` must be a legal order.
+// Runs the rule; nullopt if the run deadlocks. `base` must be a legal order.
 [[nodiscard]] std::optional<Rows> run(const Model& model, const Rows& base, const ReadyRule& rule);
 
-// Rules drawn at random, one after the other. Only the first is not drawn: it prefers the task with
-// the longest path before it, such as a backward. Half of the others prefer some lanes, whatever
-// the microbatch; the rest want tasks at regular intervals, along their longest paths.
+// Rules drawn at random, one after the other. Only the first is fixed: it prefers tasks with a long
+// path before them, such as backwards. Half of the others have an order of preference among lanes;
+// the rest want each lane's tasks at regular intervals, offset by the longest paths before them.
 class RandomRules {
  public:
-  // `program` is the model's: lanes of the same op, or of the same op and chunk, are wanted alike.
+  // `program` must be the model's. Lanes of one op, or of one op and chunk, share a preference.
   RandomRules(const spec::Program& program, const Model& model, std::uint64_t seed);
   [[nodiscard]] ReadyRule next();
 

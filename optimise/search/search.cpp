@@ -34,7 +34,7 @@ constexpr std::string_view kRandomRule = "a rule drawn at random";
 constexpr std::string_view kPathMoves = "moves on the critical path";
 constexpr std::string_view kLengthened = "order of fewer microbatches, lengthened";
 
-// The longest time of an order that is improved although it is not the best.
+// An order that is not the best may be improved only if it takes no longer than this.
 Time farthest(Time best) { return best + best / 10; }
 
 constexpr int kManyTasks = 25'000;
@@ -47,14 +47,14 @@ void offer(const Problem& problem, const TimedOrder& found, std::string_view met
   }
 }
 
-// Offers the order; returns whether it was legal.
+// Offers the order; returns whether it is legal.
 bool offer(const Problem& problem, const Rows& rows, std::string_view method, Best& best) {
   const auto found = problem.timed(rows);
   if (found) offer(problem, *found, method, best);
   return found.has_value();
 }
 
-// An order for a V: in groups as large as the memory holds, all forwards and then all backwards.
+// An order for a V, in groups of as many microbatches as fit: all their forwards, then backwards.
 ShortRows groups_of_v(const Uniform& uniform) {
   const int group = uniform.memory / 2;
   ShortRow row;
@@ -68,14 +68,14 @@ ShortRows groups_of_v(const Uniform& uniform) {
   return ShortRows(static_cast<std::size_t>(uniform.ranks), row);
 }
 
-// The best orders found at the start of the search, one for each value.
+// The best orders found at the start of the search; of orders with the same time, only the first.
 class Starts {
  public:
   void add(Time value, const Rows& rows) {
     orders_.emplace(value, rows);
     if (orders_.size() > kMost) orders_.erase(std::prev(orders_.end()));
   }
-  // Moves out the orders that take no longer than `most`.
+  // Returns the orders that take at most `most`, and moves them out of the object.
   [[nodiscard]] std::vector<Rows> take(Time most) {
     std::vector<Rows> all;
     for (auto& [value, rows] : orders_) {
@@ -89,7 +89,7 @@ class Starts {
   std::map<Time, Rows> orders_;
 };
 
-// Tries the methods for even models on the problem's own even model, or on the nearest one.
+// Tries the methods for even models, on the program's even model or on the nearest one.
 void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   const UniformProgram& program = *problem.nearest_uniform();
   const Uniform& uniform = program.problem;
@@ -113,7 +113,7 @@ void start_uniform(const Problem& problem, Best& best, Starts& starts) {
   if (incumbent.goes_on()) zero_bubble_search(uniform, incumbent);
 }
 
-// Tries random rules; few if an order is known, since moves on that order are more useful.
+// Tries random rules. If an order is known, few, since moves on that order are more useful.
 void start_any(const Problem& problem, std::uint64_t seed, bool has_order, Best& best,
                Starts& starts) {
   constexpr int kRulesOfKnown = 8;
@@ -138,16 +138,16 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   const bool has_order = best.best().has_value();
   if (const auto own = problem.of_own_dispatch()) {
     const auto found = problem.timed(own->rows);
-    // All other orders are compared with the program's own dispatch, so it may have more states.
+    // The program's own order is the reference for all others, so its proof may visit more states.
     if (found && problem.is_safe(found->rows, verify::VerifyOptions().search_states)) {
       best.offer(*found, kOwnDispatch);
     }
   }
   const auto& uniform = problem.nearest_uniform();
   const bool is_even = problem.uniform() != nullptr;
-  // On an even chain random rules gain nothing. On an even V placement with few tasks, moves soon
-  // gain more from groups of microbatches. Building blocks also gain more if they fit, which takes
-  // a third of the memory of 1F1B.
+  // On an even chain, random rules gain nothing. On an even V placement, other methods gain more if
+  // the tasks are few (moves on groups of microbatches) or if building blocks fit the memory. They
+  // need a third of the memory of 1F1B.
   const bool is_known =
       is_even && (chunks_of(uniform->problem) == 1 || problem.model().tasks() < kManyTasks ||
                   3 * uniform->problem.memory >= 2 * uniform->problem.ranks);
@@ -155,13 +155,13 @@ void start(const Problem& problem, std::uint64_t seed, Best& best, Starts& start
   if (uniform && (is_known || best.goes_on())) start_uniform(problem, best, starts);
 }
 
-// Local search on orders of the problem, and of the problem with fewer microbatches.
+// Local search on orders of the problem and on orders of fewer microbatches.
 class Annealing {
  public:
   Annealing(const Problem& problem, Best& incumbent, const Limits& limits)
       : problem_(problem), incumbent_(incumbent), limits_(limits), seed_(limits.seed) {}
 
-  // Starts with orders of the whole problem: the best one, and others that may become better.
+  // Sets the orders of the whole problem to begin with: the best, and some that may become better.
   void start_with(Rows rows, std::vector<Rows> others) {
     lengths_[problem_.microbatches()].best = std::move(rows);
     others_ = std::move(others);
@@ -194,13 +194,13 @@ class Annealing {
   static constexpr std::int64_t kFewOrders = 2000;  // for the first orders
   static constexpr double kGrowth = 1.4;
   static constexpr int kMostGrowths = 10;
-  // Between two calls of `go_on`: the most tasks whose times are found again, and the most moves.
+  // The most task times computed, and the most moves tried, between two calls of `go_on`.
   static constexpr std::int64_t kMostTimed = 2'000'000;
   static constexpr std::int64_t kMostMoves = 2'000;
-  // The moves between two calls of `go_on` if a simulated run finds the times of each order.
+  // The moves between two calls of `go_on` if each order's times need a simulated run.
   static constexpr std::int64_t kMovesPerRun = 200;
-  // A round also ends after kWorkOfMove per planned move, as happens with many tasks. It starts
-  // cold if that is less than kWorkToCool per task, since it could not cool down in time.
+  // A round also ends after kWorkOfMove of work per planned move, which happens with many tasks. If
+  // that is less work than kWorkToCool per task, the round starts cold, as it could not cool down.
   static constexpr double kWorkOfMove = 5;
   static constexpr double kWorkToCool = 300;
   // Temperatures, in units of the mean cost of a task.
@@ -212,7 +212,7 @@ class Annealing {
     Rows best;                         // empty if none is known yet
   };
 
-  // Numbers of microbatches, from few to all; an order for one is lengthened for the next.
+  // Numbers of microbatches, from few to all. An order for each is lengthened for the next number.
   [[nodiscard]] std::vector<int> lengths_of_ladder() const {
     std::vector<int> lengths = {problem_.microbatches()};
     const int period = period_of();
@@ -223,7 +223,7 @@ class Annealing {
     return lengths;
   }
 
-  // How many microbatches the tightest pool has room for; 0 if the model cannot be lengthened.
+  // The number of microbatches that fit the tightest pool; 0 if the model cannot be lengthened.
   [[nodiscard]] int period_of() const {
     const Model& model = problem_.model();
     std::int64_t least = problem_.microbatches();
@@ -236,7 +236,7 @@ class Annealing {
     return static_cast<int>(least);
   }
 
-  // The problem with this number of microbatches; nullptr if there is none.
+  // The problem with this number of microbatches; nullptr if it cannot be made.
   [[nodiscard]] const Problem* of_length(int length) {
     if (length == problem_.microbatches()) return &problem_;
     Length& entry = lengths_[length];
@@ -275,7 +275,7 @@ class Annealing {
     lengths_[problem_.microbatches()].best = order->rows;
   }
 
-  // Anneals an order, and replaces it by the best order that this found.
+  // Anneals an order, and replaces it by the best order found.
   void anneal(const Problem& problem, Rows& rows, double moves) {
     const int length = problem.microbatches();
     const Model& model = problem_.model();
@@ -308,7 +308,7 @@ class Annealing {
     if (!model.left_out) rows = path.best_rows();
   }
 
-  // Lengthens the order of the next shorter length; keeps the result if it beats the known order.
+  // Lengthens the order of the next shorter length; a better result replaces the known order.
   void lengthen_to(int length) {
     const int period = period_of();
     const Rows& shorter = lengths_[length - period].best;

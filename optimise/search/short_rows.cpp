@@ -16,7 +16,7 @@ constexpr std::array<pytorch::ActionKind, 3> kKinds = {pytorch::ActionKind::forw
                                                        pytorch::ActionKind::backward_input,
                                                        pytorch::ActionKind::backward_weight};
 
-// Runs the rows: each rank as far as possible, until no rank can continue.
+// Simulates the rows: each rank runs as far as possible, until no rank can continue.
 class ShortRowSimulation {
  public:
   ShortRowSimulation(const Uniform& uniform, const ShortRows& rows)

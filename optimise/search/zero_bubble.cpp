@@ -1,5 +1,5 @@
-// The external interface is zero_bubble_search(). Sequences are made and filled with weight
-// gradients; the best are improved by pulling steps forward where a rank would wait.
+// The external interface is zero_bubble_search(). First, sequences are made and weight gradients
+// added. Then the best sequences are improved by pulling steps forward where a rank would wait.
 #include "optimise/search/zero_bubble.h"
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace {
 using pytorch::ActionKind;
 using pytorch::Placement;
 
-// The most tasks that are run to find sequences, and again as many to improve them.
+// The most tasks to run while sequences are found, and again while they are improved.
 constexpr std::int64_t kMostWork = 60'000'000;
 
-// Tries sequences, and keeps the best of them.
+// Tries sequences and keeps the best ones.
 class Search {
  public:
   Search(const Uniform& uniform, UniformIncumbent& incumbent)
       : uniform_(uniform), incumbent_(incumbent) {}
 
-  // Tries the sequences; returns whether they are better than all before.
+  // Tries the sequences; returns whether they give a better order than all before.
   bool consider(Sequences sequences) {
     const auto value = filled(sequences);
     if (!value) return false;
@@ -42,7 +42,7 @@ class Search {
 
   [[nodiscard]] bool has_time() { return spent_ < kMostWork && incumbent_.goes_on(); }
 
-  // Pulls steps forward in the best sequences that were considered.
+  // Improves the best sequences that were considered, by pulling steps forward.
   void improve() {
     spent_ = 0;
     for (const TriedOrder& found : found_) {
@@ -55,8 +55,8 @@ class Search {
   }
 
  private:
-  // How many steps a rank looks ahead: many are better in a long warm-up, few are better if a task
-  // that is taken too early would hold memory that others need first.
+  // The numbers of steps that a rank looks ahead. Many are better in a long warm-up. Few are better
+  // if a task that runs too early would hold memory that other tasks need first.
   static constexpr std::array<std::size_t, 6> kWindows = {6, 4, 8, 3, 12, 24};
   static constexpr std::size_t kMostFound = 400;
   static constexpr std::int64_t kMostSteps = 8'000'000;  // in all sequences kept for improve()
@@ -111,7 +111,7 @@ class Search {
   std::int64_t spent_ = 0;
 };
 
-// ---- A chain: a warm-up of forwards, then one forward and one input gradient in turn.
+// ---- A chain: a warm-up of forwards, then forwards and input gradients in turn.
 
 class ChainSearch {
  public:
@@ -133,7 +133,7 @@ class ChainSearch {
   }
 
  private:
-  // Tries to change one rank's warm-up, or those of all ranks up to it, by one up or down.
+  // Tries to change by one the warm-up of one rank, or the warm-ups of all ranks up to that rank.
   bool improve() {
     bool better = false;
     for (const bool all_before : {false, true}) {
@@ -172,9 +172,9 @@ class ChainSearch {
 
 // ---- A V placement.
 
-// A building block: the delay of each rank, relative to its neighbour, of a forward on the way down
-// and of an input gradient on the way back down, for the first ranks and for the others (on the way
-// up the delay is 1); and the waits at the three turns.
+// A building block: how much later each rank runs a microbatch than the rank before it, in tasks.
+// Down the V, the delay is `first_delay` on the first ranks and `other_delay` on the others, for
+// forwards and for gradients; up the V, 1. `turns` has the delays at the three turns.
 struct Block {
   int first_delay;
   int other_delay;
@@ -182,7 +182,7 @@ struct Block {
   std::array<int, 3> turns;
 };
 constexpr int kInterval = 6;  // tasks of a rank for one microbatch
-constexpr int kLongest = 5;   // delay or turn
+constexpr int kLongest = 5;   // the longest delay or turn
 
 // The times at which rank r starts F@0, F@1, I@1 and I@0 of the first microbatch.
 std::array<int, 4> places_of(const Block& block, int ranks, int r) {
@@ -197,7 +197,7 @@ std::array<int, 4> places_of(const Block& block, int ranks, int r) {
   return {down(r), forward - r, gradient + down(r), last + far - r};
 }
 
-// The block repeated for all microbatches on rank r; nullopt if two of its tasks coincide.
+// The block's sequence on rank r, for all microbatches; nullopt if two of its tasks coincide.
 std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int r) {
   const std::array<int, 4> places = places_of(block, uniform.ranks, r);
   constexpr std::array<Step, 4> kSteps = {{{ActionKind::forward, 0},
@@ -220,7 +220,7 @@ std::optional<Sequence> repeated(const Block& block, const Uniform& uniform, int
   return sequence;
 }
 
-// All building blocks to try; short ones come first, since they hold less.
+// All building blocks to try. Short blocks come first, since they hold less memory.
 std::vector<Block> blocks(int ranks) {
   std::vector<Block> all;
   for (int first = 1; first <= kLongest; ++first) {
@@ -249,7 +249,7 @@ void consider_block(Search& search, const Uniform& uniform, const Block& block) 
   search.consider(std::move(sequences));
 }
 
-// ZB-V's sequence for enough microbatches to fill the pipeline, without those beyond the number.
+// ZB-V's sequence for enough microbatches to fill the pipeline, without steps of surplus ones.
 Sequence zb_v_sequence(const Uniform& uniform, int r) {
   const int p = uniform.ranks;
   const int full = std::max(uniform.microbatches, 2 * p - 1);

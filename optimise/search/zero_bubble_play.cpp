@@ -1,6 +1,6 @@
-// The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`: fill()
-// runs each rank as far as possible, since its order is fixed; pulled_forward() runs steps in the
-// order of time, since a rank's choice depends on what has arrived.
+// The external interface is fill() and pulled_forward(). Both run steps on a `Pipeline`. fill()
+// runs each rank as far as possible, since its order is fixed. pulled_forward() runs steps in the
+// order of time, since a rank's choice depends on the inputs that have arrived.
 #include "optimise/search/zero_bubble_play.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using pytorch::Placement;
 
 constexpr std::int64_t kNotStarted = -1;
 
-// The tasks that have run, with their times.
+// The tasks that have run so far, with their times.
 class Pipeline {
  public:
   struct Rank {
@@ -54,7 +54,7 @@ class Pipeline {
     return step.kind == ActionKind::forward ? uniform_.forward : uniform_.input;
   }
 
-  // The time at which the step's inputs have arrived; kNotStarted if the sender of one has not run.
+  // The time at which the step's inputs arrive; kNotStarted if some input's sender has not run.
   [[nodiscard]] std::int64_t ready_at(int r, const Step& step) const {
     const int stage = stage_of(r, step.chunk);
     const int m = rank(r).next[lane(step.kind)][index(step.chunk)];
@@ -91,7 +91,7 @@ class Pipeline {
     rank.row.push_back(rank.weights[rank.weights_done++]);
   }
 
-  // Runs the remaining W and returns the order; every step must have run.
+  // Runs the remaining W and returns the order. Every step must have run before.
   FoundOrder take() {
     FoundOrder played;
     for (int r = 0; r < uniform_.ranks; ++r) {
@@ -193,7 +193,7 @@ class ForwardPull {
     return best;
   }
 
-  // The earliest choice among the later steps that end before the first step can start.
+  // The earliest choice among later steps that end before the first step of the rest can start.
   [[nodiscard]] Choice other_than(int r, std::int64_t first) const {
     const std::span<const Step> rest = this->rest(r);
     const Pipeline::Rank& rank = pipeline_.rank(r);

@@ -1,5 +1,5 @@
-// Orders played from sequences of forwards and input gradients, one per rank. Used by
-// zero_bubble.cpp alone.
+// Makes orders from sequences of forwards and input gradients, one sequence per rank. Only
+// zero_bubble.cpp uses this file.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace ripeline::optimise {
 
 struct Step {
   pytorch::ActionKind kind = pytorch::ActionKind::forward;  // or backward_input
-  int chunk = 0;                                            // 1: on the way up of a V placement
+  int chunk = 0;                                            // 1 on the way up of a V placement
   bool operator==(const Step&) const = default;
 };
 using Sequence = std::vector<Step>;       // for one rank; each step runs its lane's next microbatch
 using Sequences = std::vector<Sequence>;  // one per rank
 
-// Runs each step as soon as possible, and a weight gradient wherever the next step starts at least
-// `gap` later or needs its room. nullopt if the memory is too small, or ranks wait for each other.
+// Runs steps as soon as possible. A rank runs weight gradients while its next step lacks memory, or
+// inputs that arrive `gap` or more later. nullopt if the memory is too small or if ranks deadlock.
 [[nodiscard]] std::optional<FoundOrder> fill(const Uniform& uniform, const Sequences& sequences,
                                              std::int64_t gap);
 
@@ -29,8 +29,8 @@ struct Leeway {
   std::size_t window = 6;      // the number of a rank's next steps that are looked at
   bool weights_first = false;  // whether a weight gradient is preferred to a later step
 };
-// The sequences that result if a rank whose next step is not ready takes a later step that is
-// ready, whenever the rest then still fits into the memory. nullopt as for fill().
+// Returns changed sequences: a rank whose next step is not ready takes a later step that is ready,
+// if the remaining steps then still fit into the memory. nullopt for the same reasons as fill().
 [[nodiscard]] std::optional<Sequences> pulled_forward(const Uniform& uniform,
                                                       const Sequences& sequences,
                                                       const Leeway& leeway);

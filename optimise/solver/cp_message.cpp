@@ -9,7 +9,7 @@ namespace {
 using protozero::pbf_writer;
 using Number = CpModel::Value;
 
-// CP-SAT's numbers of the fields that are written.
+// CP-SAT's numbers of the message fields that are written here.
 enum Field : protozero::pbf_tag_type {
   model_variables = 2,
   model_constraints = 3,
@@ -111,7 +111,7 @@ std::string bytes_of(const CpModel& model) {
     pbf_writer variable(message, model_variables);
     write_values(variable, variable_domain, {domain.least, domain.most});
   }
-  // Intervals come first, since other constraints refer to them by their indices as constraints.
+  // Intervals come first, since other constraints refer to them by their constraint indices.
   for (const CpModel::Interval& interval : model.intervals) write(message, interval);
   for (const CpModel::Linear& linear : model.linears) write(message, linear);
   for (const std::vector<int>& intervals : model.no_overlaps) {

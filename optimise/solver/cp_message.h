@@ -13,7 +13,7 @@
 
 namespace ripeline::optimise {
 
-// Returns an encoded CpModelProto.
+// Encodes the model as a CpModelProto.
 [[nodiscard]] std::string bytes_of(const CpModel& model);
 
 struct CpParameters {
@@ -22,12 +22,12 @@ struct CpParameters {
   bool relaxes = true;  // whether CP-SAT uses linear relaxations
   std::uint64_t seed = 1;
 };
-// Returns encoded SatParameters.
+// Encodes the parameters as SatParameters.
 [[nodiscard]] std::string bytes_of(const CpParameters& parameters);
 
 // The content of a CpSolverResponse.
 struct CpResponse {
-  // CP-SAT's own numbers.
+  // The values equal the numbers in CP-SAT's own enumeration.
   enum class Status { unknown, invalid, feasible, infeasible, optimal };
   Status status = Status::unknown;
   std::vector<std::int64_t> values = {};  // one per variable, or none

@@ -1,7 +1,7 @@
 // CpModel: a constraint program over integers as plain values, in the form that CP-SAT takes.
 //
 // Variables are numbered from 0, and each has a domain. A literal is a variable with the domain 0
-// to 1, or the negation of one, -variable - 1. The objective is one variable, which is minimised.
+// to 1, or its negation, which is written -variable - 1. The objective is a variable to minimise.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CpModel {
     Value least = 0;
     Value most = 0;
   };
-  // If the literal holds, least <= sum of coefficient * variable <= most.
+  // Requires least <= sum of coefficient * variable <= most, if the literal `only_if` is true.
   struct Linear {
     std::vector<std::pair<int, Value>> terms = {};
     Value least = 0;
@@ -30,7 +30,7 @@ struct CpModel {
     int only_if = kAlways;
   };
   struct Affine {
-    int variable = -1;  // -1 if there is none: then the value is the offset
+    int variable = -1;  // -1 if there is none; the value is then the offset
     Value coefficient = 1;
     Value offset = 0;
   };
@@ -52,7 +52,7 @@ struct CpModel {
     intervals.push_back(interval);
     return static_cast<int>(intervals.size()) - 1;
   }
-  // a >= b + distance
+  // Requires a >= b + distance, if the literal `only_if` is true.
   void add_after(int a, int b, Value distance, int only_if = kAlways) {
     linears.push_back({{{a, 1}, {b, -1}}, distance, kNoLimit, only_if});
   }
@@ -66,7 +66,7 @@ struct CpModel {
   std::vector<Value> hint;  // per variable, or empty
 };
 
-// Describes the first constraint that the values, one per variable, violate; nullopt if none is.
+// Describes the first constraint that the values (one per variable) violate; nullopt if all hold.
 [[nodiscard]] std::optional<std::string> broken_by(const CpModel& model,
                                                    const std::vector<CpModel::Value>& values);
 

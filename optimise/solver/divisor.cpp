@@ -47,7 +47,7 @@ Time divisor_of(const Model& model, Time least, Time most, Time fine) {
   const Time to = mean / least;
   Time best = from;
   double least_lost = std::numeric_limits<double>::infinity();
-  // Large divisors come first, since of two with the same loss the larger is faster.
+  // Large divisors come first: of two divisors with the same loss, the larger makes solving faster.
   for (Time by = to; by >= from; by -= std::max<Time>(1, (to - from) / kTried)) {
     const Sizes rounded = sizes_of(model, by * common);
     const double share = lost(exact.path, rounded.path) + lost(exact.work, rounded.work);

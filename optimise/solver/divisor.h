@@ -1,18 +1,18 @@
 // The divisor of a model's times for the solver.
 //
-// Problems with short times, of a few tens for a task, are solved much faster. Rounding down loses
-// little if the divisor fits the times: (18546, 18097, 9321, 762) divided by 377 lose a third of a
-// percent, divided by 390 two percent.
+// Problems with short times, up to a few tens per task, are solved much faster. Rounding down loses
+// little time if the divisor fits the times: the times (18546, 18097, 9321, 762) lose a third of a
+// percent with the divisor 377, and two percent with 390.
 #pragma once
 
 #include "optimise/model.h"
 
 namespace ripeline::optimise {
 
-// The divisor with which a task of mean length takes from `least` to `most`, and rounding down
-// loses the least of the longest path and of the busiest machine's work. If a mean task takes no
-// more than `fine` after division by the common divisor of all times, that divisor is returned. For
-// models with very many tasks, any divisor with that mean is taken. At least 1.
+// Returns the divisor with the least rounding loss, in the longest path and in the busiest
+// machine's work, among those with which a mean task takes from `least` to `most`. If a mean task
+// takes at most `fine` with the common divisor of all times, returns that common divisor. With very
+// many tasks, returns any divisor that gives such a mean. At least 1.
 [[nodiscard]] Time divisor_of(const Model& model, Time least, Time most, Time fine);
 
 }  // namespace ripeline::optimise

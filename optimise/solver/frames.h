@@ -1,5 +1,5 @@
-// Frames of messages between ripeline-solver and its caller: a length of eight bytes, lowest first,
-// and the message. The caller sends SatParameters and a CpModelProto; CpSolverResponse returns.
+// Frames of messages between ripeline-solver and its caller: a length in eight bytes, lowest first,
+// then the message. The caller sends SatParameters and a CpModelProto, and gets a CpSolverResponse.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ripeline::optimise {
 
 inline constexpr std::size_t kFrameHead = 8;
 
-// The exit codes of ripeline-solver if it gives no answer; the reason is on standard error.
+// The exit codes of ripeline-solver if it gives no answer. The reason is written to standard error.
 inline constexpr int kBadRequest = 2;
 inline constexpr int kNoLibrary = 3;
 
@@ -24,7 +24,7 @@ inline constexpr int kNoLibrary = 3;
   return bytes.append(message);
 }
 
-// Removes the first message from the bytes and returns it; nullopt if it is incomplete.
+// Removes the first message from `bytes` and returns it; nullopt if it is incomplete.
 [[nodiscard]] inline std::optional<std::string_view> next_message(std::string_view& bytes) {
   if (bytes.size() < kFrameHead) return std::nullopt;
   std::uint64_t length = 0;

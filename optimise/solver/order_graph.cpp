@@ -109,7 +109,7 @@ void OrderGraph::add_needs(const Model& model, const Scale& scale) {
   }
 }
 
-// Adds arcs between fixed neighbours, and between a block's neighbours and each lane's ends in it.
+// Adds arcs between fixed neighbours. Each lane's end tasks in a block get arcs to its neighbours.
 void OrderGraph::add_places(const Model& model) {
   for (const std::vector<int>& row : rows_) {
     for (std::size_t i = 1; i < row.size(); ++i) {

@@ -1,11 +1,11 @@
 // OrderGraph: a model's tasks for a solver, with the changes of their order that are allowed.
 //
-// Times are the model's divided by a scale. If they are rounded down, no order takes longer in the
-// scaled problem, so its optimum is a bound for the model; rounded to the nearest, times are close
-// to the model's. If an order is given, only some tasks may be free. Free tasks that are adjacent
-// in a machine's row form a block and may change places among themselves; all others keep their
-// positions. Without an order each row is a block. Arcs are the model's needs, the turns of each
-// lane, and neighbours in a row whose positions are fixed. Immutable once made.
+// Times are the model's times divided by a scale. If they are rounded down, no order is longer in
+// the scaled problem, so its optimum is a bound for the model. If they are rounded to the nearest,
+// they are close to the model's. If an order is given, only some tasks may be free. Free tasks that
+// are adjacent in a machine's row form a block, in which they may change places; other tasks keep
+// their positions. Without an order each row is a block. Arcs are the model's needs, the turns of
+// each lane, and neighbours in a row whose positions are fixed. Immutable once made.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@ struct Scale {
   Time of_one = 1;  // > 0
   bool rounds_down = false;
 
-  // A task that takes time takes at least 1, unless times are rounded down.
+  // The scaled time; at least 1 for a task that takes time, unless times are rounded down.
   [[nodiscard]] Time of_task(Time takes) const;
   [[nodiscard]] Time of_lag(Time lag) const;
 };
 
 class OrderGraph {
  public:
-  // S(after) >= S(before) + takes(before) + lag
+  // `after` starts no earlier than `lag` after the end of `before`.
   struct Arc {
     int before = 0;
     int after = 0;
@@ -39,29 +39,29 @@ class OrderGraph {
     std::vector<int> tasks = {};  // in the order of the row; without rows, lane by lane
   };
 
-  // `rows` may be null; an empty `is_free` means that all tasks are free. nullopt if the rows are
-  // not an order of all tasks, or make tasks wait for each other.
+  // If `rows` is null there is no order; an empty `is_free` means that all tasks are free. nullopt
+  // if the rows are not an order of all tasks or lead to a deadlock.
   [[nodiscard]] static std::optional<OrderGraph> make(const Model& model, const Scale& scale,
                                                       const Rows* rows,
                                                       const std::vector<bool>& is_free);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(takes_.size()); }
   [[nodiscard]] Time takes(int task) const { return takes_[static_cast<std::size_t>(task)]; }
-  // Along the arcs, the longest paths before the task and after it.
+  // The longest paths along the arcs: before the task, and after it.
   [[nodiscard]] Time head(int task) const { return heads_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Time tail(int task) const { return tails_[static_cast<std::size_t>(task)]; }
-  // The tasks' starts in the given order, if each starts as soon as it can; empty without an order.
+  // The earliest start of each task in the given order; empty if no order is given.
   [[nodiscard]] const std::vector<Time>& starts() const { return starts_; }
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }  // in topological order
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
-  // -1 if the task's position is fixed.
+  // The block to which the task belongs; -1 if its position is fixed.
   [[nodiscard]] int block_of(int task) const { return block_of_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] int position_of(int task) const {
     return positions_[static_cast<std::size_t>(task)];
   }
-  // The position in a topological order: the tasks that a task waits for have lower ones.
+  // The task's index in a topological order: each task that it waits for has a lower index.
   [[nodiscard]] int rank_of(int task) const { return ranks_[static_cast<std::size_t>(task)]; }
-  // Whether the task is free or depends on a free one; whether it is free or a free one needs it.
+  // is_after_free(): free, or needs a free task. is_before_free(): free, or needed by a free task.
   [[nodiscard]] bool is_after_free(int task) const {
     return after_free_[static_cast<std::size_t>(task)];
   }

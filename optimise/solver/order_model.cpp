@@ -72,7 +72,7 @@ class Writer {
     }
   }
 
-  // A time by which at least one best order has ended.
+  // A time by which at least one of the best orders has ended.
   [[nodiscard]] Time horizon() const {
     Time sum = 0;
     Time lag = 0;
@@ -83,21 +83,21 @@ class Writer {
       lag = std::max(lag, arc.lag);
     }
     for (int task = 0; task < graph_.tasks(); ++task) sum += graph_.takes(task) + at(longest, task);
-    // An order with the least start of the entry may end late.
+    // An order in which the entry starts as early as possible may end late.
     if (entry_ >= 0) return std::max(sum, least_);
     if (objective_ == Objective::makespan) {
-      // Equal costs are solved tens of times faster with 1.5 times the hint's makespan as horizon.
+      // Equal costs are solved tens of times faster if this is 1.5 times the hint's makespan.
       return std::max(draft_.is_hinted ? makespan_ + makespan_ / 2 : sum, least_);
     }
     const Time span = std::max(draft_.is_hinted ? span_ : sum, least_);
     if (has_leader()) return std::max(makespan_, 2 * span);
-    // If no rank is between its first start and its last end for longer than a lag, all later tasks
-    // can be moved earlier. Tasks that only join needs take no time.
+    // If for longer than a lag no rank is between its first start and its last end, all later tasks
+    // can be moved earlier to shorten this gap. Tasks that only join needs take no time.
     return std::max(makespan_, static_cast<Time>(model_.machines.size()) * (span + lag));
   }
 
-  // Whether the rank with the least head is a leader: all tasks of other ranks need the leader, and
-  // the leader needs a task of each of these ranks. Then no rank begins before it or after its end.
+  // Whether the rank with the least head is a leader: all tasks of other ranks need it, and it
+  // needs a task of each of these ranks. Then each rank starts between the leader's start and end.
   [[nodiscard]] bool has_leader() const {
     const auto leader = static_cast<int>(
         std::min_element(model_.begin_of.begin(), model_.begin_of.end()) - model_.begin_of.begin());
@@ -127,7 +127,7 @@ class Writer {
     return true;
   }
 
-  // If the span is minimised, tasks after the free tasks have variables, since they end the spans.
+  // If the span is minimised, tasks after the free tasks also get variables, since they end spans.
   void add_starts() {
     const std::vector<bool> after_entry = tasks_after_entry();
     for (int task = 0; task < graph_.tasks(); ++task) {
@@ -142,8 +142,8 @@ class Writer {
     }
   }
 
-  // The tasks that have no variable because they need the entry. There are none if several lanes
-  // share a pool, since the entry's start then depends on later tasks of its own microbatch.
+  // The tasks that get no variable because they need the entry. None if several lanes share a pool,
+  // since the start of the entry then depends on later tasks of its own microbatch.
   [[nodiscard]] std::vector<bool> tasks_after_entry() const {
     std::vector<bool> after(model_.takes.size(), false);
     const bool shares =
@@ -221,7 +221,7 @@ class Writer {
     draft_.model.objective = span;
   }
 
-  // A variable that is at most the rank's first start.
+  // Returns a variable that is at most the rank's first start.
   int begin_variable(int rank) {
     std::vector<int> firsts;
     for (const Model::Lane& lane : model_.lanes) {
@@ -252,7 +252,7 @@ class Writer {
   int entry_;
   Time least_;
   CpDraft draft_;
-  // The times of the hint.
+  // Times in the hint: the makespan, the span, and each rank's first start.
   Time makespan_ = 0;
   Time span_ = 0;
   std::vector<Time> begin_;

@@ -16,7 +16,7 @@ class Room {
   Room(const Model& model, const OrderGraph& graph, const Model::Pool& pool, CpDraft& draft)
       : model_(model), graph_(graph), pool_(pool), draft_(draft) {}
 
-  // Adds the pool's constraints on a machine's blocks, if they can be stated.
+  // Adds the pool's constraints for each block of a machine, if they can be stated.
   void add(int machine) {
     for (const int lane : at(model_.machines, machine).lanes) {
       const Model::Use& use = at(pool_.uses, lane);
@@ -30,14 +30,14 @@ class Room {
   }
 
  private:
-  // The number of a lane's tasks before the block, and of those in it.
+  // The numbers of a lane's tasks before the block and in the block.
   struct Part {
     int lane = 0;
     int before = 0;  // tasks
     int within = 0;
   };
-  // The amount that each task of lane `from` holds until the task of the same number of lane `to`
-  // ends; for ever if `to` is -1.
+  // The amount that each task of lane `from` holds until the task of lane `to` with the same number
+  // ends. It is held for ever if `to` is -1.
   struct Stay {
     int from = 0;
     int to = -1;
@@ -67,7 +67,7 @@ class Room {
     return part;
   }
 
-  // Task `f` starts after the end of `task`, or of `other`; either of the two frees the room.
+  // Task `f` must start after the end of `task` or of `other`; each alone frees enough room.
   void add_clause(int f, int task, int other) {
     const auto is_left_out = [&](int t) { return t >= 0 && variable(t) < 0; };
     if (is_left_out(f) || is_left_out(task) || is_left_out(other)) return;
@@ -82,14 +82,14 @@ class Room {
       task = other;
     }
     if (task < 0) {
-      // No task frees the room, so a constraint that cannot hold is added.
+      // No task can free the room, so this adds a constraint that is never satisfied.
       draft_.model.linears.push_back({{{variable(f), 1}}, draft_.horizon + 1});
       return;
     }
     draft_.model.add_after(variable(f), variable(task), graph_.takes(task), literal);
   }
 
-  // Adds clauses for the block; returns false if too many lanes use the pool.
+  // Adds clauses for this block; returns false if too many lanes use the pool.
   bool add_clauses() {
     std::vector<Part> asking;
     std::vector<Part> giving;
@@ -116,7 +116,7 @@ class Room {
   }
 
   void add_clauses(int f, int number, const std::vector<Part>& giving, Number lacks) {
-    // The part's n-th task in the block, or -1 if that cannot come before f.
+    // The n-th task of the part in the block; -1 if the task cannot run before `f`.
     const auto nth = [&](const Part& part, Number n) {
       if (n > part.within) return -1;
       const int found = part.before + static_cast<int>(n) - 1;
@@ -127,8 +127,8 @@ class Room {
     if (giving.size() == 1) {
       return add_clause(f, nth(giving.front(), divided_up(lacks, gives)), -1);
     }
-    // If only k tasks of the first lane have ended, enough of the other must have ended to free the
-    // rest. If this number is the same for k + 1, the clause for k + 1 suffices.
+    // Either more than k tasks of the first lane, or enough of the other lane, must end before `f`.
+    // If k + 1 leads to the same number for the other lane, the clause for k + 1 implies this one.
     const Number other_gives = -net(giving.back().lane);
     for (Number k = 0; lacks > gives * k; ++k) {
       const Number others = divided_up(lacks - gives * k, other_gives);
@@ -140,7 +140,7 @@ class Room {
     }
   }
 
-  // Whether the lane's task with the same number as `f` needs `f`.
+  // Whether the task of `lane` with the same number as `f` needs `f`.
   bool follows(int f, int number, int lane) {
     if (number >= at(model_.lanes, lane).tasks) return false;
     const int first = model_.even ? 0 : number;
@@ -154,7 +154,7 @@ class Room {
     return known;
   }
 
-  // Matches acquiring lanes with releasing ones; false if some release matches no acquisition.
+  // Matches lanes that acquire with lanes that release; false if a release has no matching lane.
   bool find_stays() {
     if (std::exchange(found_, true)) return found_all_;
     std::vector<Number> acquired(model_.lanes.size(), 0);
@@ -171,7 +171,7 @@ class Room {
       at(released, lane) = at(pool_.uses, lane).releases;
       match(lane, lane);
     }
-    // Every matching of lanes is correct; near lanes give the tightest constraints.
+    // Every matching of lanes is correct; lanes near each other give the tightest constraints.
     std::vector<std::tuple<int, int, int>> pairs;
     for (const int from : lanes_) {
       for (const int to : lanes_) {
@@ -197,7 +197,7 @@ class Room {
     return needs_between(model_, task(from, 0), task(to, 0));
   }
 
-  // The place of the task: -1 before the block, 0 in it, 1 after it.
+  // The side of the task: -1 before the block, 0 in the block, 1 after the block.
   [[nodiscard]] int side_of(int task) const {
     if (graph_.block_of(task) == block_) return 0;
     return graph_.position_of(task) < block().first_position ? -1 : 1;
@@ -220,8 +220,8 @@ class Room {
       }
     }
     for (const int lane : lanes_) {
-      // Room that a task must leave free at its start may count as taken until its end, since
-      // nothing else happens on the machine in that time.
+      // Room that a task must leave free at its start may count as held until its end, since the
+      // machine runs nothing else in that time.
       const Model::Use& use = at(pool_.uses, lane);
       if (use.asks <= use.acquires) continue;
       for (int k = 0; k < at(model_.lanes, lane).tasks; ++k) {
@@ -233,7 +233,7 @@ class Room {
     draft_.model.cumulatives.push_back(std::move(held));
   }
 
-  // The interval from the start of `from` to the end of `to`, clipped to the block.
+  // The interval from the start of `from` to the end of `to`, limited to the block.
   int interval(int from, int to) {
     CpModel::Interval made;
     const bool starts = side_of(from) == 0;
@@ -289,7 +289,7 @@ std::optional<int> needs_between(const Model& model, int from, int to) {
     const auto [task, needs] = at(met, i);
     if (task == from) return needs;
     const auto meet = [&](int other, int more) {
-      // On paths from `from`, every task's head is at least that of `from`.
+      // Paths from `from` visit only tasks whose head is at least that of `from`.
       if (seen[static_cast<std::size_t>(other)] || at(model.heads, other) < at(model.heads, from)) {
         return;
       }

@@ -1,11 +1,11 @@
 // The constraints of a model's capacities on the order of its tasks, in a CpModel.
 //
-// For a pool that one lane acquires, the tasks' numbers tell which task must end before another
-// starts: the n-th of the lane that releases or, if two lanes release, clauses over both. These
-// constraints are exact, and much faster than those for other pools. For the other pools, an amount
-// that a task acquires stays until the task of the same number of a releasing lane has ended, and
-// all amounts that stay at a time must fit at once. Blocks of free tasks are handled one by one,
-// since the tasks before and after a block are fixed.
+// If only one lane acquires from a pool, it is known which task must end before another may start:
+// the task with a certain number in the releasing lane or, with two releasing lanes, some task of
+// either. These constraints are exact, and much faster than those for other pools. For other pools,
+// each amount that a task acquires stays until the task with the same number in a releasing lane
+// ends, and all amounts that stay at one time must fit together. Blocks of free tasks are handled
+// one by one, since the tasks before and after a block are fixed.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace ripeline::optimise {
 
-// A CpModel under construction, with a hint for each variable if the order graph has starts.
+// A CpModel under construction. If the order graph has starts, each variable also has a hint.
 struct CpDraft {
   CpModel model = {};
   std::vector<int> variable_of = {};  // per task: the variable of its start, or -1
@@ -30,10 +30,10 @@ struct CpDraft {
   }
 };
 
-// Leaves out pools whose constraints cannot be stated in these ways; this only allows more orders.
+// Leaves out pools whose constraints cannot be stated as above; this only allows more orders.
 void add_rooms(const Model& model, const OrderGraph& graph, CpDraft& draft);
 
-// The fewest needs on a path from one task to another; nullopt if there is no path.
+// The fewest needs on any path from `from` to `to`; nullopt if there is no path.
 [[nodiscard]] std::optional<int> needs_between(const Model& model, int from, int to);
 
 }  // namespace ripeline::optimise

@@ -26,12 +26,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Status = SolveAnswer::Status;
 
-// The time that a child gets beyond the requested seconds, for starting and for ending.
+// The time that the child may take beyond the requested seconds: to start, and to end.
 constexpr std::chrono::milliseconds kMoreTime{2000};
 constexpr std::chrono::milliseconds kGrace{3000};
 constexpr std::size_t kMostOutput = std::size_t{1} << 26U;  // bytes
 
-// The path of the child: from the environment, or in the folder of this program.
+// The path of the solver's program: from the environment, or beside this program.
 std::string solver_program() {
   if (const char* const named = std::getenv("RIPELINE_SOLVER")) return named;
   std::error_code error;
@@ -53,7 +53,7 @@ SolveAnswer unavailable(std::string why) {
   return {.status = Status::unavailable, .why = std::move(why)};
 }
 
-// The answer if something went wrong with the child; nullopt if all went well.
+// The answer if something went wrong with the child; nullopt if nothing went wrong.
 std::optional<SolveAnswer> failure_of(const process::ChildRun& run, const std::string& program,
                                       double seconds, bool was_asked_to_stop) {
   if (run.not_started != 0) {
@@ -107,7 +107,7 @@ class Solve {
                                   .relaxes = !request_.proves,
                                   .seed = request_.seed};
     const std::string input = framed(bytes_of(parameters)) + framed(bytes_of(made_.program));
-    // By the number of this process it can check that this still is its parent.
+    // The child gets the id of this process, so that it can check that its parent still runs.
     const process::ChildRun run = process::run_child(
         {.command = {program, std::to_string(getpid())},
          .time = std::chrono::duration_cast<std::chrono::milliseconds>(time) + kMoreTime,
@@ -171,7 +171,7 @@ class Solve {
     }
     Time bound = request_.bound;
     if (std::isfinite(value) && value > 0) {
-      // The objective is a whole number. By span, starts within a unit may save less than one unit.
+      // The objective is a whole number. By span, starts within a unit may save a part of a unit.
       const Time scaled = static_cast<Time>(std::ceil(value - 1e-6));
       const bool may_save =
           request_.objective == Objective::span && request_.entry < 0 && scale_.of_one > 1;

@@ -1,9 +1,9 @@
 // ripeline-solver: one call of OR-tools' CP-SAT, in a process of its own, so that a crash or hang
-// of that library affects no other process. optimise/solver/child.cpp starts it.
+// of that library affects no other process. optimise/solver/solver.cpp starts it.
 //
 // It reads SatParameters and a CpModelProto from standard input and writes a CpSolverResponse to
-// standard output, as optimise/solver/frames.h says. On SIGTERM the search stops, and its best is
-// the answer. The process ends when its parent does. OR-tools is opened at run time, not linked.
+// standard output, as optimise/solver/frames.h says. On SIGTERM the search stops, and the best
+// solution so far is the answer. The process ends if its parent ends. OR-tools isn't linked.
 #include <dlfcn.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ void find(void* library, const char* name, Function& function) {
   if (function == nullptr) stop(kNoLibrary, std::string(kLibrary) + " has no " + name);
 }
 
-// Opens OR-tools with its symbols kept local, since the library contains a protobuf.
+// Opens OR-tools. Its symbols stay local, since the library contains its own protobuf.
 Solver open_solver() {
   const char* const named = std::getenv("RIPELINE_ORTOOLS");
   const std::string folder = named != nullptr ? named : RIPELINE_ORTOOLS;
@@ -94,7 +94,7 @@ int main(int count, char** arguments) {
                  "optimise` asks.\nIt is of no use by itself.\n";
     return count == 2 ? 0 : kBadRequest;
   }
-  // SIGTERM is blocked until a thread waits for it.
+  // SIGTERM stays blocked; a thread waits for it below.
   sigset_t terminate;
   sigemptyset(&terminate);
   sigaddset(&terminate, SIGTERM);

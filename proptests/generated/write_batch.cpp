@@ -26,7 +26,7 @@ namespace {
 // Limits that suffice for most programs of this size; others are generated unproved.
 const verify::VerifyOptions kLimits{.solver_steps = 5'000'000, .search_states = 100'000};
 
-// The options of the i-th program. Every second program may have other links, engines and needs.
+// The options of the i-th program. Only an odd i allows bounded links, other engines and the like.
 testing_support::RandomProgramOptions shape(int i) {
   testing_support::RandomProgramOptions options;
   options.max_ranks = 2 + i % 3;
@@ -63,8 +63,8 @@ struct Chosen {
   spec::Program program;
 };
 
-// The i-th program. If it may have other links, engines and needs, this is the first of a few
-// attempts that has some.
+// The i-th program; nullopt if it does not compile. If i is odd, the program is drawn again, up to
+// kAttempts times, until it has a feature (spec::features_of()).
 std::optional<Chosen> choose(std::uint64_t seed, int i, int count) {
   constexpr int kAttempts = 20;
   for (int attempt = 0;; ++attempt) {

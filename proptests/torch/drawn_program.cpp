@@ -62,7 +62,7 @@ DrawnProgram random_program(const Groups& groups) {
   return drawn;
 }
 
-// The library's schedules that a LibTorch model can run. Chimera has two first and last stages.
+// Library schedules that a LibTorch model can run. Chimera is left out: it has two first stages.
 std::vector<spec::LibraryEntry> schedules(const Groups& groups) {
   std::vector<spec::LibraryEntry> found;
   for (const spec::LibraryEntry& entry : spec::library()) {
@@ -90,7 +90,7 @@ void insert_before(std::string& text, std::string_view what, const std::string& 
   if (at != std::string::npos) text.insert(at, inserted);
 }
 
-// Gives all ops collectives, and the program members. Each op of a schedule is on its own line.
+// Adds collectives to all ops, and members to the program. Each op of a schedule has its own line.
 void add_members(std::string& text, int members, const std::string& agree) {
   for (std::size_t at = text.find("\n  op "); at != std::string::npos;
        at = text.find("\n  op ", at + 1)) {
@@ -100,7 +100,7 @@ void add_members(std::string& text, int members, const std::string& agree) {
                 "  tensor_parallel " + std::to_string(members) + " { agree by " + agree + "; }\n");
 }
 
-// Adds replicas, and an op that reduces each stage's gradients, after all other tasks of an order.
+// Adds replicas, and an op that reduces each stage's gradients. An order lists its tasks last.
 void add_replicas(std::string& text, int replicas) {
   const bool splits = text.find("backward weight") != std::string::npos;
   for (std::size_t order = text.find("\n  order "); order != std::string::npos;

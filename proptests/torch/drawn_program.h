@@ -1,5 +1,5 @@
 // Programs for the property of gradients: random programs, and the library's programs with each
-// dispatch that their hints and orders allow, all with the members and replicas of a run.
+// dispatch that their hints and orders allow. Each program has the members and replicas of its run.
 //
 // A run has at most kMostProcesses processes. Draws are RapidCheck's.
 #pragma once

@@ -6,10 +6,10 @@
 // timings.
 //
 // If the program fixes the order of the sums, gradients equal those of one process to the bit, even
-// with two replicas, since the sum of two has only one result. Several members add up the parts of
-// a product in another order. So their gradients are near those of one process, and equal to the
-// bit those of any other run of the same layout. In other programs gradients are near. Members
-// always agree to the bit on gradients that each of them has whole, and replicas on all gradients.
+// with two replicas, whose sum does not depend on their order. Several members add up the parts of
+// a product in another order, so their gradients are only near those of one process, but equal to
+// the bit those of any other run of the same layout. If sums have no fixed order, gradients are
+// near. Members always agree to the bit on undivided gradients, and replicas on all gradients.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <torch/utils.h>
@@ -259,7 +259,7 @@ void check_gradients(Shares& shares) {
 }
 
 TEST(TorchGradients, of_a_proved_program_are_those_of_the_model_in_one_process) {
-  // c10d's store looks up the name of each peer that connects; this limits how long it waits.
+  // c10d's store looks up the name of each peer that connects; this limits the time of a look-up.
   setenv("RES_OPTIONS", "timeout:1", 1);
   Shares shares;
   EXPECT_TRUE(rc::check("gradients are those of the model in one process",

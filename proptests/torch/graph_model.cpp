@@ -36,7 +36,7 @@ std::uint64_t drawn(const GraphModel& model, int stage, std::uint64_t what) {
   return core::draw_bits(model.seed, {static_cast<std::uint64_t>(stage), what});
 }
 
-// The result of a stage: the sum of two tensors, or both tensors, in one of several ways.
+// The result of a stage: the sum of two tensors, or both in a tuple, a list or a dictionary.
 IValue packed(std::uint64_t how, const Tensor& a, const Tensor& b) {
   switch (how % 4) {
     case 0:
@@ -161,7 +161,7 @@ TorchModel make_model(const GraphModel& model, int rank, const runtime::Group& m
 
 namespace {
 
-// Trains on the microbatches from `first` to end - 1, of `all` in the step.
+// Trains on the microbatches from `first` to end - 1. The step has `all` microbatches.
 WholeModel train_part(const GraphModel& model, std::int64_t step, int first, int end, int all) {
   WholeModel whole;
   const int stages = model.facts.stages;

@@ -35,8 +35,8 @@ struct WholeModel {
   std::vector<runtime::TorchStage> stages;
   double loss = 0;
 };
-// Computes the gradients of a step in one process, without a pipeline. Each replica has that number
-// of microbatches; the replicas' sums are computed one after the other and added up.
+// Computes the gradients of a step in one process, without a pipeline. Each replica has
+// `microbatches` microbatches; the replicas' sums are computed one after the other and added up.
 [[nodiscard]] WholeModel train_whole(const GraphModel& model, std::int64_t step, int microbatches,
                                      int replicas);
 

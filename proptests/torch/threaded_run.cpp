@@ -53,7 +53,7 @@ Status connect(Link link, const core::ProgramFacts& facts, Transports& transport
   return {};
 }
 
-// Delays a third of the tasks, which are different ones at each process.
+// Delays a third of the tasks, which are drawn for each process separately.
 runtime::BeforeTask late_tasks(std::uint64_t timing) {
   return [timing](const runtime::TaskInfo& task) {
     const std::uint64_t bits = core::draw_bits(

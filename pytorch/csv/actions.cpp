@@ -34,7 +34,7 @@ constexpr std::array<ActionName, 11> kWritten = {{
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
 constexpr std::size_t kMostShown = 40;
 
-// The text for people: bytes other than printable ASCII as \xNN, cut after kMostShown bytes.
+// The text for people: bytes that are not printable ASCII become \xNN; cut after kMostShown bytes.
 std::string shown(std::string_view text) {
   std::string result;
   for (const char c : text.substr(0, kMostShown)) {
@@ -50,7 +50,7 @@ std::string shown(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The number at the beginning of `text`, which is removed; nullopt if there is none, or too large.
+// Removes a number from the front of `text` and returns it; nullopt if there is none or too large.
 std::optional<int> take_number(std::string_view& text) {
   const auto* end = std::find_if_not(text.begin(), text.end(), is_digit);
   int value = 0;
@@ -230,7 +230,7 @@ class Reader {
     return true;
   }
 
-  // Files from before the name I are recognised by a B for each W, and no I.
+  // A file from before the name I is recognised by a B for each W and by the lack of any I.
   void look_for_older_naming() {
     std::vector<std::pair<int, int>> backwards;
     std::vector<std::pair<int, int>> weights;

@@ -66,8 +66,8 @@ struct ActionTable {
 
 // A cell of a form that is not allowed; the table has the cell's likely meaning, if there is one.
 struct CellMistake {
-  // cell: no action; naming: B for I and BW for B, as in older files; file: a byte order mark, or a
-  // separator other than a comma. For `naming` and `file` the table has the actions that are meant.
+  // The rule is `cell` for no action, `naming` for B as I and BW as B (older files), `file` for a
+  // byte order mark or a separator other than a comma. For the last two, the table has actions.
   std::string rule;
   int row = 0;       // from 1
   int column = 0;    // from 1; 0 for the whole file
@@ -83,7 +83,7 @@ struct ReadActions {
 
 inline constexpr int kMostIndex = 999'999;             // the largest stage or microbatch
 inline constexpr std::size_t kMostMistakes = 1000;     // kept by read_actions()
-inline constexpr std::size_t kMostCells = 20'000'000;  // more are not read, which is a mistake
+inline constexpr std::size_t kMostCells = 20'000'000;  // further cells are not read but reported
 inline constexpr std::size_t kMostCellCharacters = 131'072;  // Python's csv module accepts no more
 
 [[nodiscard]] ReadActions read_actions(std::string_view bytes);

@@ -26,7 +26,7 @@ struct CsvCell {
 
 class CsvCells {
  public:
-  explicit CsvCells(std::string_view bytes);  // which must outlive the object
+  explicit CsvCells(std::string_view bytes);  // `bytes` must outlive the object
 
   [[nodiscard]] bool has_byte_order_mark() const { return mark_; }  // belongs to no cell
   [[nodiscard]] char separator() const { return separator_; }       // ',', ';' or '\t'

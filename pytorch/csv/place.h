@@ -12,8 +12,8 @@ struct CellBytes {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-// The bytes of the cell without the blanks around it; for column 0, of its whole line. Beyond the
-// row or the file they are the empty range at its end.
+// The bytes of the cell without the blanks around it; for column 0, those of its line. If there is
+// no such cell or row, the result is the empty range at the end of the row or file.
 [[nodiscard]] CellBytes bytes_of_cell(std::string_view bytes, int row, int column);
 
 }  // namespace ripeline::pytorch

@@ -1,5 +1,5 @@
 // The actions of a cell: almost always one action, which is stored in the cell itself, since a file
-// may have millions of cells. Behaves like a vector. A value; thread-safe as one.
+// may have millions of cells. Behaves like a vector. It is a value type; concurrent reads are safe.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class ShortList {
   [[nodiscard]] const T& front() const { return *begin(); }
   [[nodiscard]] const T& back() const { return begin()[size_ - 1]; }
 
-  // From the second item on, each call copies all items, as cells have few.
+  // From the second item on, each call copies all items, which is cheap since cells have few.
   void push_back(T item) {
     if (size_ > 0) {
       auto longer = std::make_unique<T[]>(size_ + 1);
@@ -69,7 +69,7 @@ class ShortList {
 
   T one_{};  // the item, if there is one
   std::uint32_t size_ = 0;
-  std::unique_ptr<T[]> more_;  // if there are several
+  std::unique_ptr<T[]> more_;  // the items, if there are several
 };
 
 }  // namespace ripeline::pytorch

@@ -1,4 +1,4 @@
-// Completions: tells, by events, which pieces of the work on streams are over.
+// Completions: finds out, by events, which pieces of the work on streams are over.
 //
 //   completions.note(stream, number);   // after all that the stream has been given until now
 //   completions.progress(over);         // appends the numbers of what is over
@@ -20,7 +20,7 @@ namespace ripeline::runtime::cuda {
 class Completions {
  public:
   core::Status note(cudaStream_t stream, std::uint64_t number);
-  // Never blocks.
+  // Appends to `over` the numbers of the pieces that are over. Never blocks.
   core::Status progress(std::vector<std::uint64_t>& over);
   [[nodiscard]] bool empty() const { return pending_ == 0; }
 

@@ -1,11 +1,11 @@
-// The runtime's use of CUDA: streams and events, as values that destroy what they hold.
+// The runtime's use of CUDA: streams and events, as objects that destroy what they own.
 //
 // Only sync() and a Stream's destructor wait for the device. If a call does not return, the guard
-// of its thread names the call (runtime/watchdog/call_guard.h). So other files make every call of
-// CUDA that may block, even just for a lock of the driver, as a GuardedCall. A failure is a status
-// with the request to CUDA and CUDA's answer. An Event belongs to the device that was current when
-// it was made. No stream is the legacy default stream, or waits for it. Any thread may use a value,
-// one thread at a time.
+// of its thread names the call (runtime/watchdog/call_guard.h). For this, other files wrap in a
+// GuardedCall each call of CUDA that may block, even if only for a lock of the driver. A failure is
+// a status with the request to CUDA and CUDA's answer. An Event belongs to the device that was
+// current when it was made. No stream is the legacy default stream, or waits for it. Any thread may
+// use a value, one thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,9 +29,9 @@ core::Status use_device(int device);
 // Names a device by its place on the host's PCI bus, independently of its number.
 core::Status name_device(int device, std::string& name);
 
-// Makes a device current in this thread, and restores the previous one at the end, for functions
-// that may be called in threads that have never used the device. Events are made on the current
-// device, and the first use of a device makes a context there.
+// Makes a device current in this thread, and restores the previous one in the destructor. Used in
+// functions that may be called in threads that have never used the device: events are made on the
+// current device, and the first use of a device makes a context there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device);
@@ -77,11 +77,11 @@ class Event {
   }
   ~Event();
 
-  // Records the event after all that the stream has been given so far.
+  // Records the event after all work that has been enqueued on the stream so far.
   core::Status record(cudaStream_t stream);
   // Makes the stream wait until the event is reached.
   core::Status hold_up(cudaStream_t stream) const;
-  // Never blocks.
+  // Sets `reached` to whether the event is reached. Never blocks.
   core::Status query(bool& reached) const;
   [[nodiscard]] cudaEvent_t get() const { return event_; }
 

@@ -72,7 +72,7 @@ class DeviceMemory::Pool {
     if (of_size.empty()) {
       if (Status s = allocate(size, buffer.data); !s.ok()) return s;
     } else {
-      // The buffer that was released first is taken: its readers are the likeliest to be over.
+      // Takes the buffer that was released first, since its readers are the likeliest to be over.
       buffer = std::move(of_size.front());
       of_size.pop_front();
       if (Status s = buffer.readers.hold_up(stream); !s.ok()) return s;
@@ -111,7 +111,7 @@ class DeviceMemory::Pool {
   }
 
  private:
-  // Allocates memory; if the device has no more, frees all unused buffers and tries again.
+  // Allocates memory. If the device has none left, frees all unused buffers and tries again.
   Status allocate(std::size_t size, void*& data) {
     const watchdog::GuardedCall call("cudaMalloc");
     cudaError_t error = cudaMalloc(&data, size);

@@ -29,7 +29,7 @@ class Readers {
   core::Status note(const std::vector<cudaStream_t>& computing);
   // Makes the stream wait for this work.
   core::Status hold_up(cudaStream_t stream) const;
-  // Never blocks. `over` is true if note() was never called.
+  // Sets `over` to whether this work is over; true if note() was never called. Never blocks.
   core::Status query(bool& over) const;
   // Makes the host wait for this work.
   void wait() const;
@@ -47,7 +47,7 @@ class DeviceMemory {
   // Takes `size` uninitialised bytes, aligned to 256, to which `stream` will write first.
   core::Status take(std::size_t size, cudaStream_t stream, Bytes& bytes);
 
-  // Memory that is outside the pool. The destructor, in any thread, frees it.
+  // Memory that is outside the pool. The destructor frees it, in any thread.
   class Own {
    public:
     Own() = default;
@@ -73,7 +73,7 @@ class DeviceMemory {
   core::Status note(Readers& readers) const;
 
   [[nodiscard]] int device() const;
-  // The number of allocations so far, the number among them that are an Own's, and the bytes of
+  // The number of allocations so far, how many of them were made for an Own, and the bytes of
   // buffers that are in use.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t owned() const;

@@ -33,7 +33,7 @@ class StreamEngine::Launcher final : public Work {
     device_status_ = status_of(cudaGetDevice(&device_), "say which device is current");
   }
 
-  // Ties the device's clock to the host's. This also waits for the device's last step to end.
+  // Relates the device's clock to the host's. This also waits for the device's last step to end.
   Status begin_step(std::int64_t step, int microbatches) override {
     if (!device_status_.ok()) return device_status_;
     if (Status s = enter(); !s.ok()) return s;
@@ -158,8 +158,8 @@ class StreamEngine::Launcher final : public Work {
     return {};
   }
 
-  // Guards the whole of a task in the first thread. Tasks in other threads may wait for other
-  // processes without a limit, so for those only the GuardedCalls that they make are watched.
+  // In the first thread, guards the entire task. In other threads a task may wait without limit for
+  // other processes, so there only the GuardedCalls that the task makes are watched.
   template <class Enqueue>
   Status guard(const Enqueue& enqueue) const {
     if (first_thread_ != std::this_thread::get_id()) return enqueue();
@@ -203,7 +203,7 @@ StreamEngine::StreamEngine(Work& work, const core::ProgramFacts& facts,
 
 StreamEngine::~StreamEngine() {
   thread_.reset();
-  // Waits even after a task that failed, since that may have enqueued a part of its work.
+  // Waits even after a failed task, since the task may have enqueued a part of its work.
   const watchdog::LastWait last("what the GPU was given");
   launcher_->wait();
 }
@@ -245,7 +245,7 @@ bool StreamEngine::look(Launched& launched) {
   const core::Engine engine = launcher_->engine_of(ended.call.task);
   ended.status = launcher_->time_of(engine, launched.begin, ended.begin);
   if (ended.status.ok()) ended.status = launcher_->time_of(engine, launched.end, ended.end);
-  // The host sees the event that ties the clocks late, so times may be too late by that delay.
+  // The host is late to see the event that ties the clocks, so times may be late by that delay.
   ended.end = std::min(ended.end, RankClock::host());
   ended.begin = std::min(ended.begin, ended.end);
   launcher_->give_back(std::move(launched.begin));

@@ -3,8 +3,8 @@
 // The work's run() enqueues a task's computation on the stream of the task's engine, and should
 // return without waiting for the device. The engine calls run() in a thread of its own, since
 // enqueuing a large model takes long. A task has ended when the host has seen that the stream has
-// finished it; only then are the work (Work::ended) and the rank told. So the outputs are complete,
-// the inputs are no longer read, and the executor's rules hold for what the device does.
+// finished it; only then do the work (Work::ended) and the rank learn this. So the outputs are
+// complete, the inputs are no longer read, and the executor's rules hold for the device's work.
 //
 //   StreamEngine engine(work, facts, streams, [&run] { run.wake(); });
 //
@@ -12,11 +12,11 @@
 // and at the start of each step the host waits for one event, which ties the two clocks together.
 //
 // While an enqueued task has not ended, the loop polls without sleeping. Such a task keeps the run
-// alive, and is reported as any task that takes too long. The destructor waits for enqueued tasks,
-// since they use the work's memory (runtime/watchdog/last_wait.h). If the thread that makes the
-// engine has a guard, the guard also watches the engine's threads (runtime/watchdog/call_guard.h).
+// alive, but is reported if it takes too long, as any task is. The destructor waits for enqueued
+// tasks, since they use the work's memory (runtime/watchdog/last_wait.h). A guard of the thread
+// that makes the engine also watches the engine's threads (runtime/watchdog/call_guard.h).
 // Tasks are enqueued in the order of their starts. So if processes have agreed on that order, as
-// the members of a rank do, a task may enqueue work that waits for the same task of the others. Any
+// the members of a rank do, a task may enqueue work that waits for the same task on the others. Any
 // other task that waits for processes does so on the host, in a thread beside the enqueuing one
 // (Work::runs_beside). The engine belongs to the loop's thread.
 #pragma once

@@ -78,7 +78,7 @@ std::vector<GuardReport> Guard::reports() {
 }
 
 void Guard::signal_ranks(int number) const {
-  // A signal that does not fit the socket is not sent: the guard is stopped, and will be killed.
+  // A signal that does not fit the socket is dropped: the guard is stopped, and will be killed.
   if (socket_ >= 0) send(socket_, &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -1,11 +1,11 @@
-// launcher/guard: the process between launcher and ranks. It starts the ranks, and ends together
-// with all processes that they started.
+// launcher/guard: the process between launcher and ranks. It starts the ranks, and when it ends,
+// all processes that the ranks have started end, too.
 //
 // The guard is the ranks' parent and a subreaper: whatever a rank starts, in any group or session,
 // becomes the guard's child when its own parents have ended. When all ranks have ended, or the
 // launcher is gone for any reason, the guard kills what is left, removes the run's folder and ends.
 // If the guard itself is killed, the ranks die with it; the launcher, which is a subreaper too,
-// kills the rest and removes the folder. Only if both are killed at once does anything remain:
+// kills the rest and removes the folder. Anything remains only if both are killed at once:
 // processes that the ranks started, and the folder, which the next run removes
 // (launcher/run_folder.h). `pkill -KILL -f` by the program's name kills both, since the guard has
 // the launcher's command line; the guard ignores all signals but SIGKILL and SIGSTOP.
@@ -45,13 +45,13 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
   ~Guard();  // as end()
 
-  // Forks the guard, which starts the ranks. `outputs` is closed here.
+  // Forks the guard, which starts the ranks. Closes `outputs` in this process.
   core::Status start(const RunPlan& plan, const std::vector<RankOutputs>& outputs,
                      const Inherited& inherited);
 
   // The descriptor to be polled; -1 if the guard is gone.
   [[nodiscard]] int descriptor() const { return socket_; }
-  // Returns all reports that have arrived. If the guard is gone, descriptor() is -1 after the last.
+  // Returns all reports that have arrived. After the last one of a lost guard, descriptor() is -1.
   std::vector<GuardReport> reports();
 
   // Sends a signal to the group of each running rank, and continues the ranks that are stopped.

@@ -154,7 +154,7 @@ class GuardProcess {
     std::filesystem::remove_all(plan_.folder, ignored);
   }
 
-  // Waits if the launcher is stopped, but not if the launcher is gone.
+  // Blocks while the launcher is stopped, but not if the launcher is gone.
   void send_report(const GuardReport& report) const {
     while (send(launcher_, &report, sizeof report, MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
   }

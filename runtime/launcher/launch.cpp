@@ -32,12 +32,12 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kTermToKill = 3s;
-// A killed rank's sockets close before its end is reported, so others may seem to fail first.
+// Failures this close count as one: a killed rank's sockets close before its end is reported.
 constexpr auto kSameFailure = 500ms;
 constexpr auto kDrain = 1s;       // for output that arrives after its rank's end
 constexpr auto kGuardEnds = 15s;  // longer than the guard waits for processes that it kills
 
-// A port that is free now, for programs that use MASTER_PORT. Ripeline's own sockets do not.
+// A port that is free now, for programs that use MASTER_PORT. Ripeline's own sockets do not use it.
 int free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -50,7 +50,7 @@ int free_port() {
   return bound ? ntohs(address.sin_port) : 29500;
 }
 
-// Without this a pipe could get the number of a closed standard output, and be written to as such.
+// Without this a pipe could get the number of a closed standard output, and be mistaken for it.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest number
@@ -196,8 +196,8 @@ class Launcher {
     drain(all);
   }
 
-  // Moves the output until all is written. Returns false if nothing can be moved: at once without
-  // `patience`, else after the time that a reader has.
+  // Moves the output until all is written. If nothing can be moved, returns false: at once without
+  // `patience`, otherwise after the time that a reader is allowed.
   bool drain(bool patience) {
     Clock::time_point moved = Clock::now();
     while (output_.reading() || output_.unwritten() > 0) {
@@ -215,7 +215,7 @@ class Launcher {
 
   const LaunchOptions& options_;
   const Inherited inherited_;
-  // Chosen here and made by the guard, so that either of them can remove it if the other is killed.
+  // Chosen here; the guard makes the folder. Launcher or guard removes it if the other is killed.
   const std::string folder_ = new_run_folder();
   int signals_ = -1;
   MergedOutput output_;

@@ -1,4 +1,4 @@
-// launcher/launch: starts the ranks of one run on this machine and ends with all of them.
+// launcher/launch: starts the ranks of one run on this machine, and waits until all have ended.
 //
 // Each rank is a process with torchrun's variables, in a process group of its own. Its lines of
 // output get a prefix, `[rank 2] `. If a signal ends a rank, the launcher reports this: `rank 2 was

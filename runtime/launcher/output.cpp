@@ -91,7 +91,7 @@ void MergedOutput::read_from(Stream& stream) {
   show(stream, n <= 0);
 }
 
-// Passes the stream's complete lines to its sink, and if `last` the incomplete one too.
+// Passes the stream's complete lines to its sink and, if `last`, the incomplete one, too.
 void MergedOutput::show(Stream& stream, bool last) {
   std::string lines;
   std::size_t begin = 0;

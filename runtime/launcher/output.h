@@ -49,12 +49,12 @@ class MergedOutput {
   // Stops reading. Bytes that a rank has written and nobody has read count as dropped.
   void stop_reading();
 
-  // A sentence for each reason why output reached no reader; empty if all output did.
+  // A sentence for each reason why output reached no reader; empty if there is no such output.
   [[nodiscard]] std::vector<std::string> left_out() const;
 
  private:
   struct Stream {
-    int from = -1;  // -1: closed
+    int from = -1;  // -1 if closed
     Sink* to = nullptr;
     std::string prefix = {};
     std::string line = {};  // the last line, while it is incomplete
@@ -64,7 +64,7 @@ class MergedOutput {
   static void show(Stream& stream, bool last);
   static void read_from(Stream& stream);
 
-  const bool together_;  // both outputs have one reader: all uses out_, so no line is torn
+  const bool together_;  // both outputs have one reader; then all lines use out_
   Sink out_;
   Sink err_;
   std::vector<Stream> streams_;

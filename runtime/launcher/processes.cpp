@@ -78,7 +78,7 @@ std::vector<pid_t> end_children(std::chrono::nanoseconds limit, const std::vecto
     for (const Process& child : child_processes()) {
       if (std::find(spared.begin(), spared.end(), child.id) != spared.end()) continue;
       any = true;
-      // The group is killed at once, as a process may start others faster than /proc is read.
+      // The group is killed at once, since a process may start others faster than /proc is read.
       if (child.group != getpgrp()) kill(-child.group, SIGKILL);
       kill(child.id, SIGKILL);
       if (waitpid(child.id, nullptr, WNOHANG) != child.id) left.push_back(child.id);

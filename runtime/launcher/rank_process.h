@@ -20,7 +20,7 @@ struct RunPlan {
 };
 
 // Gives this process torchrun's variables and a rank's outputs, and executes the command. The
-// process ends with `parent`. Exits with 127 or 126, and an error, if the command cannot be run.
+// process is killed when `parent` ends. Exits with 127 or 126, and an error, if it cannot execute.
 [[noreturn]] void become_rank(const RunPlan& plan, int rank, RankOutputs outputs,
                               const Inherited& inherited, pid_t parent);
 

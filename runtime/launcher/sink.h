@@ -20,7 +20,7 @@ class Sink {
   Sink& operator=(const Sink&) = delete;
   ~Sink();
 
-  // Adds complete lines, without a limit: a caller that can wait asks full() first.
+  // Adds complete lines, without a limit; so a caller that can wait asks full() first.
   void add(std::string_view lines) { pending_ += lines; }
   [[nodiscard]] bool full() const;
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }  // bytes
@@ -29,8 +29,8 @@ class Sink {
   // Call this after poll() has reported wanted(). Writes what can be written; true if anything was.
   bool write();
 
-  // The number of bytes that could not be written, except because the reader is gone, and the errno
-  // of the last such failure.
+  // The number of bytes that could not be written although the reader was there, and the errno of
+  // the last such failure.
   [[nodiscard]] std::size_t lost() const { return lost_; }
   [[nodiscard]] int error() const { return error_; }
 

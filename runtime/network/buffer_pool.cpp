@@ -37,7 +37,7 @@ class HostBufferPool::Buffers {
     }
   }
 
-  // Buffers are made and freed without the lock, as that may wait until other buffers are returned.
+  // Makes and frees buffers without the lock, since that may wait until other buffers are returned.
   void* take(std::size_t size) {
     void* buffer = take_free(size);
     if (buffer == nullptr) buffer = memory_.take(size);

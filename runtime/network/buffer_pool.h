@@ -17,8 +17,8 @@ namespace ripeline::runtime::network {
 class BufferPool {
  public:
   virtual ~BufferPool() = default;
-  // Returns `size` uninitialised bytes, aligned to 64, for part of a message of `edge` (-1: none).
-  // Their `data` is null if there is no memory. Called by the transport's thread.
+  // Returns `size` uninitialised bytes, aligned to 64, for a part of a message; `edge` is its edge
+  // or -1. `data` is null if there is no memory. Called by the transport's thread.
   virtual Bytes take(core::EdgeId edge, std::size_t size) = 0;
 };
 

@@ -23,7 +23,7 @@ using core::Status;
 using core::StatusCode;
 
 constexpr std::size_t kBufferBytes = 16 << 10;
-// If less than this is missing of a piece, it is read with the bytes that follow, and copied.
+// If a piece lacks less than this, its rest is read with the bytes that follow, and copied.
 constexpr std::size_t kDirectBytes = 2 << 10;
 constexpr std::size_t kLongestRead = 1 << 20;  // so that a long part does not delay others
 
@@ -247,7 +247,7 @@ void Connection::pulse(const Header& frame) {
     pulse.bytes = kHeaderBytes;
     queued_ += pulse.bytes;
   }
-  // Frames that wait are left to the owner. A pulse that was partly written is completed here.
+  // Frames that wait are left to the owner's thread. A partly written pulse is completed here.
   Write& first = writes_.front();
   if (writes_.size() > 1 || first.bytes > kHeaderBytes || waits_to_write_) return;
   const ssize_t n = ::send(descriptor_, first.header.data() + first.done, first.bytes - first.done,

@@ -1,7 +1,7 @@
 // Connection: sends and receives frames over one socket, Unix or TCP. Private to network/socket.
 //
 // A connection reads frames one after another, each no longer than allowed, and writes frames in
-// the order given: what the kernel takes at once, and the rest from the io_context. A breach of the
+// the order given. send() writes what the kernel takes; the io_context writes the rest. A wrong
 // format closes the connection. The handlers run inside the io_context of the owner's thread, in
 // which all calls but pulse() must be made. The object lives as long as one of its operations does.
 #pragma once
@@ -39,7 +39,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Sets the handlers, beginning with the next frame. A handler may call this function.
   void hand_over(Handlers handlers);
   void send(Frame frame);
-  // Writes the frame, unless waiting bytes will show life as well. May be called in any thread.
+  // Writes the frame to show life, unless waiting bytes will do that. May be called in any thread.
   void pulse(const Header& frame);
   // Bytes that wait to be written; 0 once the socket has failed or is closed.
   [[nodiscard]] std::size_t queued() const;
@@ -65,7 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void received(std::size_t bytes);
   core::Status take_bytes();
   core::Status take_header(const std::byte* from);
-  // Prepares for the piece after the complete one; if that is a header, the frame is complete.
+  // Prepares for the next piece; if that is a header, the present frame is complete.
   core::Status next_piece();
   core::Status take_part();
   void expect(Reading what, std::byte* to, std::size_t bytes);
@@ -104,7 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<Write> writes_;  // the first one may be partly written
   std::size_t queued_ = 0;    // the bytes of these that are not written
   bool waits_to_write_ = false;
-  int descriptor_ = -1;                     // -1: closed
+  int descriptor_ = -1;                     // -1 if closed
   std::vector<asio::const_buffer> pieces_;  // the buffers of one write
 };
 

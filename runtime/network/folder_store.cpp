@@ -64,7 +64,7 @@ bool write_all(int descriptor, const Blob& value) {
   return true;
 }
 
-// A process that is killed while it writes leaves a draft, which this removes.
+// Removes the drafts of processes that were killed while they wrote.
 void remove_drafts_of_the_dead(const std::string& folder) {
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
@@ -154,7 +154,7 @@ Status FolderStore::set(const std::string& key, const Blob& value) {
 
 Status FolderStore::set_if_absent(const std::string& key, const Blob& value, Blob& there) {
   Draft draft;
-  // The value may be the report that no descriptors or disk space are left.
+  // If this fails, the reserve is used: the value may report that no descriptors or space are left.
   if (Status drafted = this->draft(key, value, draft); !drafted.ok()) {
     if (!use_reserve(value, draft)) return drafted;
   }
@@ -229,7 +229,7 @@ Status FolderStore::claim(const std::string& key, const Blob& value, Blob& there
 bool FolderStore::replace_abandoned(const std::string& key, const Draft& draft, Blob& there) {
   const int old = ::open(path_of(key).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (old < 0) return false;
-  // Several may find it abandoned. The one that locks it wins, if the key still names this file.
+  // If several processes get here, the first to lock the file wins if the key still names the file.
   struct stat opened {};
   struct stat named {};
   const bool is_ours = !is_alive(old) && take_lock(old, Lock::place) && fstat(old, &opened) == 0 &&
@@ -258,7 +258,7 @@ Claim FolderStore::claim_of(const std::string& key) {
 
 int FolderStore::watch() {
   const int watching = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  // A file that its process kept open is closed, with its lock, when the process ends.
+  // A process's end closes the files of its claims, which it kept open; IN_CLOSE_WRITE shows this.
   if (watching >= 0 &&
       inotify_add_watch(watching, folder_.c_str(), IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE) >= 0) {
     return watching;

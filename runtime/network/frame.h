@@ -60,7 +60,7 @@ struct Ready {
   bool operator==(const Ready&) const = default;
 };
 
-// All other frames carry an envelope.
+// The content of a frame. A frame of a kind without a struct of its own carries an Envelope.
 using FrameContent = std::variant<Envelope, Hello, Goodbye, Abandon, Heartbeat, Ready>;
 
 struct Frame {
@@ -90,7 +90,7 @@ using Header = std::array<std::byte, kHeaderBytes>;
 
 [[nodiscard]] Header encode_header(const Frame& frame);
 
-// The first bytes in every version. They show a wrong frame before its other bytes arrive.
+// The first bytes in every version; by them a wrong frame is refused before its other bytes arrive.
 inline constexpr std::size_t kPrefixBytes = 6;
 core::Status check_prefix(std::span<const std::byte, kPrefixBytes> prefix);
 
@@ -102,7 +102,7 @@ struct PayloadShape {
 // Fills all of `frame` but the payload. Refuses a header that is not one of this version.
 core::Status decode_header(const Header& header, Frame& frame, PayloadShape& shape);
 
-// The sizes of the parts, between header and head.
+// The sizes of the parts, which are sent between header and head.
 [[nodiscard]] std::vector<std::byte> encode_sizes(const Payload& payload);
 [[nodiscard]] std::vector<std::uint64_t> decode_sizes(std::span<const std::byte> bytes);
 

@@ -8,8 +8,8 @@
 
 namespace ripeline::runtime::network {
 
-// The first host of a list in Slurm's notation: node03 of `node[03-05,07],other-1`. Empty if `list`
-// has another form.
+// The first host of a list in Slurm's notation: `node[03-05,07],other-1` gives node03. Empty if
+// `list` has another form.
 [[nodiscard]] std::string first_host(std::string_view list);
 
 // Whether the text is a numeric address, IPv4 or IPv6.

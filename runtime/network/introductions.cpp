@@ -111,7 +111,7 @@ void Introductions::call_again(End end, const std::string& address) {
   timers_.after(kRetry, [this, end, address] { connect(end, address); });
 }
 
-// `expected` is the end that this rank called at `address`; without a rank if the peer called.
+// `expected` is the end that this rank called at `address`; it has no rank if the peer called.
 void Introductions::await_hello(const std::shared_ptr<Connection>& connection, End expected,
                                 const std::string& address) {
   pending_.push_back(connection);
@@ -146,7 +146,7 @@ void Introductions::drop(const std::weak_ptr<Connection>& connection, End expect
   call_again(expected, address);
 }
 
-// The processes of the run have compared themselves with rank 0: one that differs is a stranger.
+// All processes of the run have compared themselves with rank 0, so one that differs is a stranger.
 bool Introductions::greet(const std::shared_ptr<Connection>& connection, End expected,
                           const Frame& first) {
   const auto* const greeting = std::get_if<Hello>(&first.content);

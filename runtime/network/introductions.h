@@ -3,8 +3,8 @@
 //
 // The caller sends a hello, and the rank that is called answers with a hello. A stranger is
 // dropped: a process of another user or run, one that breaks the format, or a caller that sends
-// nothing. A rank that does not answer, or does not listen yet, is called again. All runs in the
-// io_context's thread; the handlers are not called after this object's end, and must not end it.
+// nothing. A rank that does not answer, or does not listen yet, is called again. The io_context's
+// thread does all work; the handlers are not called after this object's end, and must not end it.
 #pragma once
 
 #include <asio/io_context.hpp>

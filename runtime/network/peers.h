@@ -32,7 +32,7 @@ struct Looks {
   }
 };
 
-// The delivery that reports the loss of `process`, the last one from it.
+// The delivery that reports the loss of `process`; it is the last delivery from that process.
 [[nodiscard]] Delivery loss_of(int process, const std::string& how, core::Time at);
 
 }  // namespace ripeline::runtime::network

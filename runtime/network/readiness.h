@@ -1,7 +1,7 @@
 // Readiness: tells whether all ranks are connected, which they report to each other along the tree
 // (runtime/protocol/tree.h). Private to network/socket and network/ucx.
 //
-// Sans I/O. A rank tells its parent once all ranks below and itself are connected. Rank 0 tells its
+// Sans I/O. A rank tells its parent once it and all ranks below it are connected. Rank 0 tells its
 // children that all ranks are, and each rank passes that on to its children. One thread.
 #pragma once
 
@@ -30,7 +30,7 @@ class Readiness {
   [[nodiscard]] bool all() const;
   // Whether all ranks may be connected, as far as this one knows, so that some may run already.
   [[nodiscard]] bool may_be_all() const { return notified_parent_ || all(); }
-  // The ranks that have not reported: children or, once all of them have, the parent.
+  // The ranks that have not reported: children or, once all children have, the parent.
   [[nodiscard]] std::vector<int> late() const;
 
  private:

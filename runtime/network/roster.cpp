@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr const char* kFailure = "failure";
 constexpr std::size_t kLongestText = 64 << 10;
 constexpr std::uint32_t kMostSettings = 4096;
-// For so long an ended process's entry may be that of an earlier run, soon to be replaced.
+// The time for which the entry of an ended process may be of an earlier run and be replaced soon.
 constexpr auto kLeftOver = 800ms;
 
 std::string key_of(int rank) { return "rank-" + std::to_string(rank); }
@@ -39,7 +39,7 @@ Status cannot(int rank, const std::string& what, const Status& why) {
   return {why.code(), name_of(rank) + " cannot " + what + ": " + why.message()};
 }
 
-// `rank 2`, `ranks 2, 3`.
+// A text such as `rank 2` or `ranks 2, 3`.
 std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
@@ -66,7 +66,7 @@ bool is_stopped(pid_t process) {
   return text[name_end + 2] == 'T' || text[name_end + 2] == 't';
 }
 
-// The calendar's time, since a process that reads the failure may run much later.
+// The time of the calendar, since a process that reads the failure may run much later.
 std::chrono::seconds now_by_calendar() {
   return std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -128,11 +128,11 @@ struct Roster::Entry {
     return to.take();
   }
   [[nodiscard]] bool is_here() const { return host.empty() || host == own_host(); }
-  // `412`, `412 on host-3`.
+  // The process's id, and its host if that is another host: `412`, `412 on host-3`.
   [[nodiscard]] std::string where() const {
     return std::to_string(process) + (is_here() ? "" : " on " + host);
   }
-  // Reads only the version and the process if the entry is of another version.
+  // If the entry is of another version, reads only the version and the process.
   static std::optional<Entry> decode(const Blob& blob) {
     BlobReader from(blob);
     Entry entry;
@@ -158,7 +158,7 @@ Roster::Roster(std::shared_ptr<Store> store, SocketOptions options)
       members_(static_cast<std::size_t>(options_.ranks)) {}
 
 // The entries of a run that did not start are removed from the store only after all ranks have
-// come: until then the failure stays for the ranks that have not.
+// joined, since the failure must stay in the store for those that join later.
 Roster::~Roster() {
   if (!joined_) return;
   store_->remove(address_key_of(options_.rank));
@@ -354,7 +354,7 @@ Status Roster::check_alive(int rank) {
   return {StatusCode::lost, text};
 }
 
-// The process that starts the ranks reports in the store how one has ended.
+// Fails if the process that starts the ranks has reported in the store how `rank` has ended.
 Status Roster::check_started(int rank) {
   std::optional<Blob> blob;
   if (!store_->get(ended_key(rank), blob).ok() || !blob) return {};

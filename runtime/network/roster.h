@@ -1,4 +1,4 @@
-// Roster: which ranks of a run are present while it starts, according to its store. Private to
+// Roster: which ranks of a run are present while the run starts, by the run's store. Private to
 // network/socket.
 //
 // A rank joins by claiming its entry, which describes what the rank runs. Rank 0's entry also holds
@@ -41,7 +41,7 @@ class Roster {
   core::Status listens_at(const std::string& address);
 
   // Reads the store again. Fails if the run has failed or an awaited rank is lost, and reports that
-  // to all. `awaited` are the ranks whose end this rank would see by no connection.
+  // to all ranks. `awaited` are the ranks whose end no connection of this rank would show.
   core::Status look(const std::vector<int>& awaited);
   // The run's token; nullopt until this rank has seen rank 0.
   [[nodiscard]] std::optional<std::uint64_t> token() const { return token_; }
@@ -51,7 +51,7 @@ class Roster {
   // Reports to all ranks that the run cannot start. Returns the reason in the store, which may be
   // an earlier failure of another rank.
   core::Status fail(core::Status why);
-  // The same for ranks that did not connect within `limit`; `why` is the cause, empty if unknown.
+  // Does the same for ranks that did not connect in `limit`; `why` is the cause, empty if unknown.
   core::Status fail_late(const std::vector<int>& ranks, std::chrono::nanoseconds limit,
                          const std::string& why);
 
@@ -76,7 +76,7 @@ class Roster {
   core::Status meet_first();
   core::Status check_alive(int rank);
   core::Status check_started(int rank);
-  // How this rank's entry differs from that of rank 0; empty if it does not.
+  // The difference between this rank's entry and that of rank 0; empty if there is none.
   [[nodiscard]] std::string difference(const Entry& mine, const Entry& first) const;
   [[nodiscard]] bool anybody_left();
 

@@ -11,7 +11,7 @@ namespace {
 
 using core::Time;
 
-// The drift between the clocks of two hosts: 50 µs in a second, more than that of quartz.
+// The clocks of two hosts drift by at most 50 µs in a second, which is more than quartz clocks do.
 constexpr int kDrift = 20000;
 // The largest time taken from a peer: 73 years, so that sums of a few of them do not overflow.
 constexpr Time kLatest{std::int64_t{1} << 61};

@@ -289,8 +289,8 @@ class SocketTransport final : public Transport {
     if (p.lost_at <= now()) lose(rank, p.how);
   }
 
-  // Loses the peers that have had only one connection for too long. Never called from a handler, so
-  // that bytes that arrived over that connection are read first.
+  // Treats a peer as lost that has had only one connection for too long. Never called from a
+  // handler, so that bytes that arrived over that connection are read first.
   void lose_halves() {
     if (now() < next_loss_) return;
     io_.poll();
@@ -306,7 +306,7 @@ class SocketTransport final : public Transport {
     Peer& p = peer(rank);
     p.lost_at = core::Time::max();
     if (!p.loss.empty()) return;
-    // After its goodbye a closed connection is no loss, even if this rank is not done yet.
+    // After the peer's goodbye a closed connection is no loss, even if this rank is not done yet.
     if (p.goodbyes == kConnectionsPerPeer) return;
     p.loss = how;
     for (const ConnectionRole role : kEachRole) connection(rank, role).close();

@@ -34,7 +34,7 @@ struct SocketOptions {
   // The address at which the others reach this rank: `unix:/tmp/run/socket-3`, or `tcp:10.0.0.1:0`
   // with a port that the system chooses.
   std::string address = {};
-  // The ranks that this one exchanges messages with, each of which must list this one too. Those
+  // The ranks with which this rank exchanges messages; each of them must list this rank, too. Ranks
   // next to it in the tree (runtime/protocol/tree.h) are added. If empty, all ranks.
   std::vector<int> neighbours = {};
   std::uint64_t program_hash = 0;
@@ -43,7 +43,7 @@ struct SocketOptions {
   std::chrono::nanoseconds hello_limit =
       std::chrono::seconds(5);  // a caller that sends nothing for this long is dropped
   std::uint64_t largest_payload = std::uint64_t{1} << 32;  // bytes; a longer frame is a violation
-  // Bytes that the kernel is asked to buffer in each direction; these move even while nobody polls.
+  // Bytes that the kernel is asked to buffer in each direction; they move even while nobody polls.
   // The kernel buffers at most net.core.wmem_max, unless the process is root's.
   int kernel_bytes = 4 << 20;
   std::chrono::nanoseconds heartbeat =
@@ -53,7 +53,7 @@ struct SocketOptions {
 };
 
 // Connects with all neighbours once all ranks are present. The status of a failure names the ranks
-// that did not come, or how they do not match. Payloads that arrive are put into `pool`, which is
+// that did not join, or how they do not match. Payloads that arrive are put into `pool`, which is
 // borrowed, or into the host's memory if `pool` is null.
 core::Status connect_sockets(SocketOptions options, std::shared_ptr<Store> store,
                              std::unique_ptr<Transport>& transport, BufferPool* pool = nullptr);

@@ -4,7 +4,7 @@
 // a value that one process holds while it lives; when the process ends in any way, the others find
 // the claim abandoned, or silent if no system reports the end. All calls return at once, except
 // claim(), which may first have to find out whether another process lives. The status of a failed
-// call has what the system reported. Keys are file names. One thread.
+// call contains the system's error. Keys are file names. One thread.
 #pragma once
 
 #include <cstdint>
@@ -32,20 +32,20 @@ class Store {
   [[nodiscard]] virtual std::string name() const = 0;
 
   virtual core::Status set(const std::string& key, const Blob& value) = 0;
-  // The first caller wins: `there` becomes the key's value, whichever process has set it.
+  // Sets the key unless it is set: `there` becomes its value, whichever process has set it.
   virtual core::Status set_if_absent(const std::string& key, const Blob& value, Blob& there) = 0;
-  // `value` is nullopt if the key is not set.
+  // Sets `value` to nullopt if the key is not set.
   virtual core::Status get(const std::string& key, std::optional<Blob>& value) = 0;
   virtual void remove(const std::string& key) = 0;
 
-  // Takes a key that no process holds. If one does, fails as `refused`, and `there` is its value;
-  // otherwise `there` is the value of a former holder, or empty if there was none.
+  // Claims a key that no process holds. If one holds the key, fails as `refused`, and `there` is
+  // its value; otherwise `there` is the value of a former holder, or empty if there was none.
   virtual core::Status claim(const std::string& key, const Blob& value, Blob& there) = 0;
   // Ends a claim of this process and leaves the value, as the end of the process does.
   virtual void release(const std::string& key) = 0;
   [[nodiscard]] virtual Claim claim_of(const std::string& key) = 0;
 
-  // Called when all ranks are connected. Later calls serve a process that leaves: keep them short.
+  // Called when all ranks are connected. Later calls serve a process that ends, and must be short.
   virtual void started() {}
 
   // A descriptor, owned by the caller, that becomes readable, perhaps with a delay, when something
@@ -53,7 +53,7 @@ class Store {
   [[nodiscard]] virtual int watch() = 0;
 };
 
-// The key under which the process that started the ranks reports how one has ended, as text.
+// The key under which the process that started the ranks reports, as text, how a rank has ended.
 [[nodiscard]] inline std::string ended_key(int rank) { return "ended-" + std::to_string(rank); }
 
 }  // namespace ripeline::runtime::network

@@ -1,8 +1,8 @@
 // StoreWatch: calls a function when a store may have changed. Private to network/socket.
 //
-// If the store has a descriptor, calls at each change and at least twice a second, since a
-// process's end may be reported a moment early. Otherwise calls at intervals that grow to half a
-// second. Calls in the thread of the io_context, to which all belongs, and never after its own end.
+// If the store has a descriptor, calls the function at each change and at least twice a second,
+// since a process's end may be reported a moment early. Otherwise calls it at intervals that grow
+// to 0.5 s. All calls are made in the io_context's thread, and none after the end of this object.
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -33,8 +33,8 @@ struct UcxOptions {
 // Whether this Ripeline was built with UCX.
 [[nodiscard]] bool has_ucx();
 
-// Wraps `transport`, which can watch a descriptor, in UCX; all its processes do so at once.
-// Payloads that arrive are put into `pool`, which is borrowed, or if null into the host's memory. A
+// Wraps `transport`, which can watch a descriptor, in UCX; all processes must do so at once. `pool`
+// is borrowed; payloads that arrive are put into it, or into the host's memory if it is null. A
 // failure is the status of all processes: UCX's error, or which process was not reached or was
 // lost. Then `transport` is null.
 core::Status connect_ucx(const UcxOptions& options, std::unique_ptr<Transport>& transport,

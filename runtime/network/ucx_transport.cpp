@@ -19,8 +19,8 @@ using core::Time;
 
 namespace {
 
-// After a peer's loss, or its last message, other messages from it may arrive for this long: these
-// are in the memory or the kernel of this host.
+// After a peer's loss, or its last message, other messages from it may arrive for this long, since
+// they are still in the memory or the kernel of this host.
 constexpr auto kQuiet = std::chrono::milliseconds(20);
 // How long the inner transport may take to report how a process has ended.
 constexpr auto kBroken = std::chrono::seconds(2);
@@ -164,7 +164,7 @@ void UcxTransport::call(int process, const Blob& text) {
   if (is_connected_ || !failure_.ok() || p.token_out != 0 || text.size() <= kTokenBytes) return;
   p.token_out = token_of(text);
   worker_->connect(process, std::span(text).subspan(kTokenBytes));
-  // The hello is as long as a header may be: UCX sends one so long only when both ends are known.
+  // A hello has a header's greatest length: UCX sends that much only when both ends are connected.
   Frame hello{.content = Hello{}};
   hello.payload.head.resize(kLargestHead);
   send_frame(process, std::move(hello));
@@ -207,7 +207,7 @@ std::optional<UcxWorker::Arrival> UcxTransport::begins(std::span<const std::byte
   }
   if (arrival.from < 0) return std::nullopt;
   Peer& from = peer(arrival.from);
-  // A lost process's messages are dropped after the report of its loss, unfetched ones even before.
+  // Messages of a lost process are dropped after its loss is reported, unfetched ones even before.
   if (from.is_loss_reported || (from.loss && at_sender)) return std::nullopt;
   header = header.subspan(kTokenBytes);
   Frame& frame = arrival.frame;
@@ -295,7 +295,7 @@ void UcxTransport::lose(int process, const std::string& how) {
 }
 
 bool UcxTransport::is_breaking(const Peer& peer) const {
-  // Once this process has said goodbye, its peers may end.
+  // A failure of UCX does not count after this process's goodbye, when its peers may end.
   return !peer.broken.empty() && !peer.loss && !goodbye_;
 }
 
@@ -323,7 +323,7 @@ Status UcxTransport::look(std::chrono::nanoseconds wait) {
   from_inner_.clear();
   Status status = inner_->poll(wait, from_inner_);
   for (Delivery& delivery : from_inner_) take(std::move(delivery));
-  // The worker comes second, so that nothing is fetched from a process that is known to be gone.
+  // Called after the inner transport's poll, so that nothing is fetched from a lost process.
   worker_->progress();
   report_losses();
   return status;

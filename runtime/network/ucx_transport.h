@@ -1,8 +1,8 @@
 // UcxTransport: data over UCX, all else over an inner transport. Private to network/ucx.
 //
-// While processes connect, they send the signal Connect over the inner transport. To each neighbour
-// they send an address, with the token that messages from that neighbour must carry; along the
-// tree, that ranks are connected; or to each neighbour, why this process or another is not.
+// While processes connect, they send the signal Connect over the inner transport. With it they send
+// to each neighbour an address, and the token that messages from that neighbour must carry; along
+// the tree, the report that ranks are connected; on failure, which process cannot connect, and why.
 //
 // All calls but wake() come from one thread.
 #pragma once

@@ -25,7 +25,7 @@ Status failure(const char* what, ucs_status_t status) {
   return {StatusCode::failed, std::string("UCX ") + what + ": " + ucs_status_string(status)};
 }
 
-// Reads UCX's settings; adds the runtime's where the user has set none, and turns off keepalive.
+// Reads UCX's settings; adds the runtime's where the user has set none, and disables keepalive.
 ucs_status_t read_settings(ucp_config_t*& config) {
   // Without these variables UCX uses TCP even within a host, since over shared memory it could not
   // notice that a process is gone; only the environment can set them. With them UCX copies messages
@@ -38,7 +38,7 @@ ucs_status_t read_settings(ucp_config_t*& config) {
   });
   const ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
-  // The inner transport reports which peers live, and an error of UCX is the status of a call.
+  // No keepalive is needed: the inner transport reports lost peers, and calls report UCX's errors.
   ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
   // UCX 1.13 ends the process if the other end of a TCP connection goes away while UCX sends over
   // that connection without a copy.
@@ -161,7 +161,7 @@ struct UcxWorker::Callbacks {
     }
   }
 
-  // Called at the end of a flush or a close; counts down those in progress.
+  // Called at the end of a flush or a close; decrements the count of those in progress.
   static void done(void* request, ucs_status_t /*status*/, void* count) {
     ucp_request_free(request);
     --*static_cast<int*>(count);

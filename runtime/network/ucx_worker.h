@@ -2,8 +2,8 @@
 //
 // A message is a header, which is copied, and the parts of a payload, which are not copied: long
 // parts go from the sender's memory straight into the receiver's buffers. Only the source file
-// includes UCX's headers. All is done in the thread that calls progress(), which calls the
-// receiver; the receiver must not call back.
+// includes UCX's headers. All is done in the thread that calls progress(). progress() calls the
+// receiver, which must not call back.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class UcxWorker {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // Called when a message of `bytes` bytes begins to arrive; nullopt rejects it. With
+    // Called when a message of `bytes` bytes begins to arrive; returns nullopt to reject it. With
     // `at_sender`, the bytes are still in the sender's memory.
     virtual std::optional<Arrival> begins(std::span<const std::byte> header, std::size_t bytes,
                                           bool at_sender) = 0;
@@ -48,7 +48,7 @@ class UcxWorker {
 
   // `receiver` is borrowed. Fails with UCX's error.
   static core::Status open(int processes, Receiver& receiver, std::unique_ptr<UcxWorker>& worker);
-  // Closes all connections. Messages that have not left are dropped.
+  // Closes all connections. Messages that have not been sent are dropped.
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
@@ -58,7 +58,7 @@ class UcxWorker {
   void connect(int process, std::span<const std::byte> address);
   // Drops the message if `process` is not connected. The header has at most kLargestHeader bytes.
   void send(int process, std::vector<std::byte> header, Payload payload);
-  // The bytes of messages that have not been sent yet.
+  // The number of bytes of messages to `process` that have not been sent yet.
   [[nodiscard]] std::size_t queued(int process) const {
     return peer(process).endpoint == nullptr ? 0 : peer(process).bytes;
   }

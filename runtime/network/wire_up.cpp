@@ -163,7 +163,7 @@ class WireUp {
     wire(end).closed = why;
     const core::Time at = now();
     Clock::duration patience = endings_[static_cast<std::size_t>(end.rank)].lost_at(why, at) - at;
-    // If all may be connected, the peer may run already, and reports of others may be on their way.
+    // If all ranks may be connected, the peer may run, and reports of others may be on their way.
     if (readiness_.may_be_all()) patience = std::max<Clock::duration>(patience, kLastWords);
     timers_.after(patience, [this, rank = end.rank, why] { lose(rank, why); });
   }

@@ -31,12 +31,12 @@ using Wires = std::vector<Wire>;
   return static_cast<std::size_t>(rank * kConnectionsPerPeer + static_cast<int>(role));
 }
 
-// Decides when a peer with two connections is lost. The peer's last frames may come over either, so
-// once one has ended, this rank waits for the end of the other, but only for a while, since a
-// network may end just one of them.
+// Decides when a peer with two connections is lost. Its last frames may arrive over either one. So
+// once one connection has ended, this rank waits for the end of the other, but only for a while,
+// since a network may end just one of them.
 class Ending {
  public:
-  // Notes that one ended for `why`. Returns when the peer is lost if the other one does not end.
+  // Notes why one connection ended. Returns when the peer is lost if the other one does not end.
   [[nodiscard]] core::Time lost_at(const core::Status& why, core::Time now) {
     const bool is_over = why.code() != core::StatusCode::lost || ++ended_ == kConnectionsPerPeer;
     return is_over ? now : now + kLastWords;

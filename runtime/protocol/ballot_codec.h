@@ -7,11 +7,11 @@
 
 namespace ripeline::runtime::protocol {
 
-// Encodes the ballot of a member of the rank, in a step with that number of microbatches.
+// Encodes the ballot of a member of the rank, in a step with this number of microbatches.
 [[nodiscard]] Payload encode_ballot(const core::ProgramFacts& facts, int rank, int microbatches,
                                     const core::Ballot& ballot);
-// Refuses a payload that is not the ballot of a member of the rank. The executor decides whether it
-// fits the step.
+// Refuses a payload that is not the ballot of a member of the rank. The executor decides whether
+// the ballot fits the step.
 core::Status decode_ballot(const core::ProgramFacts& facts, int rank, const Payload& payload,
                            int& microbatches, core::Ballot& ballot);
 

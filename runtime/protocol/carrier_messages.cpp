@@ -178,7 +178,7 @@ bool read(BlobReader& from, AllLaunched& message) {
   return true;
 }
 
-// Reads a message of the kind with that number; false if it is malformed or there is no such kind.
+// Reads a message of kind number `kind`; false if it is malformed or there is no such kind.
 template <std::size_t kKind = 0>
 bool read_kind(std::size_t kind, BlobReader& from, CarrierMessage& message) {
   if constexpr (kKind < std::variant_size_v<CarrierMessage>) {

@@ -38,7 +38,7 @@ struct CarrierVerdict {
   bool operator==(const CarrierVerdict&) const = default;
 };
 
-// Sent to each neighbour: this end does not start. It holds the status that neighbours report.
+// Tells each neighbour that this end does not start. It holds the status that neighbours report.
 struct CarrierRefusal {
   std::int32_t code = 0;
   std::string text;

@@ -36,7 +36,7 @@ bool read_seed(std::string_view text, std::uint64_t& seed) {
   return !text.empty() && error == std::errc{} && end == text.data() + text.size();
 }
 
-// Reads at most an hour, so that sums stay far from overflow.
+// Accepts at most an hour, so that sums stay far from overflow.
 bool read_time(std::string_view text, Time& time) {
   double ms = 0;
   if (!read_number(text, ms) || ms > 3'600'000) return false;
@@ -115,7 +115,7 @@ Time DelayPlan::compute(const core::ProgramFacts& facts, std::int64_t step, core
   const core::LaneFacts& lane = facts.lanes[static_cast<std::size_t>(task.lane)];
   const auto found = compute_.find(facts.ops[static_cast<std::size_t>(lane.op)].name);
   if (found == compute_.end()) return Time{0};
-  // By stage and op, since programs that are compared may number their lanes differently.
+  // Drawn by stage and op, since programs that are compared may number their lanes differently.
   const double u =
       uniform(seed_, Draw::jitter, step, lane.stage * 64 + lane.op, facts.microbatch_of(task));
   return Time(static_cast<Time::rep>(static_cast<double>(found->second.count()) *

@@ -11,7 +11,7 @@
 //   fifo               messages of one edge keep their order: a late one delays those behind it;
 //                      without it later messages overtake a late one
 // A rank holds back a message that has arrived until it is due (RankOptions::due). The delay counts
-// from the sending, so all processes must be on one host.
+// from the time of sending, so all processes must be on one host.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ void Faults::reported(int from, ProcessReport report, Time now) {
       peer.reported_by.push_back(from);
       return;
     }
-    // The process has noticed more since, and may be the only one that did.
+    // The process has new complaints, which may concern what no other process has noticed.
     peer.passed_on = false;
     peer.reported_by.clear();
   }
@@ -106,7 +106,7 @@ Time Faults::look(Time now) {
     }
     next = std::min(next, std::max(silent_at, now));
   }
-  // Also while a task runs here: if all ranks run tasks that never end, nobody else notices that.
+  // Checked even while a task runs here: if all ranks run endless tasks, nobody else notices that.
   const Time stalls_at = last_event_ + limits_.stall;
   if (now >= stalls_at && !since_) {
     own_ = {StatusCode::timeout,

@@ -4,8 +4,8 @@
 // or silent (no byte and no heartbeat for `silence`), or that nothing happens for `stall` although
 // all are alive. Such a process sends a report to its neighbours. A process that gets a first
 // report passes it on and adds its own, so that every report reaches all processes. It reports
-// again when it loses a neighbour later. When all that can have answered, or `answers` is over,
-// each process follows the waits of all processes to the same culprit (core/wait_graph.h), so that
+// again when it loses a neighbour later. When all that can answer have answered, or `answers` is
+// over, each process follows the waits of all processes to the same culprit (core/wait_graph.h). So
 // the first line of every process's message names it.
 //
 // Times are on the process's clock. One thread.
@@ -26,7 +26,7 @@ namespace ripeline::runtime::protocol {
 struct FaultLimits {
   // The longest that a process may give no sign of life.
   std::chrono::nanoseconds silence = std::chrono::seconds(30);
-  // The longest that nothing may happen here while all are alive; longer than any task takes.
+  // The longest that nothing may happen here while all are alive; must exceed the time of any task.
   std::chrono::nanoseconds stall = std::chrono::minutes(10);
   // The longest wait for the reports of the other processes.
   std::chrono::nanoseconds answers = std::chrono::seconds(2);
@@ -37,21 +37,21 @@ class Faults {
   // `neighbours` are the processes that this one is connected with.
   Faults(int self, const core::Layout& layout, std::vector<int> neighbours, FaultLimits limits);
 
-  // From now on this process waits for something again, so a stall counts from now.
+  // Called when this process begins to wait for something again; a stall counts from `now`.
   void resume(core::Time now) { last_event_ = now; }
-  // Something has happened here.
+  // Notes that something has happened here; a stall counts from `now`.
   void happened(core::Time now) { last_event_ = now; }
-  // Asked at `now`, the transport had a last sign of life from the neighbour at `at`. Silence
-  // counts only up to `now`: in times when nobody asks, the neighbour may have given a sign.
+  // Notes that, at `now`, the transport has had no sign of life from the neighbour since `at`.
+  // look() counts silence only until `now`, since later signs are not known before the next call.
   void heard(int process, core::Time at, core::Time now);
 
-  void failed(core::Status why, core::Time now);  // this process
-  // This process cannot continue because of others.
+  void failed(core::Status why, core::Time now);  // called when this process itself has failed
+  // Called when this process cannot continue because of other processes.
   void hindered(core::Status why, core::Time now);
-  // The process sent something that it must not send.
+  // Called when `process` has sent something that it must not send.
   void refused(int process, const core::Status& why, core::Time now);
   void lost(int process, std::string how, core::Time now);
-  // The report came from the neighbour `from`, but may be another process's.
+  // Notes a report that came from the neighbour `from`, but may be that of another process.
   void reported(int from, ProcessReport report, core::Time now);
   // Notices silent neighbours and stalls. Returns when to call it again.
   core::Time look(core::Time now);
@@ -62,7 +62,7 @@ class Faults {
   void publish(ProcessReport mine, core::Time now);
   // The reports that have to be sent to neighbours now.
   [[nodiscard]] std::vector<Outgoing> take_outgoing(core::Time now);
-  // Whether there is nothing more to wait for.
+  // Whether this process has no more reports to wait for.
   [[nodiscard]] bool is_settled(core::Time now) const;
   // Why the run has failed, as this process sees it; the culprit comes first.
   [[nodiscard]] core::Status outcome(const core::ProgramFacts& facts, core::Time now) const;

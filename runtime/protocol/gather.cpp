@@ -69,7 +69,7 @@ Status Gathers::take(int from, std::int64_t number, const Payload& payload) {
     part.blobs[static_cast<int>(process)] = Blob(at, at + size);
   }
   if (!reader.is_done()) return refused("a gather that is not one");
-  // A child sends the bytes of its subtree, the parent those of all processes.
+  // A child sends the bytes of its subtree; the parent sends those of all processes.
   for (int process = 0; process < processes_; ++process) {
     if (part.blobs.contains(process) == (!is_child || is_below(process, from))) continue;
     return refused("a gather of other ranks' parts than it has to give");

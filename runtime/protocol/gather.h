@@ -1,4 +1,4 @@
-// Gathers: each process passes bytes and gets those of all; also the barrier between steps.
+// Gathers: each process passes bytes and gets those of all. They are also barriers between steps.
 //
 // Sans I/O: messages in, messages out. Messages go along a tree (runtime/protocol/tree.h): each
 // process sends its parent the bytes of its subtree as soon as they are complete, and process 0
@@ -14,8 +14,8 @@
 //   }
 //   all = gathers.take();                 // by process
 //
-// All that a peer sends is checked. It is refused by status, and changes nothing, if it is from the
-// wrong process, has another number or is malformed. One thread.
+// All that a peer sends is checked. A message is refused by status, and changes nothing, if it is
+// from the wrong process, has another number or is malformed. One thread.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class Gathers {
   [[nodiscard]] std::vector<Blob> take();
 
   [[nodiscard]] const std::string& tag() const { return tag_; }
-  // The process that this one waits for: a child without a part here, else the parent; -1 if none.
+  // The awaited process: a child whose part has not arrived, or else the parent; -1 if none is.
   [[nodiscard]] int waits_for() const;
 
  private:

@@ -25,8 +25,8 @@ class Mailbox {
   // Removes and returns the payload of a message of the present step; empty if it carries none.
   [[nodiscard]] Payload take(core::Message message);
 
-  // Makes the call of a task of the present step, once for each task that starts. A payload is
-  // moved to the last task that needs it.
+  // Returns the call of a task of the present step; called once for each task that starts. A
+  // payload is moved to the last task that needs it.
   [[nodiscard]] Call call_of(core::Task task, core::Time now);
   // Stores the outputs of a call that has ended, and keeps the call's memory for another call.
   void put_outputs(Call call);

@@ -17,10 +17,10 @@ namespace ripeline::runtime::protocol {
 // tasks of the program have collectives, and the same member of the rank in the other replicas.
 [[nodiscard]] std::vector<int> partners_of(int self, const core::Layout& layout,
                                            const core::ProgramFacts& facts);
-// The partners with which `self` agrees on what starts on the engine.
+// The partners with which `self` agrees on the tasks that start on the engine.
 [[nodiscard]] std::vector<int> agreeing_with(int self, const core::Layout& layout,
                                              const core::ProgramFacts& facts, core::Engine engine);
-// The neighbours without a program: the processes next to `self` in the tree.
+// The neighbours of a process that has no program: the processes next to `self` in the tree.
 [[nodiscard]] std::vector<int> tree_neighbours(int self, int processes);
 
 // The union of two lists, ascending.

@@ -1,10 +1,10 @@
 // Process: makes all decisions of one process of a run, without I/O.
 //
-// Events in, actions out: no thread, clock or socket. A Run (runtime/run.h) feeds it from a
-// transport, a test from one queue for all processes of a run. It has the run's gathers, and at
-// most one rank of a program at a time; messages that arrive while it has no rank are kept for the
-// next one. Every failure is reported to all other processes (runtime/protocol/faults.h). Then
-// outcome() names the process to blame, and tells who waits for whom.
+// It takes events and returns actions; it has no thread, clock or socket. A Run (runtime/run.h)
+// feeds it from a transport, and a test feeds it from a queue. It does the run's gathers, and steps
+// of at most one rank at a time; messages that arrive while it has no rank are kept for the next
+// one. Every failure is reported to all other processes (runtime/protocol/faults.h). Then outcome()
+// names the process to blame, and tells who waits for whom.
 //
 //   process.attach(rank, now);       // or process.begin_gather(…)
 //   process.poll(now, actions);      // send, start
@@ -46,14 +46,14 @@ class Process {
 
   void delivered(Delivery delivery, core::Time now);
   void ended(Ended ended, core::Time now);
-  // Asked at `now`, the transport had a last sign of life from `process` at `at`.
+  // Notes that the last sign of life of `process`, as known at `now`, was at `at`.
   void heard(int process, core::Time at, core::Time now) { faults_.heard(process, at, now); }
-  // From now on this process waits for something again.
+  // Called when this process begins to wait for something again.
   void resume(core::Time now) { faults_.resume(now); }
   // Makes the run fail, for a caller that cannot continue.
   void fail(core::Status why, core::Time now);
-  // The same if the cause is another process, which does not answer in a way that the run can see:
-  // the run then looks for the process to blame.
+  // Does the same if the cause is another process, whose failure the run cannot see by itself. The
+  // run then looks for the process to blame.
   void hindered(core::Status why, core::Time now) { faults_.hindered(std::move(why), now); }
 
   // Replaces the contents of `actions`.

@@ -1,7 +1,7 @@
 // Rank: one rank's part of a program, without I/O. It asks the executor what to start and to send,
 // and makes calls and messages from the answers.
 //
-// Events in, actions out: no thread, clock, socket or tensor. A Process
+// It takes events and returns actions; it has no thread, clock, socket or tensor. A Process
 // (runtime/protocol/process.h) passes on the events that concern the rank.
 //
 //   rank.begin_step(step, microbatches, now);
@@ -13,9 +13,9 @@
 //
 // All that a peer sends is checked before it is used (runtime/protocol/rank_peers.h). A rank is
 // done with a step only when all ranks to which it sends have begun it, too. So nobody keeps
-// messages of more than the next step, however one-sided the program is, and no message of a step
-// but notices arrives when another program has its turn. Calls fail by status; after the first
-// failure the rank cannot be used. Borrowed objects must outlive it. One thread.
+// messages of more than the next step, however one-sided the program is. And while another program
+// has its turn, no message of this step can arrive, except notices. Calls fail by status; after the
+// first failure the rank cannot be used. Borrowed objects must outlive it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@
 namespace ripeline::runtime::protocol {
 
 struct RankOptions {
-  // The time that tasks and messages take, for hints that wait, for example from a profile. If
-  // nullopt, the average of the rank's tasks in the previous step, and no costs in the first step.
+  // The time that tasks and messages take, such as from a profile, for hints that wait. If nullopt,
+  // the average of the rank's tasks in the previous step, and no costs in the first step.
   std::optional<core::Costs> costs = std::nullopt;
   DueTime due = nullptr;             // injected delays of messages; if null, each is due at once
   trace::Record* trace = nullptr;    // borrowed; null if there is none
@@ -71,7 +71,7 @@ class Rank {
   // Takes a delivery that belongs to a message, or is a Begun or a Ballot; refuses any other.
   core::Status delivered(Delivery delivery, core::Time now);
   core::Status ended(Ended ended, core::Time now);
-  // Also makes the executor fail.
+  // Makes the executor of this rank fail, too.
   void fail(const core::Status& why) { executor_.failed(why); }
 
   // Appends what is to be started and sent; nothing is appended twice.
@@ -102,7 +102,7 @@ class Rank {
   void start(std::size_t& command, core::Time now, Actions& actions);
   [[nodiscard]] bool is_pair(std::size_t command) const;
   [[nodiscard]] Outgoing outgoing(const core::Command& command, core::Time now);
-  // Sends this process's ballot to the other processes that agree on the engine.
+  // Sends this process's ballot to the other processes that agree on what starts on the engine.
   void give_ballot(core::Engine engine, core::Time now, Actions& actions);
 
   core::Arbiter& arbiter_;

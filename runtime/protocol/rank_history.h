@@ -14,7 +14,7 @@
 
 namespace ripeline::runtime::protocol {
 
-// Is called for each event of a rank as it happens, with times on the rank's clock.
+// An observer is called for each event of a rank as it happens, with times on the rank's clock.
 class RankObserver {
  public:
   virtual ~RankObserver() = default;
@@ -31,7 +31,7 @@ class RankObserver {
 
 class RankHistory {
  public:
-  // All are borrowed. `trace` and `observer` may be null.
+  // All arguments are borrowed. `trace` and `observer` may be null.
   RankHistory(const core::ProgramFacts& facts, trace::Record* trace, RankObserver* observer)
       : facts_(facts), trace_(trace), observer_(observer) {}
 

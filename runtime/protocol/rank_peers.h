@@ -35,7 +35,7 @@ class RankPeers {
 
   void begin_step(std::int64_t step, int microbatches);
   core::Status accept_begun(int from, const signals::Begun& begun);
-  // have_begun() is true if all to which this process sends have begun the step, so that nobody
+  // have_begun() is true if all processes to which this one sends have begun the step. So nobody
   // keeps messages of more than the next step. behind() returns those that have not begun it.
   [[nodiscard]] bool have_begun(std::int64_t step) const;
   [[nodiscard]] std::vector<int> behind(std::int64_t step) const;
@@ -46,7 +46,7 @@ class RankPeers {
   // Refuses a different number of microbatches in the step that begins: the rank with more would
   // wait for messages that nobody sends.
   [[nodiscard]] core::Status check_count(int process, std::int64_t step, int microbatches) const;
-  // The same check for all processes that have begun the step earlier.
+  // Makes the same check for all processes that have begun the step earlier.
   [[nodiscard]] core::Status check_counts() const;
   // Reads a ballot; refuses a malformed one, or one from a process with nothing to agree on.
   core::Status accept_ballot(int from, std::int64_t step, std::int64_t present,
@@ -56,7 +56,7 @@ class RankPeers {
   // The latest step that a process has reported to have begun, and the number of its microbatches.
   struct Begun {
     std::int64_t step = -1;
-    std::int32_t microbatches = -1;  // -1: not reported
+    std::int32_t microbatches = -1;  // -1 if not reported
   };
 
   const core::ProgramFacts& facts_;

@@ -40,7 +40,7 @@ void write(BlobWriter& to, const core::Wait& wait) {
 
 core::Wait read_wait(BlobReader& from) {
   core::Wait wait;
-  // An unknown reason becomes the last one, which admits no ids but its own.
+  // An unknown reason becomes the last one, so core::fits() checks the ids as for that reason.
   const auto last = static_cast<std::uint8_t>(core::Wait::For::gather);
   wait.reason = static_cast<core::Wait::For>(std::min(from.number<std::uint8_t>(), last));
   wait.task = read_task(from);

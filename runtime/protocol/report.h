@@ -37,7 +37,7 @@ struct ProcessReport {
 };
 
 [[nodiscard]] Payload encode_report(const ProcessReport& report, core::Time now);
-// Refuses malformed reports, but does not check ids: core::fits() does.
+// Refuses malformed reports. It does not check ids; core::fits() does.
 core::Status decode_report(const Payload& payload, core::Time now, ProcessReport& report);
 
 }  // namespace ripeline::runtime::protocol

@@ -29,7 +29,7 @@ class StepTimes {
   void step_done(core::Time now) { report_.duration = now - begun_; }
 
   [[nodiscard]] const StepReport& report() const { return report_; }
-  // The measured costs of tasks, 0 for lanes of which none ended; nullopt before the first step.
+  // The measured costs of tasks, 0 for lanes without an ended task; nullopt before the first step.
   [[nodiscard]] std::optional<core::Costs> averages(const core::ProgramFacts& facts) const;
 
  private:

@@ -1,9 +1,9 @@
 // Chooses the library that adds up tensors over the processes of a run with stages on devices.
 //
 // Each process offers its setting, its device, and whether it can load NCCL; each then chooses by
-// the offers of all, so all choose the same library. This is NCCL if all can load the same version
-// and no two share a device, which NCCL refuses; else it is Gloo. RIPELINE_COLLECTIVES, set alike
-// in the environments of all, forces one library. The only I/O is reading that variable.
+// the offers of all, so all choose the same library: NCCL if all can load the same version and no
+// two share a device, which NCCL refuses; else Gloo. RIPELINE_COLLECTIVES, set alike in the
+// environments of all, forces one library. The only I/O is reading that variable.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ enum class Collectives : std::uint8_t { gloo, nccl };
 
 // The offer of one process.
 struct CollectivesOffer {
-  std::string setting = {};       // gloo or nccl; empty: RIPELINE_COLLECTIVES is not set
+  std::string setting = {};       // gloo or nccl; empty if RIPELINE_COLLECTIVES is not set
   std::string device = {};        // equal in processes that share a device
-  std::int32_t nccl_version = 0;  // 22809 is 2.28.9; 0: the process cannot use NCCL
+  std::int32_t nccl_version = 0;  // 22809 is 2.28.9; 0 if the process cannot use NCCL
   std::string why_not = {};
 };
 

@@ -35,7 +35,7 @@ class GlooCommunicator final : public Group::Communicator {
       : Communicator(backend->getRank(), backend->getSize()),
         name_(std::move(name)),
         backend_(std::move(backend)) {}
-  // Leaks a communicator of which a call was given up but has not ended: the communicator's
+  // Leaks a communicator with a call that was given up but has not ended: the communicator's
   // destructor would wait for that call.
   ~GlooCommunicator() override {
     if (given_up_) (void)backend_.release();
@@ -180,7 +180,7 @@ Status connect_gloo(Run& run, const std::string& host, std::vector<CommunicatorP
   StorePtr served;
   GlooStoreAddress address;
   if (Status s = serve_store(run, host, served, address); !s.ok()) return s;
-  // This takes a thread of its own, as nothing ends Gloo's wait for a process that is gone.
+  // This needs a thread of its own, since nothing ends Gloo's wait for a process that is gone.
   const auto made = std::make_shared<Communicators>();
   Status status = run.run_beside([host, address, plans = std::move(plans), options, made] {
     return connect_communicators(host, address, plans, options, *made);

@@ -7,7 +7,7 @@
 
 namespace ripeline::runtime {
 
-// Opens `asked`, or if that has no number the GPU of this rank. A build without CUDA refuses.
+// Opens `asked` or, if that has no number, the GPU of this rank. Refused by a build without CUDA.
 core::Status open_gpu(c10::Device asked, int local_rank, std::unique_ptr<TorchDevice>& device);
 
 }  // namespace ripeline::runtime

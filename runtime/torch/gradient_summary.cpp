@@ -78,7 +78,7 @@ std::optional<int> add(const GradientSummary& part, const core::Coordinates& of,
     }
     if (all.size() != norms.size()) return stage;
     for (std::size_t i = 0; i < norms.size(); ++i) {
-      // The norm of a whole parameter counts once, and each time that it is not finite.
+      // The norm of a whole parameter counts once, but each norm counts that is not finite.
       if (norms[i].is_part || !std::isfinite(norms[i].norm)) {
         all[i].norm = std::hypot(all[i].norm, norms[i].norm);
       }

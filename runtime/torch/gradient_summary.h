@@ -28,13 +28,13 @@ struct GradientSummary {
 
 GradientSummary summarise(const TorchWork& work);
 
-// Encodes the summary as doubles: the loss; for the first loss that is not finite its microbatch
-// (-1 if there is none), its stage, and whether that stage's inputs were finite (-1: unknown); then
+// Encodes the summary as doubles: the loss; for the first loss that is not finite, its microbatch
+// (-1 if there is none), its stage, and whether that stage's inputs were finite (-1 if unknown);
 // for each stage its number, the number of norms, and each norm with whether it is of a share.
 Blob encode(const GradientSummary& summary);
 // Adds up all summaries, given by process; fails if one is malformed, or if members of a rank have
 // gradients of different parameters. If a parameter is divided among members, its norm is that of
-// all shares together; a parameter that each member has whole counts once.
+// all shares together; a parameter that each member has in full counts once.
 core::Status add_up(const std::vector<Blob>& all, const core::Layout& layout,
                     GradientSummary& total);
 

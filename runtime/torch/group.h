@@ -30,7 +30,7 @@ class Group {
 
   [[nodiscard]] int self() const;  // 0 .. size() - 1
   [[nodiscard]] int size() const;
-  // Both functions change the tensor in place, element by element.
+  // sum() and maximum() change the tensor in place, element by element.
   void sum(torch::Tensor& tensor) const;
   void maximum(torch::Tensor& tensor) const;
 

@@ -44,7 +44,7 @@ class Groups {
   // All processes of the run call this before their first step. It returns when all are connected,
   // or as soon as the run has failed. After a failure, a thread that waits for a process that is
   // gone may stay behind for several times the limit, or in NCCL until this process ends.
-  // `address` is where the others reach this host; it is empty if all processes are on this host.
+  // `address` is the address of this host for the others; empty if all processes are on one host.
   static core::Status connect(Run& run, const core::ProgramFacts& facts, const std::string& address,
                               std::unique_ptr<Groups>& groups, const GroupOptions& options = {});
   ~Groups();
@@ -54,7 +54,7 @@ class Groups {
   // The members of this process's rank; just this process if ranks have one member. Throws
   // std::invalid_argument if ranks have several members and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // The processes with the same stages in all replicas, for the engine's reductions. Also throws.
+  // The processes with the same stages in all replicas, for reductions. Throws in the same way.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
   // Names, for people, the library that adds up tensors on devices, the reason, and assumptions:
   // "gloo (processes 0 and 1 share a GPU)". Empty for the host's processor, or without groups.

@@ -15,9 +15,9 @@
 //   kept.used();                         // the backward is over
 //
 // A storage is moved once, however many saved tensors share it, and it is moved whole. A storage
-// stays if it would remain on the device anyway: that of a parameter of the stage, or one that has
-// other owners, as a module has its buffers and a data set on the device has its batches, whether
-// or not these are given to other stages.
+// stays if it would remain on the device anyway: the storage of a parameter of the stage, or one
+// that others own too, such as a module's buffer or a batch of a data set on the device, whether or
+// not the stage sends it to other stages.
 //
 // Memory must not be freed too soon. A copy on a stream continues after offload() or reload() has
 // returned, and LibTorch's allocator does not know of the copy: it gives freed memory out again at
@@ -26,14 +26,14 @@
 //     and reloaded() are called. Then nothing reads it, and any stream may have it.
 //   - reload() allocates for the copying stream, but a backward on another stream uses the memory.
 //     If freed while that backward is only enqueued, it would be given to the next reload(), which
-//     would overwrite what the backward still reads. So it is kept until used() is called after the
-//     host has seen the end of that task, and nothing else holds it.
+//     would overwrite what the backward still reads. So the memory is kept until used() is called
+//     after the host has seen the end of that task, and nothing else holds the memory.
 // No stream waits for another, and copies run beside the compute stream. No more is held at once
 // than the program accounts for, since its resources are released at the same ends of tasks.
 //
-// The calls may come from several threads, one after another. The calls that return no Status must
-// not overlap each other; bytes_here() is one of them, and is allowed at any time. KeptTensors of
-// different microbatches share nothing.
+// The calls may come from several threads, one after another. The calls that return no Status, such
+// as bytes_here(), must not overlap each other. bytes_here() may be called in any state.
+// KeptTensors of different microbatches share nothing.
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -60,14 +60,14 @@ class KeptTensors {
   // The list to which autograd's saved tensors are added, until settle() is called.
   [[nodiscard]] SavingRegion::Saved& saved() { return saved_; }
   // Returns a tensor with the data of `tensor`, without its graph, that is moved away and back with
-  // the saved ones. After let_go() only the caller holds it.
+  // the saved ones. After let_go() only the caller holds this tensor.
   [[nodiscard]] torch::Tensor add(const torch::Tensor& tensor);
   void let_go() { added_.clear(); }
 
-  // Decides which storages are moved, when nothing is left of the forward but `given`, its outputs
-  // to others: these are moved even while a message holds them. `is_sent` means that messages hold
-  // them already. A storage that is not on `device` stays, such as the state of a random generator
-  // that an operator saves on the host. Fails if a kept tensor cannot be moved.
+  // Decides which storages are moved. At the call, `given` (the outputs for other stages) must be
+  // all that is left of the forward. The storages of `given` are moved even if messages hold them,
+  // as messages do if `is_sent`. A storage outside `device` stays, such as a random generator's
+  // state that an operator saves on the host. Fails if a kept tensor cannot be moved.
   core::Status settle(c10::Device device, const std::vector<torch::Tensor>& given, bool is_sent,
                       const std::vector<torch::Tensor>& parameters);
 

@@ -15,7 +15,7 @@ namespace ripeline::runtime {
 
 struct LossScaling {
   double first = 65536;   // a power of two changes no bits, except of the tiniest gradients
-  int grow_after = 2000;  // 0: the scale never grows
+  int grow_after = 2000;  // if 0, the scale never grows
 };
 
 class LossScale {

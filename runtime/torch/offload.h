@@ -40,7 +40,7 @@ class Offloads {
 
   void begin_step();
   void keep(const TaskInfo& forward, std::shared_ptr<KeptTensors> kept);
-  // Both make the copies or, on a GPU, enqueue them. A copy is complete when its task has ended.
+  // Copies or, on a GPU, enqueues copies. These are complete when the task has ended.
   core::Status offload(const TaskInfo& task);
   core::Status reload(Call& call);
   // Must be called at the end of each task of the rank.
@@ -58,7 +58,7 @@ class Offloads {
     bool is_used = false;  // the microbatch's backward has begun
   };
 
-  // Null if the forward of the task's microbatch kept nothing.
+  // Returns null if the forward of the task's microbatch kept nothing.
   [[nodiscard]] std::shared_ptr<KeptTensors> kept_of(const TaskInfo& task);
   void count();
 

@@ -53,8 +53,8 @@ class SavingRegion {
   Saved* outer_;
 };
 
-// These functions make tensors that keep a place in the graph but no data, for what a stage holds
-// beside its graph. This one replaces an output, and passes on its gradient as `output` does.
+// The functions below make tensors that have a place in the graph but no data, to be stored beside
+// a stage's graph. This one replaces an output, and passes on its gradient as `output` does.
 [[nodiscard]] torch::Tensor output_without_data(const torch::Tensor& output);
 // A leaf in place of `input`; it gets the gradient of `input` after link_leaf(input, leaf).
 [[nodiscard]] torch::Tensor leaf_without_data(const torch::Tensor& input);

@@ -133,7 +133,7 @@ class Graph {
                        [node](const Edge& input) { return input.function.get() == node; });
   }
 
-  // Visits nodes depth first, without recursion, whose depth would be that of the model.
+  // Visits nodes depth first. Not recursive: the recursion would be as deep as the model.
   void visit(Node* root) {
     struct Step {
       Node* node;
@@ -180,7 +180,7 @@ class Graph {
   const edge_list& inputs_;
   bool leads_to_input_ = false;
   std::unordered_map<const Node*, Seen> seen_;
-  // The nodes in an order in which each comes after all nodes behind it.
+  // The nodes, each after all nodes to which its edges lead, directly or through others.
   std::vector<std::pair<Node*, const Seen*>> order_;
 };
 

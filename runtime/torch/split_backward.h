@@ -39,7 +39,7 @@ class ParameterBackward {
   // Adds the parameters' gradients to their .grad(), and then releases all that was kept.
   void run();
 
-  // The bytes of the kept gradients, without those of what the remaining nodes have saved.
+  // The bytes of the kept gradients, without the bytes that the remaining nodes have saved.
   [[nodiscard]] std::int64_t bytes() const;
   // The number of parameters that the graph leads to, and the number of those whose gradients the
   // first half has computed. The kept gradients include these.

@@ -44,8 +44,8 @@ void set(Mode& /*mode*/, bool /*is_error*/) {}
 
 #endif
 
-// One set for the process, as LibTorch's mode is.
-std::atomic<Mode*> mode{nullptr};  // null: the mode is not used
+// These variables exist once in the process, as LibTorch's mode does.
+std::atomic<Mode*> mode{nullptr};  // null if the mode is not used
 std::mutex mutex;
 int tasks = 0;          // guarded by the mutex: running tasks to which the mode applies
 int allowed_waits = 0;  // guarded by the mutex: the runtime's own waits

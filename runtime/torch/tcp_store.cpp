@@ -28,7 +28,7 @@ const std::string kGuests = "guest/";
 const std::string kHere = "here";
 const std::string kNobody(kHolder, '-');  // the holder of a value that was set, not claimed
 
-// A value as it is stored: after its holder's name, which is a new one for each claim.
+// The stored form of a value: the holder's name, which is new for each claim, and then the value.
 std::string stored(const std::string& holder, const Blob& value) {
   return holder + std::string(reinterpret_cast<const char*>(value.data()), value.size());
 }

@@ -8,8 +8,8 @@
 // that process, do not count. A claim is `unseen` until its count has been seen to change once, so
 // a claim of an earlier run is never taken for alive; claim() waits that long. At its end the
 // process that serves the store waits, for two seconds at most, until the others have left, since
-// they may want to read why the run failed. Any other failure means that the store cannot be
-// reached any more. It is then lost to this process, and the message names the server that ended.
+// they may want to read why the run failed. Failures other than a refused claim mean that the store
+// cannot be reached any more. It is then lost to this process; the message names the ended server.
 #pragma once
 
 #include <chrono>

@@ -66,7 +66,7 @@ int dial(const addrinfo& where, const TcpStoreOptions& options, Clock::time_poin
   return -1;
 }
 
-// The same for the host's name; `address` becomes the address that was reached.
+// Does the same by the name of the store's host; sets `address` to the address that was reached.
 int dial(const TcpStoreOptions& options, Clock::time_point until, std::string& address,
          std::string& why) {
   addrinfo hints{};

@@ -20,7 +20,7 @@
 
 namespace ripeline::runtime {
 
-// Whether this process was told to end; the status of a wait that fails for that reason.
+// Whether this process was told to end, and the status of a wait that fails for that reason.
 [[nodiscard]] bool is_told_to_end(const TcpStoreOptions& options);
 [[nodiscard]] core::Status told_to_end();
 

@@ -57,7 +57,7 @@ std::string named(const NamedTensor& parameter) {
   return "its parameter '" + parameter.name + "', tied as '" + parameter.tied + "', ";
 }
 
-// Why another stage's copy does not fit; empty if it does.
+// Why another stage's copy does not fit; empty if the copy fits.
 std::string difference(const NamedTensor& mine, const Copy& theirs) {
   const std::string of = "that of stage " + std::to_string(theirs.stage);
   for (const Tensor& tensor : {theirs.gradient, theirs.value}) {

@@ -17,7 +17,7 @@
 
 namespace ripeline::runtime {
 
-// Sends the gradients of the stage's tied parameters, with `with_values` also their values.
+// Sends the gradients of the stage's tied parameters and, if `with_values`, also their values.
 core::Status give_tied_gradients(Call& call, const TorchStage& stage, bool with_values);
 
 // Adds the gradients from other stages to the stage's own. `first_stages` then has, by name, the

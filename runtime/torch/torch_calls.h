@@ -1,5 +1,5 @@
-// Takes values and gradients of LibTorch stages out of the Call of a task, and puts them into one.
-// Private to TorchWork.
+// Takes values and gradients of LibTorch stages out of the Call of a task, and puts such values and
+// gradients into a Call. Private to TorchWork.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace ripeline::runtime {
 core::Status failed(const TaskInfo& task, const std::string& what);
 std::string shape_of(const torch::Tensor& tensor);
 
-// Takes the values of other stages, in the order of their numbers, as leaves.
+// Takes the values of other stages, in the order of the stages' numbers, as leaves.
 core::Status take_values(Call& call, StageInputs& values, std::vector<SavedInput>& inputs);
 // Takes the gradients of a stage's outputs. Gradients from several stages are summed, the last
 // stage's first. The gradient of an output for which none has arrived is undefined.

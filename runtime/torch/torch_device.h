@@ -106,8 +106,8 @@ class TorchDevice {
 [[nodiscard]] std::optional<c10::Stream> stream_of(const TorchDevice* device,
                                                    core::Engine engine = core::Engine::compute);
 
-// follow_caller() makes the stages' stream wait for all work so far on the caller's current stream,
-// lead_caller() the other way round. The host waits for neither.
+// follow_caller() makes the stages' stream wait for all work so far on the caller's current stream.
+// lead_caller() makes the caller's stream wait for the stages'. The host waits for neither.
 core::Status follow_caller(const TorchDevice* device);
 core::Status lead_caller(const TorchDevice* device);
 

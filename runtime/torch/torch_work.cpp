@@ -83,7 +83,7 @@ Status check_engines(const TorchModel& model, const core::ProgramFacts& facts, i
   return {};
 }
 
-// Makes one call for each type. A parameter without a gradient at any replica has none afterwards.
+// Makes one call for each type. A parameter that has a gradient at no replica has none afterwards.
 // A parameter with a gradient at some replicas only, as when the data decide what a stage runs,
 // gets the sum of these gradients at all replicas.
 void sum_gradients(const TorchStage& stage, const Group& replicas) {

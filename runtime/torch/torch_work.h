@@ -2,8 +2,8 @@
 // over a step.
 //
 // At a stage's boundary the inputs are leaves of their own: forward keeps the inputs and outputs of
-// a microbatch until its backward. The backward sends each stage that sent an input the gradient of
-// that input, and sums output gradients from several stages, the last stage's first, as autograd
+// a microbatch until its backward. The backward sends each input's gradient to the stage that sent
+// the input. Output gradients from several stages are summed, the last stage's first, as autograd
 // does. An op `backward input` keeps data for `backward weight` (runtime/torch/split_backward.h).
 // Each microbatch's loss is divided by the number of microbatches, so .grad() of a parameter is the
 // gradient of the mean. Gradients are summed in the order in which backwards, or weight halves,
@@ -16,8 +16,8 @@
 // A stage that recomputes keeps only the inputs of a microbatch. Its op `recompute`, or else the
 // backward, runs the forward again. The backward uses the new graph, and may be split as any other.
 //
-// An op `reduce` sums the gradients of its stage over the replicas, once they include all its
-// microbatches; if there are several passes, in the last one. It waits in a thread of its own. An
+// An op `reduce` sums the gradients of its stage over the replicas once they include all of the
+// stage's microbatches, in the last pass if there are several. It waits in a thread of its own. An
 // op `user` that needs other stages' `reduce` adds up the gradients of tied weights.
 //
 // A plain op passes its input on; other kinds are refused. A task gets from a task at another stage
@@ -93,10 +93,10 @@ class TorchWork final : public Work {
   void set_passes(int passes) { passes_ = passes; }
   // Multiplies the gradients by `scale`, but not loss().
   void set_loss_scale(double scale) { loss_scale_ = scale; }
-  // Both functions wait for the device, and throw c10::Error if it has failed.
+  // step_loss() and loss() wait for the device, and throw c10::Error if it has failed.
   [[nodiscard]] StepLoss step_loss() const;
   [[nodiscard]] double loss() const { return step_loss().sum; }
-  // The deferrals of the last pass.
+  // The tasks of the last pass whose input half left gradients to the weight half.
   [[nodiscard]] const std::vector<DeferredTask>& deferrals() const { return deferrals_; }
   [[nodiscard]] OffloadReport offloaded() const { return offloads_.report(); }
   // False for all copies of a tied parameter but the first, once tied gradients were added up.

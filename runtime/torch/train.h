@@ -37,7 +37,7 @@ class Optimizer;
 namespace ripeline::runtime {
 
 struct TrainerOptions {
-  double clip = 0;  // the largest gradient norm; 0: no limit
+  double clip = 0;  // the largest gradient norm; 0 for no limit
   // Gradient accumulation: a step is this many passes of the pipeline, and its loss is the mean
   // over their microbatches. For data, labels and draws, microbatches are numbered consecutively
   // over the passes. Each pass is a step of the program, and of its trace.
@@ -60,7 +60,7 @@ struct TrainReport {
 
 class TorchTrainer {
  public:
-  // All are borrowed and must outlive the trainer. `optimizer` has this rank's parameters. If it is
+  // All are borrowed and must outlive the trainer. `optimizer` has this rank's parameters; if it is
   // null, the caller makes the updates, but not after a step that was skipped.
   TorchTrainer(core::Arbiter& arbiter, Run& run, TorchWork& work,
                torch::optim::Optimizer* optimizer, TrainerOptions options = {});

@@ -24,7 +24,7 @@ core::Status encode_value(const torch::IValue& value, Payload& payload);
 // The value's tensors do not require gradients, but are leaves for which that can be set.
 core::Status decode_value(Payload payload, torch::IValue& value);
 
-// The tensors of a value, in order, undefined ones too. Throws c10::Error if it has other parts.
+// The tensors of a value, in order, undefined ones too. Throws c10::Error if it has anything else.
 std::vector<torch::Tensor> tensors_of(const torch::IValue& value);
 
 // Returns the value with `change` applied to each defined tensor. Throws as tensors_of() does.

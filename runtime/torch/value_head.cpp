@@ -91,7 +91,7 @@ class Reader {
     return read_inside(head, depth);
   }
 
-  // Each value takes at least a byte, so a count that is too large ends with the head.
+  // Each value takes at least a byte, so reading ends with the head if the count is too large.
   Status read_inside(ValueHead& head, int depth) {
     const auto count = from_.number<std::uint32_t>();
     std::set<std::string> keys;

@@ -15,7 +15,7 @@
 
 namespace ripeline::runtime {
 
-// The codes are part of the format: never renumbered.
+// The codes are part of the format and are never renumbered.
 enum class TensorType : std::uint8_t {
   float32 = 1,
   float64,

@@ -117,7 +117,7 @@ int TrainRules::period_of(const std::vector<LaneId>& lanes) const {
   return static_cast<int>(std::min<std::int64_t>(period, core::Share::kMostPeriod));
 }
 
-// Whether the lane needs all tasks of each lane at its stage that completes gradients.
+// Whether the lane needs all tasks of each lane that completes gradients at its stage.
 bool TrainRules::needs_all_gradients(LaneId lane) const {
   for (const LaneId other : lanes_at(lane_of(lane).stage)) {
     if (kind_of(other) != OpKind::backward && kind_of(other) != OpKind::backward_weight) continue;

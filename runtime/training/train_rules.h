@@ -1,9 +1,9 @@
-// TrainRules: the rules for programs that LibTorch stages can train, as far as facts alone tell.
+// TrainRules: the rules for programs that LibTorch stages can train, as far as facts alone decide.
 //
-// The rules concern the kinds of ops, and what each op must need. Rules that depend on the model,
-// such as on tied weights, are checked when a run starts (runtime/torch/torch_check.h), along with
-// these; `ripeline generate --for torch` checks only these, before there is a model. Refers to the
-// facts. Immutable: any thread.
+// The rules concern the kinds of ops, and which ops each op must need. Rules that depend on the
+// model, such as on tied weights, are checked when a run starts (runtime/torch/torch_check.h),
+// along with these; `ripeline generate --for torch` checks only these, before there is a model.
+// Refers to the facts. Immutable: any thread.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ class TrainRules {
 
   [[nodiscard]] core::OpKind kind_of(core::LaneId lane) const;
   [[nodiscard]] bool stage_has(int stage, core::OpKind kind) const;
-  // The number of edges that carry `what` to the lane from other stages, or from it to others.
+  // The number of edges that carry `what` from other stages to the lane, or from it to others.
   [[nodiscard]] int from_others(core::LaneId lane, Carried what) const;
   [[nodiscard]] int to_others(core::LaneId lane, Carried what) const;
 

@@ -38,7 +38,7 @@ class CallGuard {
     std::chrono::nanoseconds call;                // in the thread that makes the guard
     std::chrono::nanoseconds orderly = kOrderly;  // how much longer, for threads that run tasks
   };
-  // Ends the process, after the text was written; if null, it ends as described above.
+  // Ends the process after the text is written. If null, the process ends as described above.
   using End = std::function<void()>;
 
   CallGuard(std::string who, const Limits& limits, End end = nullptr);
@@ -62,7 +62,7 @@ class CallGuard {
 // The threads that the guard of this thread watches, for new threads to join; null if no guard
 // watches this thread. The result may outlive the guard.
 [[nodiscard]] std::shared_ptr<GuardedThreads> guarded_threads();
-// Adds this thread, which runs tasks, unless it is among `threads` already. Does nothing if null.
+// Adds this thread, which runs tasks, unless it is in `threads` already. `threads` may be null.
 void join_guarded_threads(const std::shared_ptr<GuardedThreads>& threads);
 
 // Marks the call that this thread is in; where calls nest, the inner one counts. Borrows the name.

@@ -84,7 +84,7 @@ int tried(const Work& work) {
 void try_microbatches(Work& work, const Cost& cost, const Share& share, const std::string& name,
                       const std::string& where) {
   const int end = tried(work);
-  // With another order of the inputs any input may be any microbatch.
+  // With an input order other than natural, any input may be any microbatch.
   const bool all = work.program.inputs != InputOrder::natural;
   for (int m = 0; m < end; ++m) {
     if (!all && !share.has(m)) continue;

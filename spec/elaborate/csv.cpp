@@ -148,7 +148,7 @@ class CsvOrder {
               : fmt::format("write `microbatches {};` or give -D microbatches={}", count, count));
   }
 
-  // Whether each lane has as many tasks with one number of microbatches as with the other.
+  // Whether each lane has as many tasks with `count` microbatches as with `other`.
   bool is_alike(int count, int other) const {
     const int lanes = static_cast<int>(work_.program.lanes.size());
     for (int lane = 0; lane < lanes; ++lane) {

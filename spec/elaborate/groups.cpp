@@ -51,7 +51,7 @@ void read_groups(Work& work) {
   read_data_parallel(work);
 }
 
-// Reports one error of each kind only, since it concerns an op at all of its stages.
+// Reports one error of each kind only, since an error concerns an op at all of its stages.
 void check_reductions(Work& work) {
   const Program& program = work.program;
   const auto op_of = [&](int lane) -> const Op& {

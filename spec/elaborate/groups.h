@@ -1,6 +1,6 @@
-// Groups: the members that play a rank together, and the replicas of the whole pipeline.
+// Groups: the members that run a rank together, and the replicas of the whole pipeline.
 //
-// Adds to work.program, and every mistake to work.errors; no other effect.
+// Adds the groups to work.program and mistakes to work.errors; has no other effect.
 #pragma once
 
 #include "spec/elaborate/work.h"
@@ -9,7 +9,7 @@ namespace ripeline::spec::elaboration {
 
 // Reads the numbers of members and replicas, and how members agree.
 void read_groups(Work& work);
-// Checks reductions, once lanes exist: they need engines of their own, as they wait for replicas.
+// Checks reductions once lanes exist: reductions wait for replicas, so they need their own engines.
 void check_reductions(Work& work);
 
 }  // namespace ripeline::spec::elaboration

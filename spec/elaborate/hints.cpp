@@ -108,7 +108,7 @@ class HintMaker {
     return range.ok();
   }
 
-  // Checks that each resource that a priority reads has a capacity: ranks count no other resource.
+  // Checks that each resource that a priority reads has a capacity, since ranks count no others.
   bool counts_resources(const Expr& expr, const Lane& lane) {
     for (const std::string& name : names_in(expr)) {
       const int resource = work_.find_resource(name);
@@ -148,7 +148,7 @@ class HintMaker {
   }
 
   // A place has no effect after another that covers it, except in rounds, where it is one more
-  // turn. Compares texts, since different expressions may be the same chunk on a rank with few.
+  // turn. Compares texts, since different expressions may be one chunk on a rank with few chunks.
   void check_twice() const {
     Written earlier;
     const auto check = [&](const Written& list, bool turns) {

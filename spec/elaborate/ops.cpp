@@ -196,7 +196,7 @@ void add_lane(Work& work, int op, int stage, const Values& values) {
   work.program.lanes.push_back(std::move(lane));
 }
 
-// Drops ops that have no lane at all: a need of such an op is a mistake, and must not be void.
+// Drops ops that have no lane at all, since needs of such ops are mistakes and must not be void.
 void forget_ops_without_lanes(Work& work) {
   std::vector<bool> has_lane(work.ops.size());
   for (const Lane& lane : work.program.lanes) has_lane[static_cast<std::size_t>(lane.op)] = true;
@@ -228,7 +228,7 @@ bool add_lanes(Work& work) {
   return !work.failed();
 }
 
-// The inboxes of a channel, made when the first message needs them.
+// The inboxes of channels; each is made when the first message needs it.
 class Inboxes {
  public:
   explicit Inboxes(Work& work) : work_(work) {}
@@ -276,7 +276,7 @@ class Inboxes {
   std::map<std::pair<int, int>, int> made_;  // (channel, stage or rank)
 };
 
-// Tasks of a `once` op and of another op do not match one to one: such a need must be `of all`.
+// Tasks of a `once` op and of another op do not match one to one, so the need must be `of all`.
 void check_once(Work& work, const Edge& edge, const ast::NeededOp& need) {
   const Lane& producer = at(work.program.lanes, edge.producer);
   const Lane& consumer = at(work.program.lanes, edge.consumer);
@@ -377,8 +377,8 @@ void add_edges(Work& work) {
   }
 }
 
-// Lanes whose tasks of one microbatch never end, since they wait for each other or for such lanes;
-// found by removing all lanes that can end. A need of the microbatch before makes no cycle.
+// Lanes whose tasks of one microbatch never end, since they are on a cycle of needs or wait for
+// one; found by removing all lanes that can end. A need of the microbatch before makes no cycle.
 std::vector<bool> never_ending(const Program& program) {
   std::vector<std::size_t> open(program.lanes.size(), 0);
   std::vector<int> done;
@@ -451,7 +451,7 @@ bool depends_on(const Program& program, int lane, int other) {
   return false;
 }
 
-// Reports a lane that needs all tasks of a lane that depends on it, for any microbatches.
+// Reports a lane L that needs all tasks of a lane with any task that depends on L.
 void check_all_needs(Work& work) {
   const Program& program = work.program;
   for (const Edge& e : program.edges) {
@@ -479,7 +479,7 @@ void check_cycles(Work& work) {
     if (!cycle.empty()) best = std::move(cycle);
   }
   if (best.empty()) return;
-  // If shares differ, tasks need not be on a cycle one by one, so the error names lanes.
+  // If shares differ, single tasks need not form a cycle, so the error names lanes.
   const bool crosses = std::any_of(best.begin(), best.end(), [&](int edge) {
     return program.crosses_shares(at(program.edges, edge));
   });

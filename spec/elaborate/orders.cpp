@@ -200,8 +200,8 @@ void check_order(Work& work, const Order& order) {
   }
 }
 
-// Reads only the hint and order that the dispatch uses. A hint follows an order from a file by
-// tasks, so it has no next lane; a hint that waits knows fillers by their ops, not by chunk.
+// Looks only at the hint and order that the dispatch uses. With an order from a file, a hint
+// follows tasks and has no next lane; and a hint that waits knows fillers by op, not by chunk.
 void list_unsupported_clauses(Work& work, const ast::Hint& hint, const Order* order) {
   const Hint& made = work.program.dispatch.hint;
   const bool one_chunk = std::any_of(made.fill.begin(), made.fill.end(),
@@ -255,8 +255,8 @@ void make_ready_dispatch(Work& work, const ast::Name& by) {
   }
 }
 
-// Sets the order for which room is kept. The hint was read before: if it follows an order, it must
-// follow this one.
+// Sets the order for which room is kept. The hint was read before; if the hint follows an order, it
+// must be this order.
 void make_kept_order(Work& work, const ast::Name& keeps) {
   const Program& program = work.program;
   Dispatch& dispatch = work.program.dispatch;

@@ -77,8 +77,8 @@ std::optional<Pair> pair_of(Work& work, const TreeNode<ast::Pair>& written) {
   return pair;
 }
 
-// Whether a task of the pair sends by rendezvous. If it ended beside the other task, its engine
-// would hand the message over and take no task, so an end would keep tasks from starting.
+// Whether a task of the pair sends by rendezvous. If such a task ended beside the other task, its
+// engine would hand the message over and take no task; so an end would keep tasks from starting.
 bool hands_over(const Program& program, const Pair& pair) {
   return std::any_of(program.edges.begin(), program.edges.end(), [&](const Edge& edge) {
     const int op = at(program.lanes, edge.producer).op;

@@ -67,7 +67,7 @@ void evaluate_range(Work& work) {
   }
 }
 
-// Narrows the range to first .. last, which are `counts` in the text of the option.
+// Narrows the range to first .. last; `counts` is the text of these counts in `option`.
 void narrow_range(Work& work, std::int64_t first, std::int64_t last, const std::string& counts,
                   const std::string& option) {
   MicrobatchRange& range = work.program.microbatches;

@@ -1,6 +1,6 @@
-// Second step: finds the values of params, with -D, and the range of microbatches.
+// Second step: finds the values of params, those of -D included, and the range of microbatches.
 //
-// An expression with an unknown name is skipped: the third step reports it. Errors:
+// An expression with an unknown name is skipped, since the third step reports it. Errors:
 // param-reserved-name, define-…, microbatches-….
 #pragma once
 

@@ -1,7 +1,7 @@
 // Part of the fifth step: turns `on m where` into a share of the microbatches.
 //
 // The microbatches for which a condition holds must repeat, alone and together with all other
-// shares, unless the range is one count: then any set is allowed. Errors: where-….
+// shares, unless the range is one count; with one count any set is allowed. Errors: where-….
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace ripeline::spec::elaboration {
 [[nodiscard]] std::optional<Share> share_of(Work& work, const ast::Op& op, const Values& values,
                                             const std::string& where);
 
-// Called once all lanes have shares: if the shares repeat together only after the one count, gives
-// each a period that divides the count.
+// If all shares together repeat only after the one count, gives each share a period that divides
+// the count. Called once all lanes have shares.
 void list_shares(Work& work);
 
 }  // namespace ripeline::spec::elaboration

@@ -57,7 +57,7 @@ struct Work {
   Program program = {};
   Diagnostics errors = {};
 
-  // The items as written, by kind, in the order of the text; of a name declared twice, the first.
+  // The items as written, by kind, in the order of the text; only the first of each name.
   std::vector<TreeNode<ast::Param>> params = {};
   std::vector<TreeNode<ast::Edges>> edges = {};
   std::vector<TreeNode<ast::Op>> ops = {};
@@ -76,7 +76,7 @@ struct Work {
   TreeNode<ast::Dispatch> dispatch = {};
   ast::Dispatch dispatch_option = {};  // parsed from --dispatch
 
-  // Known after the params: the range of the program's text.
+  // Known after the params: the range that the program's text gives.
   MicrobatchRange written_range = {};
   // Known after the stages are placed.
   std::vector<std::vector<int>> rank_stages = {};  // per rank, its stages by chunk
@@ -109,13 +109,13 @@ struct Work {
   [[nodiscard]] bool one_count() const;
 };
 
-// `ops here: F, B. Did you mean F?`
+// The names as a hint for an error: `ops here: F, B. Did you mean F?`
 [[nodiscard]] std::string choices(const std::string& what, std::string_view name,
                                   const Names& candidates);
 
 // Values of params, and of `microbatches` if the range is one count.
 [[nodiscard]] Values param_values(const Work& work);
-// The same with ranks and stages; set_stage() and set_rank() add names of one stage or rank.
+// param_values() with ranks and stages; set_stage() and set_rank() add names of one stage or rank.
 [[nodiscard]] Values global_values(const Work& work);
 void set_stage(Values& values, const Work& work, int stage);  // s r chunk chunks
 void set_rank(Values& values, const Work& work, int rank);    // r chunks

@@ -1,5 +1,5 @@
 // Tests that executors, arbiters and the virtual clock allocate nothing between a step's first
-// start and its last. This program replaces operator new to count allocations, so it stands alone.
+// start and its last. These tests are a separate program, which replaces operator new to count.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +26,7 @@ std::atomic<std::int64_t> taken{0};
 constexpr bool kCounts = false;
 #else
 constexpr bool kCounts = true;
-// It is not inlined, or the compiler would see free() for memory from operator new, and warn.
+// If it were inlined, the compiler would see free() for memory from operator new, and would warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++taken;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -43,7 +43,7 @@ namespace {
 
 constexpr int kMicrobatches = 200;
 
-// The allocations counted at the run's first start, and at its last one so far.
+// The allocations counted at the run's first start, and at its last start so far.
 struct Span {
   std::int64_t starts = 0;
   std::int64_t first = 0;

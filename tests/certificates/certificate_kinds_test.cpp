@@ -140,7 +140,7 @@ TEST(CertificateGroup, of_replicas_is_accepted_by_each_method) {
   }
 }
 
-// A certificate in which all is claimed as proved, deadlock and collectives by these methods.
+// A certificate that claims every obligation as proved, deadlock and collectives by these methods.
 Files forged(const std::string& text, Method deadlock, Method collectives) {
   Group made(text);
   for (Obligation& o : made.verdict.obligations) {
@@ -231,7 +231,7 @@ TEST(CertificateDepth, an_assertion_for_every_depth_is_accepted) {
   EXPECT_EQ(report.result, RecheckResult::accepted) << said(report);
 }
 
-// Neither a solver that gives the wanted answers nor the remaining answers establish the claim.
+// The claim is accepted neither with the evidence that verify has, nor with evidence made to fit.
 TEST(CertificateDepth, a_false_claim_is_not_accepted) {
   std::string broken = testing_support::chain_text(2, "ready by bf");
   broken.insert(broken.rfind('}'), "  assert peak activation <= ranks - s - 1;\n");
@@ -249,7 +249,7 @@ TEST(CertificateDepth, a_false_claim_is_not_accepted) {
     made.found.verdict.outcome = Outcome::proved;
     const Files honest = made.files();
     EXPECT_EQ(recheck(honest, ask_cvc5).result, RecheckResult::undecided) << text;
-    // Each answer supports the claims; the queries follow from the answers, and one has a model.
+    // All answers are made to support the claim. One of the queries that follow is satisfiable.
     const auto depth = depth_evidence(made.tree, made.source, made.options,
                                       [](std::size_t, const std::string&) { return true; });
     Statement statement{

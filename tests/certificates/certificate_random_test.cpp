@@ -35,7 +35,7 @@ testing_support::RandomProgramOptions small() {
           .groups = true};
 }
 
-// Gives each query the answer that its file wants; cvc5 answers queries in the tests below.
+// Gives each query the answer that its text expects; the tests below ask cvc5 instead.
 std::vector<Reply> as_it_must_be(const std::vector<std::string>& texts) {
   std::vector<Reply> replies;
   for (const std::string& text : texts) {
@@ -74,7 +74,7 @@ TEST(CertificateRandom, what_is_proved_or_refuted_is_accepted) {
   EXPECT_GT(seen["refuted accepted"], 60);
 }
 
-// Uses each method that certificates know. A false claim is rejected or undecided.
+// Forges claims by each method that certificates have. A false claim is rejected or undecided.
 TEST(CertificateRandom, the_contrary_of_a_refutation_is_not_accepted) {
   int forged = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -36,7 +36,7 @@ using verify::SolverUse;
 using verify::Term;
 
 // A consumer needs two messages over one slot, except for the first microbatch, which is the only
-// one. Counts cannot express this; visiting the states of 1 microbatch can.
+// one. Counts cannot express this exception; visiting the states of 1 microbatch shows it.
 constexpr const char* kFirst = R"(pipeline first {
   stages 2;
   place s on s;
@@ -64,7 +64,7 @@ constexpr const char* kTwoTakers = R"(pipeline takers {
 }
 )";
 
-// L needs O, so O's and L's room is never taken together.
+// L needs O, so the room that O releases and the room that L acquires are never held together.
 constexpr const char* kOneAtOnce = R"(pipeline one {
   stages 1;
   place s on s;
@@ -91,7 +91,7 @@ constexpr const char* kFromFile = R"(pipeline from_file {
 }
 )";
 
-// Options with which every path is read as these bytes.
+// Options with which every file has these bytes as its content.
 spec::ElaborateOptions reading(const std::string& bytes) {
   spec::ElaborateOptions options;
   options.read_file = [bytes](const std::string&) { return bytes; };
@@ -265,7 +265,7 @@ TEST(Certificate, every_library_schedule_is_accepted) {
   }
 }
 
-// If a pair lacks room for what `leaving` demands, its second task starts alone.
+// If a pair lacks the room that `leaving` demands beside it, its second task starts alone.
 TEST(Certificate, of_a_pair_that_leaves_room_is_accepted) {
   const Made made = make(R"(pipeline p { microbatches 4; stages 1; place s on s;
     op F forward { acquires a leaving 1; }
@@ -404,7 +404,7 @@ TEST(Certificate, a_false_claim_with_all_its_evidence_made_anew_is_not_accepted)
   }
 }
 
-// Cuts show a peak of 2; visiting every state of every count shows 1.
+// The method `cuts` shows a peak of 2; visiting every state of every count shows that it is 1.
 TEST(Certificate, a_peak_that_states_show_is_established_by_visiting_them) {
   Made made = make(kOneAtOnce);
   verify::Peak* peak = nullptr;

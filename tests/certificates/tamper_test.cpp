@@ -1,4 +1,4 @@
-// Tests certificates that somebody changed: each is rejected by the step that checks this part.
+// Tests changed certificates: each is rejected by the step that checks the changed part.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -526,7 +526,7 @@ TEST_F(CliFolder, is_a_list_in_json_with_the_file_of_each) {
                                              "schedules/sticks.ripe"}));
 }
 
-// SARIF 2.1.0 requires of every log the position of each result and the rule that it belongs to.
+// SARIF 2.1.0 requires that each result in a log has a position and the rule that it belongs to.
 void expect_sarif(const nlohmann::json& log) {
   EXPECT_EQ(log.at("version"), "2.1.0");
   ASSERT_EQ(log.at("runs").size(), 1u);

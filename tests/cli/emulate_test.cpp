@@ -80,7 +80,7 @@ TEST(EmulateCommand, writes_a_trace_of_an_emulated_run) {
     EXPECT_GE(message.arrived - message.sent, ripeline::core::Time{3000});
   }
   EXPECT_FALSE(file.record.idle.empty());
-  // The explanation has no wait for slots, since there are none, and leaves nothing unexplained.
+  // The explanation has no wait for slots, since there are no slots, and it explains all the time.
   const Outcome why = ripeline("why " + path + " 0B3");
   EXPECT_EQ(why.exit_code, 0);
   EXPECT_THAT(why.out, HasSubstr("the host is busy"));

@@ -53,7 +53,7 @@ TEST_F(CheckAndExport, export_writes_the_committed_order_and_names_the_companion
   EXPECT_EQ(out_, "0F0,0B0\n1F0,1B0\n");
 }
 
-// A CSV with communication is exported, too, in the form asked for; both notes name that form.
+// A CSV with communication is exported in the requested form, too, and the notes name that form.
 TEST_F(CheckAndExport, export_says_which_form_it_writes_whatever_it_reads) {
   ASSERT_EQ(ripeline("export 1f1b -D ranks=2 -m 2 --form compute_comms -o comms.csv"), 0);
   EXPECT_FALSE(says("computations alone")) << out_;

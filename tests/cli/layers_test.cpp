@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using Layers = CliTest;
 
-// A profile of layers that cost 1 for each op, except for the last one.
+// A profile of layers in which each op costs 1, except that each op of the last layer costs `last`.
 std::string profile(int layers, int last, const std::vector<const char*>& ops) {
   json tasks = json::array();
   for (const char* op : ops) {
@@ -27,7 +27,7 @@ std::string profile(int layers, int last, const std::vector<const char*>& ops) {
       .dump();
 }
 
-// The number that follows the words, or -1 if they are missing.
+// The number that follows the text `words`, or -1 if the text is missing.
 double number_after(const std::string& text, const std::string& words) {
   std::smatch found;
   if (!std::regex_search(text, found, std::regex(words + " ([0-9.]+)"))) return -1;
@@ -53,10 +53,10 @@ TEST_F(Layers, are_cut_for_the_time_of_the_step) {
   EXPECT_GE(j["cut_bound"], j["bound"]);
 }
 
-// There are 61 layers, of which the last has the loss and takes as long as three: 63 units, so the
-// busiest of 16 ranks has at least four of them for each op. The cut whose costliest stage is
-// cheapest leaves a rank with five, and takes at least 480. How close the search comes to 430 in
-// its time depends on the machine.
+// There are 61 layers. The last layer has the loss and takes as long as three, so there are 63
+// units of work, and the busiest of 16 ranks has at least four units for each op. The cut whose
+// costliest stage is cheapest gives a rank five units, and takes at least 480. The machine's speed
+// decides how close to 430 the search comes in its time.
 TEST_F(Layers, of_a_large_model_leave_no_rank_with_more_than_it_need_have) {
   write("layers.json", profile(61, 3, {"F", "I", "W"}));
   const Outcome found = ripeline(
@@ -83,7 +83,7 @@ TEST_F(Layers, may_have_whole_backwards) {
   EXPECT_NE(text.find("op B backward {"), std::string::npos) << text;
   EXPECT_EQ(text.find("op W"), std::string::npos) << text;
   EXPECT_EQ(ripeline("verify best.ripe").exit_code, 0);
-  // 1F1B is optimal on a chain with whole backwards that take two forwards: (m + p - 1) * 3.
+  // On a chain whose backwards take twice as long as forwards, 1F1B is optimal: (m + p - 1) * 3.
   const Outcome even =
       ripeline("optimise --costs F=1,B=2,C=0 --ranks 4 -m 8 --seconds 5 -o b.ripe", kOutputAlone);
   ASSERT_EQ(even.exit_code, 0) << even.out;

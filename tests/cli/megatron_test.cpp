@@ -109,7 +109,7 @@ TEST_F(Megatron, groups_of_another_size_are_proved_and_have_its_order) {
   }
 }
 
-// For counts that Megatron-LM refuses, the order here differs from its own, which would hang.
+// Megatron-LM refuses counts for which its own order would hang; the order here is another one.
 TEST_F(Megatron, a_rest_below_the_number_of_ranks_would_hang_as_a_group_of_its_own) {
   make("--pipeline-model-parallel-size 8 --num-layers 16 --num-virtual-stages-per-pipeline-rank 2");
   EXPECT_NE(order("x.ripe", 10), megatron_order({8, 2, 8}, 10));

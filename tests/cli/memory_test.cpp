@@ -81,7 +81,7 @@ TEST_F(Memory, of_a_schedule_is_the_same_in_every_command) {
   }
 }
 
-// There are 24000 MB; a microbatch takes 1900, a quarter of them in each of a rank's four layers.
+// A rank has 4000 MB. A microbatch takes 1900 MB in all layers of a rank, on average five layers.
 TEST_F(Memory, that_optimise_reports_is_what_its_file_has) {
   write("layers.json", [] {
     json tasks = json::array();
@@ -110,7 +110,7 @@ TEST_F(Memory, that_optimise_reports_is_what_its_file_has) {
                                           *std::max_element(held.begin(), held.end()))));
   EXPECT_THAT(text("verify best.ripe"),
               HasSubstr(fmt::format("  peak activation: {} MB\n", fmt::join(held, " "))));
-  // This is another search, which may find another order in its time.
+  // The search runs again, and may find another order this time.
   const json optimised = object(ask);
   EXPECT_EQ(optimised["peak"], object("simulate best.ripe")["peak"]);
   EXPECT_EQ(optimised["peak"], proved_peak(object("verify best.ripe")));
@@ -172,7 +172,7 @@ TEST_F(Memory, times_of_flags_take_units) {
   EXPECT_EQ(object("simulate 1f1b -m 4 --rank-costs F=1ms,B=2ms")["unit"], "ms");
   EXPECT_EQ(makespan("--latency 0.1 --bandwidth 1GB/s --bytes 2MB"),
             makespan("--latency 0.1 --bandwidth 1e9 --bytes 2000000"));
-  // A number that is above 0 and below the least normal one.
+  // The latency is a number above 0 and below the least normal number.
   EXPECT_EQ(makespan("--latency 1e-320"), makespan("--latency 0"));
   EXPECT_THAT(text("simulate 1f1b -m 4 --latency 0.6ms", 2),
               HasSubstr("--latency 0.6ms: the costs have no unit; --unit ms says"));

@@ -25,7 +25,7 @@ constexpr const char* kSticksFromFour = R"(pipeline fills {
 }
 )";
 
-// The warm-up has no limit, so the order exists only from three microbatches on.
+// Rank 0 begins with three forwards, whatever the count, so the order needs three microbatches.
 constexpr const char* kFromThree = R"(pipeline noclamp {
   param ranks = 4;
   microbatches any;

@@ -68,8 +68,8 @@ std::string copies(std::string_view placement, std::string_view leaving,
       placement, leaving, dispatch);
 }
 
-// For a small step, visiting all states proves its own order. For a larger one there is no proof,
-// since a forward and a reload compete for room and timing decides.
+// Visiting all states proves the order of a small step. The order of a larger step is not proved,
+// since a forward and a reload compete for room, and timing decides which of them gets it.
 TEST_F(OptimiseOwn, is_never_worse_with_copies) {
   const struct {
     const char* placement;

@@ -1,4 +1,4 @@
-// Tests that the results of ripeline optimise are also those of commands that read its program.
+// Tests that commands which read a program of ripeline optimise report the same results as it did.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
       << less.out;
   EXPECT_NE(less.out.find("\noptimal: no cut of the layers and no order "), std::string::npos)
       << less.out;
-  // Each rank gets the number of stages of the placement that wins.
+  // A rank has as many stages as the winning placement gives to each rank.
   const json any =
       json_of(ripeline(ask + "--memory 2 --placement any --seconds 1 --format json", kOutputAlone));
   const std::size_t chunks = any["placement"] == "chain"       ? 1
@@ -125,7 +125,7 @@ TEST_F(Optimise, cuts_the_layers_of_a_profile_into_stages) {
                                                                : 2;
   EXPECT_EQ(any["first_layers"].size(), 2 * chunks) << any;
   EXPECT_EQ(any["profile"], "layers.json");
-  // Layers that are alike give an even model.
+  // A profile whose layers are alike gives the same results as even costs.
   for (json& task : profile["tasks"]) task["mean"] = task["op"] == "W" ? 1 : 2;
   write("layers.json", profile.dump());
   const std::string rest = "--ranks 4 -m 8 --memory 3 --seconds 1 --format json --solver none ";
@@ -176,7 +176,7 @@ TEST_F(Optimise, says_what_a_profile_of_layers_must_have) {
   }
 }
 
-// Costs are as exact as time is, and 0 if an op does nothing, as I of the first layer.
+// Costs are as exact as times are. The cost of an op that does nothing is 0, as for I of layer 0.
 TEST_F(Optimise, takes_a_profile_of_layers_as_it_is) {
   write("layers.json", R"({"schema": "ripeline.profile/1", "unit": "s", "tasks": [
       {"op": "F", "mean": 0.000141234}, {"op": "F", "stage": 1, "mean": 0.00016, "spread": 0.00001},
@@ -362,7 +362,7 @@ TEST_F(Optimise, gives_the_best_time_for_each_memory) {
   EXPECT_EQ(ripeline("optimise bf --memory 1..3").exit_code, 2);
 }
 
-// The repeated part has as many turns as its microbatches require.
+// The order's repeated part has as many turns as the number of microbatches requires.
 TEST_F(Optimise, writes_an_order_for_every_count) {
   const std::string ask = "optimise --ranks 4 -m 12 --costs 24,23,12,1 --every-count -o best.ripe ";
   ASSERT_EQ(ripeline(ask + "--memory 4").exit_code, 0);
@@ -380,7 +380,7 @@ TEST_F(Optimise, writes_an_order_for_every_count) {
   EXPECT_EQ(ripeline(ask + "--jitter uniform=0.1").exit_code, 2);
 }
 
-// The order that is improved on drawn times is faster on other draws, with the same memory.
+// An order that was improved for drawn times is also faster on other draws, with the same memory.
 TEST_F(Optimise, finds_what_is_best_where_times_vary) {
   const Outcome found = ripeline(
       "optimise --ranks 4 -m 12 --costs 24,23,12,1 --memory 7 --jitter lognormal=0.5 --seeds 30 "
@@ -469,7 +469,7 @@ TEST_F(Optimise, says_what_is_missing_of_the_solver_and_works_without) {
   EXPECT_NE(outcome.out.find("note: without the solver: "), std::string::npos) << outcome.out;
 }
 
-// An order with few slots may deadlock if another message takes a slot; readiness-first does not.
+// With few slots an order may deadlock, as another message may take a slot; `ready by bf` does not.
 TEST_F(Optimise, writes_nothing_that_is_worse_than_the_own_dispatch) {
   write("slots.ripe", R"(
 pipeline slots {

@@ -1,4 +1,4 @@
-// Tests that steps that do not fit into memory are refused before they take it, or reported so.
+// Tests steps that do not fit into memory: they are refused beforehand, or fail with a message.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -37,7 +37,7 @@ TEST_F(OutOfMemory, is_foreseen_for_an_order_that_is_too_long) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The limit is on the address space of the process, in KiB.
+// `ulimit -v` limits the address space of the process, in KiB.
 TEST_F(OutOfMemory, is_no_defect) {
   for (const char* arguments : {"simulate bf -m 300000", "why bf 0F0 -m 300000",
                                 "show bf -m 300000", "compare bf bf -m 300000"}) {

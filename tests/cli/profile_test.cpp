@@ -68,9 +68,9 @@ TEST_F(ProfileCommand, says_what_is_no_trace_and_what_was_expected_once) {
   }
 }
 
-// The expected times were derived by hand: each is from a task's first operator to the end of its
-// mark, for two microbatches in the second and third step. F takes 110.875, 42.073, 171.255 and
-// 67.371 at stage 0; 104.335, 66.018, 179.027 and 122.062 at stage 1; marks last up to 15 ms.
+// The times in us were derived by hand: each is from a task's first operator to the end of its
+// mark, for two microbatches in the second and third step. At stage 0, F takes 110.875, 42.073,
+// 171.255 and 67.371; at stage 1, 104.335, 66.018, 179.027 and 122.062. Marks last up to 15 ms.
 TEST_F(ProfileCommand, takes_the_files_of_pytorchs_ranks_and_simulate_takes_the_costs) {
   const std::string folder = RIPELINE_SOURCE_DIR "/tests/specimens/torch_profiler/";
   const std::string ranks = folder + "interleaved.rank0.json " + folder + "interleaved.rank1.json ";

@@ -14,7 +14,7 @@
 namespace ripeline::cli::schedule_files_test {
 namespace {
 
-// 1F1B on two ranks, as `ripeline export` writes it, with blanks.
+// 1F1B on two ranks with empty cells, as `ripeline export` writes it.
 constexpr const char* kGood = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n";
 // Each rank waits for a task that the other one runs later.
 constexpr const char* kHangs = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n";
@@ -213,7 +213,7 @@ TEST_F(ScheduleFiles, with_whole_and_split_backwards_are_searched_as_they_are) {
   EXPECT_EQ(whole(exported), whole(alone)) << "what is whole stays whole";
 }
 
-// A schedule with more than 64 microbatches, some with whole backwards, passes all files of a run.
+// Traces and headers keep a schedule with over 64 microbatches, some of them with whole backwards.
 TEST_F(ScheduleFiles, with_any_whole_backwards_go_through_traces_and_headers) {
   write("v.csv", ripeline::testing_support::dualpipe_v(2, 90));
   EXPECT_EQ(ripeline("verify v.csv").exit_code, 0);
@@ -287,7 +287,7 @@ TEST_F(ScheduleFiles, repaired_say_how_many_cells_moved_and_what_is_held) {
   EXPECT_EQ(less.exit_code, 0);
   EXPECT_TRUE(says(less, "  1 cell moved, the fewest that do\n")) << less.out;
   EXPECT_TRUE(says(less, "  peak activations: 1 2 before, 1 1 now\n")) << less.out;
-  // A single move is possible only at rank 0, where the peak then is two.
+  // A single cell can be moved only on rank 0, whose peak then becomes two.
   const Outcome more = fix("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
   EXPECT_EQ(more.exit_code, 0);
   EXPECT_TRUE(says(more, "  1 cell moved, the fewest that do\n")) << more.out;

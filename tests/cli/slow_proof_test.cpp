@@ -10,7 +10,7 @@ namespace {
 
 using SlowProof = CliTest;
 
-// With slots there is no proof by times, and a solver takes minutes.
+// With slots, the order's times prove nothing, and a solver takes minutes.
 TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal_too) {
   std::string text = ripeline::spec::library_text("interleaved_1f1b").value();
   const std::string need = "needs F at prev;";
@@ -26,7 +26,7 @@ TEST_F(SlowProof, says_what_it_does_and_what_would_be_quicker_without_a_terminal
   EXPECT_NE(quick.find("proved"), std::string::npos) << quick;
 }
 
-// The counts of tasks are linear only if even and odd microbatch counts are separated.
+// Counts of tasks are linear in the number of microbatches only if odd and even numbers are apart.
 constexpr const char* kOdd = R"(pipeline odd {
   microbatches any;
   stages 2;

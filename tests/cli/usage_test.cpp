@@ -1,4 +1,4 @@
-// Tests command lines that do not parse: in one line, the message tells what the user meant.
+// Tests command lines that do not parse: a message of one line suggests what the user meant.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -82,7 +82,7 @@ TEST_F(Usage, says_which_number_a_flag_expects) {
   }
 }
 
-// One flag may have two units: each command's help names its own, and who has the other one.
+// Memory has two units: each command's help names its own, and the commands with the other one.
 TEST_F(Usage, says_in_which_unit_memory_is) {
   const auto help = [&](const std::string& command) {
     std::string text = ripeline(command + " --help").out;

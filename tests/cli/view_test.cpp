@@ -1,4 +1,4 @@
-// Tests the output on runs: `step` chooses the tasks that the run chose, and pictures are files.
+// Tests commands that show runs: `step` chooses the tasks that the run chose; pictures are files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(StepCommand, the_hint_takes_what_the_run_took) {
   }
 }
 
-// The order must also name it next, even if it starts beside another task or together with one.
+// An order has each started task next, even if the task starts beside or with another task.
 TEST(StepCommand, the_order_has_next_what_the_run_took) {
   const fs::path folder = fs::temp_directory_path() / "ripeline_view_pairs_test";
   fs::create_directories(folder);
@@ -185,7 +185,7 @@ TEST_F(PictureFlags, make_a_pdf_of_the_size_of_the_picture) {
               HasSubstr("exit 0"));
   const std::string pdf = text_of(at("p.pdf"));
   EXPECT_EQ(pdf.substr(0, 5), "%PDF-");
-  // The width is 480 points: 72 points are 96 pixels.
+  // The width of 640 pixels is 480 points, since 96 pixels are 72 points.
   const std::size_t box = pdf.find("MediaBox [ 0 0 480 ");
   EXPECT_NE(box, std::string::npos);
   // Text is stored as text, not as shapes.
@@ -208,7 +208,7 @@ TEST(ShowCommand, has_no_colour_but_on_a_terminal) {
   EXPECT_NE(say("show bf -m 4 --colour always").find('\x1b'), std::string::npos);
 }
 
-// A run that was killed leaves a part for each rank; here a simulated run is split into parts.
+// A killed run leaves a partial trace of each rank; here a simulated run is split into such parts.
 TEST(ShowCommand, reads_the_parts_of_a_run_and_makes_one_trace_of_them) {
   namespace trace = ripeline::trace;
   const ripeline::testing_support::TemporaryFolder folder;

@@ -1,6 +1,6 @@
 // Tests generated arbiters of programs with several engines, rendezvous, lanes with one task and
-// needs of other microbatches. They are from headers that CMake generated and validated, and must
-// agree with the interpreter in every state that occurs.
+// needs of other microbatches. CMake generated and validated the headers of these arbiters, which
+// must agree with the interpreter in every state that occurs.
 #include <fstream>
 #include <memory>
 #include <sstream>

@@ -1,5 +1,5 @@
-// Tests a PyTorch schedule in ripeline_add_schedule(): the generated arbiter has the order of the
-// file, which a comparison at build time ensures.
+// Tests a PyTorch schedule in ripeline_add_schedule(): the generated arbiter has the file's order,
+// as a comparison at build time ensures.
 #include <gtest/gtest.h>
 
 #include <array>

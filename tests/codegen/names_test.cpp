@@ -1,5 +1,5 @@
-// Tests names that macros of the standard headers use, and names that are equal when joined, in a
-// header that CMake generated and validated for this program. The test is that it compiles.
+// Tests names that macros of the standard headers use, and different names that become equal when
+// joined. They are in a header that CMake generated and validated; the test is that it compiles.
 #include <cassert>
 #include <cerrno>
 #include <climits>

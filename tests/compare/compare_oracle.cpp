@@ -45,7 +45,7 @@ struct Arguments {
   std::optional<std::uint64_t> print;
   Options options;
 
-  // The seeds and limits of a run; only a run with the same ones continues a state file.
+  // The seeds and limits of a run. Only a run with the same ones continues this run's state file.
   [[nodiscard]] std::string identity() const {
     return fmt::format("first {} shard {}/{} features {} steps {} search {} again {} states {}",
                        first, shard, shards, features, options.verify.solver_steps,

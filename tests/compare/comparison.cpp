@@ -45,7 +45,7 @@ Truth truth_of(const Program& program, const Options& options) {
       truth.whole_range = false;
       break;
     }
-    // If the order is committed, the dispatch has no choice, so the answer for any choice holds.
+    // A committed order leaves the dispatch no choice, so it has the same answer as any choice.
     const Answer dispatch =
         program.dispatch.in_order
             ? any
@@ -119,7 +119,7 @@ class Comparer {
     return deadlock.other_choices ? Found::through_hint : Found::open;
   }
 
-  // Replays the run in Machine and in the oracle; returns whether it is stuck at its end.
+  // Replays the run in Machine and in the oracle; returns whether the run ends in a stuck state.
   bool replays(const std::string& name, const Counterexample& run, Choices choices) {
     const auto chooser =
         choices == Choices::any ? spec::Machine::Chooser::any : spec::Machine::Chooser::dispatch;
@@ -188,7 +188,7 @@ class Comparer {
     }
   }
 
-  // The most that a pool of the asserted resource holds, over all its pools.
+  // The largest amount that any pool of the asserted resource holds.
   std::int64_t most_held(const std::vector<std::int64_t>& peaks) const {
     std::int64_t most = 0;
     for (std::size_t p = 0; p < program_.pools.size(); ++p) {

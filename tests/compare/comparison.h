@@ -18,7 +18,7 @@
 namespace ripeline::compare {
 
 struct Options {
-  // Sizes for which the oracle can finish, with every feature that it knows.
+  // Sizes for which the oracle can finish, with every feature that the oracle knows.
   testing_support::RandomProgramOptions programs = {.max_ranks = 3,
                                                     .max_chunks = 2,
                                                     .max_microbatches = 3,
@@ -35,8 +35,8 @@ struct Options {
   verify::VerifyOptions verify = {.solver_steps = 10'000'000, .search_states = 100'000};
   std::optional<verify::VerifyOptions> again = verify::VerifyOptions{};  // as in `ripeline verify`
   std::size_t most_states = 60'000;  // the most states that the oracle visits for each count
-  int most_tasks = 14;               // the most in a visited count, if the range has no end
-  // A judge with mistakes, used instead of verify() to test that they are noticed.
+  int most_tasks = 14;               // the most tasks of a visited count, if the range has no end
+  // A judge with mistakes, used instead of verify() to test that mistakes are noticed.
   std::function<verify::Verdict(const spec::Program&, const verify::VerifyOptions&)>
       faulty_judge_for_testing = {};
 };

@@ -114,8 +114,8 @@ std::string text_of(const Records& records) {
   return text + "\n]\n";
 }
 
-// The limits used for the records, as a record of its own: so --compare notices if the two files
-// were made with different limits.
+// The limits used for the records, as a record of their own, so that --compare notices if the two
+// files were made with different limits.
 nlohmann::ordered_json options_record(const Arguments& a) {
   return {{"id", "options"},
           {"solver_steps", a.limits.solver_steps},

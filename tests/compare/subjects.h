@@ -21,9 +21,9 @@ struct Selection {
   std::uint64_t programs = 5'000;  // the number of random programs
   std::uint64_t depths = 100;      // the number of random programs for every number of ranks
   bool library = true;
-  // In each set of features and size, and in the library, one program in `repairs` gets repairs if
-  // it is refuted, and one in `least` gets least capacities if it is proved. The choice does not
-  // depend on verdicts: if a verdict changes, the same later programs are chosen.
+  // In each set of features and size, and in the library, every `repairs`-th program gets repairs
+  // if it is refuted, and every `least`-th program gets least capacities if it is proved. The
+  // choice does not depend on verdicts: if a verdict changes, the same later programs are chosen.
   std::uint64_t repairs = 1;
   std::uint64_t least = 10;
 };

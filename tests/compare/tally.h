@@ -1,7 +1,7 @@
 // Tally: the sums of many comparisons, feature by feature.
 //
-// A program counts in the row `all`, and in the row of each of its features; but if two of its
-// stages feed one, in the row `join` instead of those. Values; can be added, and stored as JSON.
+// A program counts in the row `all`, and in the row of each of its features. If two of its stages
+// feed one, it counts in `join` and not in its features. Values; can be added, and stored as JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tests ballot by ballot how members of a group agree; GroupRuns tests that runs are as proved.
+// Tests ballot by ballot how members of a group agree. GroupRuns tests that runs are as proved.
 #include "core/agreement.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ ProgramFacts facts_of(Agree agree, int members) {
   return facts;
 }
 
-// Rank 0 of the chain. The test sets which tasks may start; B is preferred, then the lowest task.
+// Rank 0's arbiter. The test sets which tasks may start; B is preferred, then the lowest task.
 class ToldReady final : public Arbiter {
  public:
   explicit ToldReady(const ProgramFacts& facts) : facts_(facts) { may.reset(0, 2, kMicrobatches); }
@@ -308,7 +308,7 @@ ProgramFacts facts_of_replicas(int replicas, Agree agree = Agree::none, int memb
   return facts;
 }
 
-// The test sets which tasks may start. The hint would choose the last lane, but is not asked.
+// The test sets which tasks may start. choose() takes the last lane; reductions must not call it.
 class ToldReductions final : public Arbiter {
  public:
   explicit ToldReductions(const ProgramFacts& facts) : facts_(facts) {

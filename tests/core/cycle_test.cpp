@@ -12,7 +12,7 @@ namespace {
 
 using Graph = std::map<int, std::vector<int>>;
 
-// The nodes of the cycle. The number of an arc is ten times its first node, plus its second node.
+// The nodes of the cycle. An arc's number is ten times its first node plus its second node.
 std::vector<int> nodes_of(const Graph& graph, int start, std::size_t most = 100) {
   const auto arcs = [&](int node, const auto& visit) {
     const auto its = graph.find(node);

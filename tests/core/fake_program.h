@@ -38,7 +38,7 @@ inline Choice start(LaneId lane, int microbatch) {
   return {.kind = Choice::Kind::start, .task = {lane, microbatch}, .until = Time{0}};
 }
 
-// Makes the choice `next`, and records the events that it is told.
+// An arbiter that makes the choice `next`, and records the events that it receives.
 class FakeArbiter final : public Arbiter {
  public:
   explicit FakeArbiter(int rank, const ProgramFacts& facts = kFacts) : facts_(facts), rank_(rank) {}

@@ -88,7 +88,7 @@ TEST(KeptOrder, what_only_releases_needs_no_room) {
   EXPECT_TRUE(kept.admits(kB));
 }
 
-// Next are H0, F0 and G1. After G1 has run and H0 has released, F0 starts while 1 is held.
+// H0, F0 and G1 are next. If G1 runs first, and H0 has released, F0 starts while 1 is held.
 TEST(KeptOrder, keeps_what_must_remain_free_too) {
   for (const auto& [leaving, admitted] : {std::pair{1, true}, {2, false}}) {
     Kept kept(3, 2, {kG, kH, kF, kG, kB, kF, kH, kB}, leaving);
@@ -104,7 +104,7 @@ TEST(KeptOrder, leaves_out_places_beyond_the_last_microbatch) {
   }
 }
 
-// F1 started before G0, so one position of F is over, no matter which F ran there.
+// F1 starts before G0. Then the second position of F is over, no matter which F ran there.
 TEST(KeptOrder, skips_places_that_are_over) {
   Kept kept(3, 3, {kF, kG, kF, kF, kG, kG, kH, kB, kH, kB, kH, kB});
   kept.run(kF);

@@ -28,7 +28,7 @@ const Row kRows[] = {
     {{0, 0, 0, 0, 0, 0, 0, 1000}, -50, 100, 0},
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 0, 100, 0},
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 800, 100, 800},
-    // 1000 is within reach again; beyond it nothing counts, since kUnseen is less than 1000.
+    // 1000 is within reach again. No wait beyond it is worthwhile, since kUnseen is less than 1000.
     {{0, 0, 0, 0, 0, 0, 0, 1000}, 950, 100, 1000},
     // It is worthwhile to wait if half of the messages still missing arrive during the wait.
     {{0, 0, 0, 0, 60, 60, 400, 400}, 0, 100, 60},

@@ -35,7 +35,7 @@ TEST(Ledger, reports_a_peak_above_the_proved_one) {
             "starting 0F2 makes activation of stage 0 3, and at most 2 was proved or has room");
 }
 
-// The bounds are not proved peaks: a capacity, and the amount that must stay free beside the task.
+// The bound is no proved peak, but the capacity less the amount that must stay free beside a task.
 TEST(Ledger, reports_a_start_without_room) {
   static constexpr PoolFacts kPools[] = {{"memory", "", 0, -1, -1, 3}};
   static constexpr UseFacts kUses[] = {{0, 0, 1, 0, 1}, {1, 0, 1, 0}};

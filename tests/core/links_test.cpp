@@ -42,7 +42,7 @@ struct Rank {
         ledger(two.facts),
         executor({0, rank, 0}, arbiter, agreement, ledger) {}
 
-  // Commands in order, such as `send 0/1`, `announce 0/1`, `start 2/0`; #1 is an ordinal of a fifo.
+  // A poll's commands, such as `send 0/1`, `announce 0/1`, `start 2/0`; #1 is a fifo's ordinal.
   std::string poll(Choice next = {}) {
     arbiter.next = next;
     std::vector<Command> commands;

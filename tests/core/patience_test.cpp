@@ -83,7 +83,7 @@ struct Rank0 {
 
 TEST(Patience, waits_for_what_is_about_to_arrive_and_not_for_ever) {
   Rank0 rank;
-  // F 2 takes 100; it starts if B is 90 or more away, else waits 150 beyond what was expected.
+  // F 2 takes 100. It starts if B is 90 or more away; else the rank waits 150 beyond the forecast.
   rank.patience.noticed(expected(kGradient, 0, 80), Time{200});
   EXPECT_EQ(rank.choose(200), hold(280 + 150));
   EXPECT_EQ(rank.choose(200), rank.choose(200));
@@ -137,7 +137,7 @@ constexpr LaneFacts kTwoStageLanes[] = {{0, 0, 0, 0, Engine::compute},
                                         {0, 3, 1, 1, Engine::compute}};
 constexpr EdgeFacts kTwoStageEdges[] = {{3, 1}, {0, 2}, {0, 3}, {1, 4}};
 
-// The rank has run 0F0, 0F1 and 2F0; 2F1 is next and soon ready; 3F has not yet started with 2F0.
+// The rank has run 0F0, 0F1 and 2F0; 2F1 is next and soon ready; 3F0 has not started yet.
 struct TwoStages {
   explicit TwoStages(std::span<const LaneFacts> lanes)
       : facts{.core_version = kCoreVersion,
@@ -183,7 +183,7 @@ struct TwoStages {
 TEST(Patience, waits_though_its_consumer_has_something_to_do_while_the_pipeline_fills) {
   TwoStages rank(kTwoStageLanes);
   EXPECT_EQ(rank.choose(fake::start(0, 2), 300), hold(310 + 150));
-  // A task of another op is worth more than an earlier 2F1, whose delay delays no other task.
+  // A task of another op starts instead, since a later 2F1 delays no other task.
   EXPECT_EQ(rank.choose(fake::start(2, 0), 300), fake::start(2, 0));
   rank.run({2, 0}, 300);
   rank.patience.noticed(expected(0, 1, 10), Time{400});
@@ -211,7 +211,7 @@ TEST(Patience, the_consumer_s_counts_decide_on_the_rank_between) {
   patience.begin_step(3, order);
   patience.noticed(expected(kActivation, 0, 10), Time{0});
   patience.noticed(expected(kActivation, 1, 10), Time{0});
-  // 1F sends to no other rank, and 1B on this rank needs it, so the rank waits for it.
+  // 1F sends to no other rank, but 1B on this rank needs 1F, so the rank waits for 1F.
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
   patience.arrived({kActivation, 0}, Time{0});
   EXPECT_EQ(patience.choose(fake::start(3, 0), kNextF, Time{0}), hold(10 + 300));
@@ -231,13 +231,13 @@ TEST(Patience, tells_when_a_message_will_arrive_and_what_was_taken) {
 
 TEST(Patience, forecasts_what_its_order_has_next_and_takes_it_back) {
   Rank0 rank({.forecasts = true});
-  // F 1 is forecast before it starts: it starts when F 0 ends, and takes its 100.
+  // F 1 is forecast before it starts, since it will start when F 0 ends, and will take 100.
   ASSERT_GE(rank.notices.size(), 2U);
   EXPECT_EQ(rank.notices[0], expected(kActivation, 0, 106));
   EXPECT_EQ(rank.notices[1], expected(kActivation, 1, 206));
 }
 
-// F 2 lacks only room. As time passes its forecast is repeated, but not for ever.
+// F 2 lacks only room. As time passes, the forecast of F 2 is repeated, but not for ever.
 TEST(Patience, falls_silent_while_nothing_happens) {
   Rank0 rank({.forecasts = true});
   int now = 200;

@@ -1,4 +1,4 @@
-// Tests who is blamed for waits of ranks: in a table, and in random graphs with one guilty rank.
+// Tests which rank is blamed for waits: in a table, and in random graphs with one guilty rank.
 #include "core/wait_graph.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using Why = Blame::Why;
 constexpr Time kNow = std::chrono::seconds(100);
 constexpr Time ago(int milliseconds) { return kNow - std::chrono::milliseconds(milliseconds); }
 
-// A chain of four ranks, F down and B up. The link from 0F to 1F has two slots, a channel leads to
-// stage 2, and a rendezvous to 3F.
+// A chain of four ranks, F down and B up. The link from 0F to 1F has two slots, the link to 2F is a
+// channel, and the link to 3F is a rendezvous.
 struct Chain {
   static constexpr LaneId f(int rank) { return 2 * rank; }
   static constexpr LaneId b(int rank) { return 2 * rank + 1; }
@@ -61,7 +61,7 @@ struct Chain {
             .other = {producer, m},
             .on = lanes[static_cast<std::size_t>(producer)].rank};
   }
-  // The wait for a message of `lane` to `consumer` to leave.
+  // The wait until a message of `lane` to `consumer` can leave.
   [[nodiscard]] Wait leave(For reason, LaneId lane, LaneId consumer, int m) const {
     return {.reason = reason,
             .task = {lane, m},
@@ -334,7 +334,7 @@ struct Mesh {
 };
 
 // The ranks are in a random order. Each except the last waits for some later ranks and sometimes
-// for an earlier one, which makes circles. So all chains of waits that end do so at the last rank.
+// for an earlier one, which makes cycles. So a chain of waits can only end at the last rank.
 TEST(WaitGraph, names_the_one_guilty_rank_of_random_graphs) {
   std::mt19937 random(20);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };

@@ -21,7 +21,7 @@ constexpr Time kNow{100};
 constexpr EdgeId kToF = 2;  // 0F to 1F
 constexpr EdgeId kToB = 1;  // 1B to 0B
 
-// An agreement that decides like OneMember, unless a test leaves it open.
+// An agreement that decides like OneMember, unless the test leaves its decision open.
 struct Group final : Agreement {
   void begin_step(int) override {}
   Decision choose(const Arbiter& arbiter, Engine engine, Time now) override {
@@ -33,7 +33,7 @@ struct Group final : Agreement {
   bool open = false;
 };
 
-// A rank of the chain whose pools have the proved capacities.
+// A rank of the chain; the rank's pools have the proved capacities.
 struct Rank {
   explicit Rank(int rank, int microbatches = 2)
       : arbiter(rank, facts), ledger(facts), executor({0, rank, 0}, arbiter, group, ledger) {
@@ -219,7 +219,7 @@ TEST(Waits, of_executors_lead_to_the_task_that_runs_and_to_the_message_that_was_
             "rank 0: 0B0 waits for 1B0 from rank 1\n");
 }
 
-// The CPU time to keep so many early messages of one later step; the best of several runs.
+// The CPU time for storing `messages` early messages of one later step; the best of several runs.
 double keep(int messages) {
   double best = std::numeric_limits<double>::max();
   for (int run = 0; run < 5; ++run) {

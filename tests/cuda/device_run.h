@@ -1,5 +1,5 @@
-// A proved program on the toy model whose messages are on a device: processes are threads, each
-// with its own streams and memory on one device.
+// DeviceRun: runs a proved program on the toy model, with messages on a device. Processes are
+// threads, each with its own streams and memory on one device.
 //
 // The toy computes in host functions of the compute stream, between copies of its inputs to the
 // host and of its outputs to the device. So this works on any device, also on the fake one.
@@ -19,8 +19,8 @@
 
 namespace ripeline::testing_support {
 
-// Enqueues the toy's computation, and then releases the inputs at once, as a LibTorch work does. A
-// forward's inputs are released with the last task of its microbatch at the stage.
+// Enqueues the toy's computation, and then releases the inputs at once, as a LibTorch work does.
+// Only a forward's inputs are kept until the last task of its microbatch at the stage.
 class DeviceToyWork final : public runtime::Work {
  public:
   // All references are borrowed. `bytes` is the size of each payload of the toy. With `varies`, a
@@ -62,8 +62,8 @@ struct DeviceRunOptions {
   std::optional<runtime::cuda::CarrierKind> carrier = std::nullopt;
   // The NCCL library of a rank. If null, the rank does not use NCCL.
   std::function<const runtime::cuda::NcclLibrary*(int rank)> nccl = nullptr;
-  // Called first in a rank's thread; and in the constructor, before each rank's objects are made
-  // and, with -1, afterwards. May be null.
+  // Called first in each rank's thread. The constructor also calls it before it makes each rank's
+  // objects, and with -1 when all are made. May be null.
   std::function<void(int rank)> enter = nullptr;
   // The host of a rank. If null, all ranks are on this host.
   std::function<std::string(int rank)> host = nullptr;
@@ -95,7 +95,7 @@ class DeviceRun {
   // own data, and the bytes that are in use.
   [[nodiscard]] std::size_t allocations() const;
   [[nodiscard]] std::size_t taken() const;
-  // The number of buffers that a rank allocated for others to write to; its messages' carriers.
+  // The number of buffers that a rank allocated for others to write to, and its messages' carriers.
   [[nodiscard]] std::size_t exported(int rank) const;
   [[nodiscard]] const std::string& carriers(int rank) const;
   // An error if a device could not be prepared for the run.

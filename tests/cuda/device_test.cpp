@@ -1,4 +1,4 @@
-// Tests for any device: they run on the fake one and, if there is a GPU, on that.
+// Tests for any device: they run on the fake device and, if there is a GPU, also on the GPU.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -64,8 +64,8 @@ TEST_F(DeviceTest, memory_that_comes_back_is_taken_again) {
   EXPECT_EQ(memory.taken(), 0U);
 }
 
-// The next stream writes to the buffer only after the work that the compute stream was given while
-// it owned the buffer.
+// When the compute stream has released a buffer, the next stream writes to the buffer only after
+// all work that the compute stream was given before the release.
 TEST_F(DeviceTest, memory_that_is_still_read_is_not_written_to) {
   constexpr std::size_t kSize = 1 << 20;
   Stream other;
@@ -120,7 +120,7 @@ TEST_F(DeviceTest, allocates_nothing_once_a_step_has_had_all_that_it_may_have) {
   EXPECT_LE(run.allocations(), allocations + 4);
 }
 
-// Times are the device's, on the host's clock. A task begins after its inputs' tasks have ended.
+// The device measures times, on the host's clock. A task begins after its inputs' tasks have ended.
 TEST_F(DeviceTest, tasks_have_the_times_of_the_device) {
   const ProvedText proved("1f1b", 2);
   DeviceRun run(proved, 13);

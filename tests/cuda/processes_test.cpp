@@ -1,5 +1,5 @@
-// Tests ranks as processes, each with its own context on the one device, which threads of one
-// process cannot test. The processes are new programs, since one that has used CUDA must not fork.
+// Tests ranks as processes, each with its own context on the one device; threads would share one
+// context. The processes are new programs, since a process that has used CUDA must not fork.
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ constexpr int kSteps = 4;
 constexpr int kMicrobatches = 7;
 constexpr int kNoIpc = 77;
 
-// The main program of a rank, which the environment names; without this it tests nothing.
+// The main program of the rank that the environment names; if it names none, the test is skipped.
 TEST(DeviceProcesses, DISABLED_rank) {
   const char* const rank = std::getenv("RIPELINE_TEST_RANK");
   const char* const folder = std::getenv("RIPELINE_TEST_FOLDER");
@@ -102,7 +102,7 @@ TEST_P(DeviceProcessesTest, train_through_the_host) {
   EXPECT_EQ(run_two(GetParam(), "staged"), (std::vector<int>{kNoIpc, kNoIpc}));
 }
 
-// Both open each other's memory if possible; if not, the result is still right, and both report it.
+// The ranks open each other's memory if possible. If not, both report it, and results are right.
 TEST_P(DeviceProcessesTest, train_from_memory_to_memory) {
   const std::vector<int> codes = run_two(GetParam(), "");
   if (codes == std::vector<int>{kNoIpc, kNoIpc}) GTEST_SKIP() << "went through the host";

@@ -3,8 +3,8 @@
 //
 // A machine is sometimes late, and the test measures this. If a rank saw an event, or acted on it,
 // more than kLate of a unit late, the run is repeated in slow motion, in which the same lateness is
-// a smaller part of a unit. Only programs are used whose order is not sensitive to this: it is the
-// same if ranks are a little faster or slower.
+// a smaller part of a unit. The programs are chosen so that their order stays the same if ranks are
+// a little faster or slower.
 #include "emulate/emulate.h"
 
 #include <gmock/gmock.h>
@@ -38,8 +38,8 @@ using testing_support::compiled_schedule;
 using namespace std::chrono_literals;
 
 // The limits are in units.
-constexpr double kLate = 0.02;       // for one event: the order stays the same
-constexpr double kTolerance = 0.25;  // for a time, after all earlier events
+constexpr double kLate = 0.02;       // for one event, so that the order stays the same
+constexpr double kTolerance = 0.25;  // for a time that follows from all earlier events
 // The nanoseconds in a unit: in the first attempt, and in the last one.
 constexpr std::int64_t kFast = 4'000'000;
 constexpr std::int64_t kSlow = 256'000'000;
@@ -159,7 +159,7 @@ class Drivers {
       const auto own = arbiter(r);
       EmulatedRank self(*group[at], core::layout_of(facts()), how.silence);
       RankRun run = self.run(*own, timing, microbatches_);
-      // Results are gathered as processes do it.
+      // The ranks gather their results over the transport, as processes do.
       std::vector<RankRun> all;
       if (run.status.ok()) run.status = self.gather(run, all);
       if (run.status.ok()) run.status = self.finish();
@@ -297,7 +297,7 @@ TEST(Emulate, of_generated_arbiters_is_the_same) {
   }
 }
 
-// One set of connections carries any number of steps, of this program or that.
+// One set of connections carries any number of steps, of several programs in turn.
 TEST(Emulate, takes_turns_with_programs_over_one_transport) {
   constexpr int kRanks = 3;
   constexpr int kMicrobatches = 5;
@@ -433,7 +433,7 @@ pipeline stuck { microbatches 2; stages 2; place s on s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
-// Meanwhile the ranks exchange forecasts (tests/simulate/hints_test.cpp).
+// The program is stuck, but its ranks go on exchanging forecasts (tests/simulate/hints_test.cpp).
 TEST(Emulate, of_a_program_that_sticks_ends_though_its_ranks_go_on_talking) {
   const spec::Program program = compiled_schedule(R"(
 pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
@@ -460,7 +460,7 @@ pipeline talks { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;
   EXPECT_EQ(run.run.tasks, 2);
 }
 
-// The engine was not polled between the first task's end and the second task's start.
+// The engine is not polled between the end of the first task and the start of the second one.
 TEST(TimedEngine, knows_what_has_ended_when_another_task_starts) {
   const spec::Program program = compiled_schedule(R"(
 pipeline pairs { microbatches 4; stages 1; place s on s;

@@ -84,8 +84,8 @@ class CallGuardOnFakeGpu : public FakeGpuTest {
     while (!engine_->ended(ended)) std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(ended.status.ok()) << ended.status.message();
   }
-  // Runs the op twice and returns the output on standard error. The second time, a call of this
-  // function hangs until the guard ends the process.
+  // Runs the op twice and returns the output on standard error. In the second run, the CUDA
+  // function `call` hangs until the guard ends the process.
   std::string said_of(const std::string& op, const std::string& call) {
     start(op);
     await_end();

@@ -82,7 +82,7 @@ class CarrierEnds : public FakeGpuTest {
     end.inner = nullptr;
   }
 
-  // A payload on the device of the process, whose bytes all are the seed.
+  // A payload on the device of the process; each of its bytes is the seed.
   runtime::Payload payload(int process, const std::vector<std::size_t>& sizes, int seed) {
     End& end = of(process);
     runtime::Payload payload{.head = {std::byte(seed)}, .parts = {}};
@@ -123,7 +123,7 @@ class CarrierEnds : public FakeGpuTest {
     }
   }
 
-  // Polls all processes in turn until `done`.
+  // Polls all processes in turn until `done` returns true.
   template <class Done>
   void look_until(const Done& done) {
     const auto last = std::chrono::steady_clock::now() + kLimit;
@@ -136,7 +136,7 @@ class CarrierEnds : public FakeGpuTest {
     }
     ASSERT_TRUE(done());
   }
-  // The next delivery of the process; its buffers return to their owner when it is destroyed.
+  // The process's next delivery. When the delivery is destroyed, its owner gets its buffers again.
   runtime::Delivery receive(int process) {
     look_until([&] { return !of(process).got.empty(); });
     if (of(process).got.empty()) return {};

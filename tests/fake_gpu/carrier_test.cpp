@@ -172,7 +172,7 @@ TEST_F(CarrierTest, a_buffer_goes_round) {
   finish();
 }
 
-// A buffer is given again only when the work of the stream that reads it has been seen to end.
+// A buffer is reused only after the stream's work that reads the buffer has been seen to end.
 TEST_F(CarrierTest, a_buffer_that_is_read_is_not_written_to) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     fake_gpu::begin({.seed = seed});
@@ -245,7 +245,7 @@ TEST_F(CarrierTest, a_head_may_be_as_long_as_it_may_be) {
   expect_bytes(1, delivery, {1000});
 }
 
-// The process that ends has own buffers and buffers that it was given; the other one continues.
+// The process that ends has buffers of its own and buffers of its peer. The peer continues.
 TEST_F(CarrierTest, a_process_may_end_at_any_time) {
   for (int polls = 0; polls < 12; ++polls) {
     for (const int gone : {0, 1}) {

@@ -65,7 +65,7 @@ struct CUstream_st {
 namespace {
 
 thread_local bool in_host_function = false;
-thread_local bool is_host = false;  // is a host, for whose calls a waiting thread may wait
+thread_local bool is_host = false;  // whether this thread is a Host, whose calls others may await
 thread_local int current_device = 0;
 thread_local int current_process = -1;
 
@@ -197,11 +197,11 @@ class Device {
     }
   }
 
-  // Makes moves until `done`; releases the lock only while it waits for another host's call. If all
-  // hosts wait, or this thread is not a host, no such call will be made, and the device fails.
+  // Makes moves until `done` returns true. Releases the lock only while it waits for a call of
+  // another host. If all hosts wait, or this thread is none, no call comes, and the device fails.
   cudaError_t run_until(std::unique_lock<std::mutex>& lock, const std::string& who,
                         std::function<bool()> done) {
-    tell_waiting();  // this call may have done that for which another one waits
+    tell_waiting();  // another call may wait for what this call has done
     const auto self = waiting_.insert(waiting_.end(), {who, std::move(done)});
     const auto patient_until = Clock::now() + options_.patience;
     while (failed_ == cudaSuccess && !self->done()) {
@@ -374,7 +374,7 @@ using fake_gpu::Memory;
 
 std::mutex mutex;
 std::atomic<void (*)(cudaStream_t)> record_hook{nullptr};
-// Exists until the process ends, because threads may wait for it as long.
+// The device exists until the process ends, because threads may wait for the device until then.
 std::unique_ptr<Device>& device =
     *new std::unique_ptr<Device>(std::make_unique<Device>(fake_gpu::Options{}));
 
@@ -554,8 +554,8 @@ std::shared_ptr<void>& beside() { return device->library_; }
 
 }  // namespace fake_gpu
 
-// Begins each call: takes the lock, and returns the device's error if it has failed. A call out of
-// a host function, which the device runs with the lock held, is refused.
+// Begins each call: takes the lock, and returns the device's error if the device has failed. A call
+// from a host function, which the device runs with the lock held, is refused.
 #define ENTER(call)                                  \
   if (in_host_function) return device->refuse(call); \
   std::unique_lock lock(mutex);                      \

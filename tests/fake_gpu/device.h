@@ -24,7 +24,7 @@ class Action {
   [[nodiscard]] virtual bool may_go_on() const = 0;
   virtual void go_on() = 0;
   [[nodiscard]] virtual bool is_over() const = 0;
-  // Its name, such as "send 3 from rank 0 to rank 1", and the reason why it cannot go on.
+  // The action's name, such as "send 3 from rank 0 to rank 1", and the reason why it cannot go on.
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string waits_for() const = 0;
 };
@@ -33,7 +33,7 @@ class Action {
 class Kernel : public Action {
  public:
   explicit Kernel(int room) : blocks(room) {}
-  // May start once it is first in its stream and its hardware queue, and its blocks fit.
+  // The kernel may start once it is first in its stream and its hardware queue, and its blocks fit.
   [[nodiscard]] virtual bool may_start() const = 0;
   virtual void start() = 0;
   const int blocks;
@@ -47,10 +47,10 @@ class Call {
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  // Counts the call among the device's calls, and returns the device's error, if any.
+  // Counts the call among the device's calls, and returns the error of a device that has failed.
   [[nodiscard]] cudaError_t enter();
-  // Waits until `done`; returns false if `done` will never be true, or the device has failed. `who`
-  // names the caller and what it waits for.
+  // Waits until `done` returns true. Returns false if `done` never will, or if the device has
+  // failed. `who` names the caller and what it waits for.
   [[nodiscard]] bool wait_until(const std::string& who, const std::function<bool()>& done);
   // Waits until the launch queue of the stream has room.
   [[nodiscard]] bool wait_for_room(cudaStream_t stream);
@@ -70,7 +70,7 @@ void misuse(const std::string& what);
 // Sets a hook that is called, without the lock, before an event is recorded on a stream. So a
 // caller can enqueue late the work that precedes the event. If null, there is no hook.
 void before_records(void (*hook)(cudaStream_t stream));
-// If the memory is neither the device's nor pinned, or not the process's: false, and a misuse.
+// Whether the process can access this memory, on the device or pinned. If not, reports a misuse.
 [[nodiscard]] bool is_memory(const void* at, std::size_t size, int process);
 [[nodiscard]] const Options& options();
 [[nodiscard]] int process_of(cudaStream_t stream);

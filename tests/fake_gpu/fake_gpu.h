@@ -38,7 +38,7 @@ enum class Fault : std::uint8_t {
   none,
   events_at_once,  // an event counts as reached as soon as it is recorded
   no_waits,        // a stream does not wait for an event
-  // Only for events without timing: those after writes to another process's memory; the others.
+  // The next two: events_at_once for untimed events after writes to a peer's memory; for the rest.
   writes_at_once,
   readers_at_once,
   no_closes,  // memory of another process stays open when it is closed
@@ -57,8 +57,8 @@ struct Options {
   int connections = 0;
   int blocks = 0;               // the most that NCCL's kernels occupy on a device; 0: no limit
   std::size_t launches = 1024;  // the most launches in a queue; a further launch waits
-  // For NCCL (fake_nccl.h): the number of messages that leave before a receive takes them; and
-  // whether all pairs of ranks are connected from the start.
+  // For NCCL (fake_nccl.h): up to `credits` messages leave before a receive takes them; if
+  // `connected`, all pairs of ranks are connected from the start.
   int credits = 0;
   bool connected = false;
   bool by_itself = true;  // false: the device moves only by step() and take()
@@ -67,15 +67,15 @@ struct Options {
   Ipc ipc = Ipc::works;
 };
 
-// Makes a new device. Everything made on the previous one must be gone; hosts that still wait for
-// that device get an error, and must end first.
+// Makes a new device. Everything made on the previous device must be gone. Hosts that still wait
+// for the previous device get an error, and begin() waits until they have ended.
 void begin(const Options& options);
 
-// From now on this thread is one of the process with that number, which owns what the thread makes.
+// Makes this thread a part of process `number`, which then owns what the thread makes.
 void be_process(int number);
 
-// After `after` further calls of this function, each call takes `time`, in whatever thread, or by
-// default returns only after let_go(). Only one function at a time.
+// After `after` more calls of the function `call`, each later call of it takes `time`, in any
+// thread; by default it returns only after let_go(). Only one function at a time can hang.
 void hang(const std::string& call, int after = 0,
           std::chrono::milliseconds time = std::chrono::milliseconds::max());
 void let_go();
@@ -92,19 +92,19 @@ struct Usage {
 [[nodiscard]] std::vector<std::string> misuses();
 // Lets the device take up to `steps` steps.
 void step(int steps);
-// The number of possible next moves, and a function that makes one of them: a test can try each.
+// moves() is the number of possible next moves, and take() makes one of them: a test can try each.
 [[nodiscard]] std::size_t moves();
 void take(std::size_t move);
 // Whether the device with this number (-1: every device) and the threads of NCCL have no work left.
 [[nodiscard]] bool is_idle(int device = -1);
-// A text on the work that is left. Equal texts allow the same events, apart from memory and events.
+// Describes the work that is left. Equal texts allow the same moves if memory and events are equal.
 [[nodiscard]] std::string state();
 // Describes each wait of a stream, or a thread of NCCL, that cannot proceed.
 [[nodiscard]] std::vector<std::string> waits();
 
-// A thread that may do what others wait for. While a host runs, a call in another host that cannot
-// proceed waits; if all hosts wait, nothing can ever happen again, and each call fails. Without
-// hosts a call that cannot proceed fails at once, or when its patience is over.
+// A thread that may do what others wait for. A call that cannot proceed waits while another host
+// runs. If all hosts wait, nothing can ever happen again, and each of these calls fails. Without
+// hosts, a call that cannot proceed fails at once, or after Options::patience.
 class Host {
  public:
   Host();

@@ -7,7 +7,7 @@
 //   - a send is a rendezvous, unless it fits in buffers: docs, p2p; Options::credits
 //   - each set of resources runs one kernel at a time, in the order of their launch:
 //     enqueue.cc, ncclLaunchPrepare, ncclLaunchFinish
-//   - a communicator made by a split has its parent's resources if that was made with splitShare:
+//   - a communicator that is split from one made with splitShare has the parent's resources:
 //     init.cc, commAlloc
 //   - the first send or receive with a rank connects inside the call, and both ends must be in it:
 //     enqueue.cc, p2pTaskAppend; group.cc, ncclGroupCommPreconnect
@@ -38,7 +38,7 @@ void tag_next(std::int64_t tag);
 
 // The number of communicators that have been made and are neither destroyed nor aborted.
 [[nodiscard]] int communicators();
-// The number of messages that each rank has launched, by communicator and peer; a part of a state.
+// The number of messages that each rank has launched, by communicator and peer, for a state's text.
 [[nodiscard]] std::string communicators_state();
 
 }  // namespace fake_gpu

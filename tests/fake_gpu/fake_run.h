@@ -56,8 +56,8 @@ inline DeviceRunOptions by_way(Way way) {
   return options;
 }
 
-// Runs whose device fails at a drawn call, with options(i) for run i; returns how many of them
-// failed. Fails the test if a run ends in a wrong way.
+// Makes runs whose device fails at a drawn call, with options(i) for run i; returns how many of the
+// runs failed. Fails the test if a run ends in a wrong way.
 template <class Options>
 int failed_at_any_call(int runs, const Options& options) {
   const ProvedText proved(kSplitV, 2);

@@ -3,8 +3,8 @@
 //
 // A thread counts as the process whose number it gave to be_process(); one without a number (-1)
 // may be any process. A process that opens memory of another one sees it at another address. All
-// processes share the host's memory, as threads do. The sources of the rules are in the CUDA
-// Runtime API of toolkit 13.0, Device Management, at
+// processes share the host's memory, as threads do. The source of each rule is the CUDA Runtime API
+// (toolkit 13.0), Device Management, at the function named after the rule:
 //   - a handle exists for the start of an allocation, not for a later address: cudaIpcGetMemHandle
 //   - only another process of this device opens it, not the owner: cudaIpcOpenMemHandle
 //   - a process that opens it again gets the same address, and closes twice: cudaIpcOpenMemHandle

@@ -39,7 +39,7 @@ bool is_alive(const ncclComm* comm) {
          });
 }
 
-// The reason why a call on the communicator is refused; ncclSuccess if it is not.
+// The reason why a call on the communicator is refused; ncclSuccess if the call is allowed.
 ncclResult_t refusal(const ncclComm* comm) {
   if (!is_alive(comm)) {
     misuse("a call on a communicator that is not there");

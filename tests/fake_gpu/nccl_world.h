@@ -46,7 +46,7 @@ struct Sum {
 
 struct SplitRound;
 
-// A communicator, in the state that all its ranks share.
+// The state of a communicator, which all its ranks share.
 struct Clique {
   int number = 0;
   std::uint64_t hash = 0;

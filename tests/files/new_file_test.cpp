@@ -103,7 +103,7 @@ TEST_F(NewFileTest, on_a_full_disk_leaves_the_old_one) {
 }
 
 TEST_F(NewFileTest, without_inodes_leaves_the_old_one) {
-  // One inode is for the root and one for the old file.
+  // The file system has two inodes: one for its root and one for the old file.
   const auto said =
       testing_support::with_file_system(folder_, "nr_inodes=2", [this] { return overwrite(); });
   if (!said) GTEST_SKIP() << "no file system can be mounted";

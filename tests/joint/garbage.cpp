@@ -33,7 +33,7 @@ bool is_of_message(const Outgoing& out) {
   return runtime::message_of(out.envelope.signal) != nullptr;
 }
 
-// The last sent message that `fits`; null if there is none.
+// The last sent message for which `fits` returns true; null if there is none.
 template <class Fits>
 const Outgoing* last(const std::vector<Outgoing>& sent, const Fits& fits) {
   for (auto out = sent.rbegin(); out != sent.rend(); ++out) {

@@ -16,7 +16,7 @@ struct Garbage {
 };
 
 // A wrong message from process `from` to `to`. `sent` has the messages so far, the latest last. If
-// facts are null, no wrong edge is drawn: another program's ranks may wait for messages of it.
+// facts are null, no wrong edge is drawn, since another program's ranks may wait for its messages.
 [[nodiscard]] Garbage draw_garbage(const core::ProgramFacts* facts, int from, int to,
                                    const std::vector<runtime::protocol::Outgoing>& sent,
                                    Random& random);

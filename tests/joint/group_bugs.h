@@ -1,5 +1,5 @@
-// WatchedAgreement: an agreement between the executor and its protocol, which reports ballots and
-// can contain planted mistakes.
+// WatchedAgreement: an agreement that wraps an executor's protocol, reports ballots, and can
+// contain planted mistakes.
 #pragma once
 
 #include <array>

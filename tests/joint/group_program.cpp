@@ -82,8 +82,8 @@ void make_group(Program& program, Random& random) {
   if (hint.patience) program.tensor_parallel.agree = Agree::leader;
 }
 
-// Draws the number of replicas and, for a random program, an op that reduces. It acquires from no
-// pool, so that its tasks, once they may start, always may; and it gets an engine of its own.
+// Draws the number of replicas and, for a random program, an op that reduces. The op acquires from
+// no pool, so its tasks stay startable until they start; and it gets an engine of its own.
 void make_replicas(Program& program, Random& random) {
   program.data_parallel.replicas = random.between(2, 3);
   const auto takes = [&](int op) {
@@ -105,8 +105,8 @@ void make_replicas(Program& program, Random& random) {
   }
 }
 
-// Whether an engine that reduces does nothing else, as the language demands, and tasks there, once
-// they may start, always may.
+// Whether an engine that reduces does nothing else, as the language demands, and tasks on it stay
+// startable until they start.
 bool reduces_well(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     if (!program.reduces(lane)) continue;

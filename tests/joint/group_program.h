@@ -2,8 +2,8 @@
 // with replicas and reductions.
 //
 // Programs on which members do not or could not agree are left out: those with pairs, and those
-// that the judge does not prove because a startable task may cease to be so, or members' turns
-// differ (verify/group/conditions.h). Many of the others deadlock. Pure functions of the seed.
+// that are not proved because a startable task may cease to be startable, or members' turns differ
+// (verify/group/conditions.h). Many of the others deadlock. Pure functions of the seed.
 #pragma once
 
 #include <cstdint>

@@ -165,7 +165,7 @@ class GroupRun {
     return false;
   }
 
-  // Only a collective delays events: it blocks inside the task until all members have started it.
+  // Only the end of a task with collectives must wait, until all members have started the task.
   [[nodiscard]] bool may_happen(const Happening& happening) const {
     return happening.ends.lane < 0 ||
            witness_.may_end(happening.step, members_[static_cast<std::size_t>(happening.to)].number,
@@ -280,8 +280,8 @@ class GroupRun {
     }
   }
 
-  // A ballot is published once per round, and again, by all members, only after an event of some
-  // member.
+  // A member publishes a ballot once per round. Only after an event of some member do all members
+  // publish another one.
   void check_ballots() {
     if (facts().agree == core::Agree::leader || !problem_.empty()) return;
     if (ballots_ > facts().members * facts().replicas * witness_.events())

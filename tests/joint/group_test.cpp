@@ -1,5 +1,5 @@
 // Tests protocols of tensor-parallel groups against spec/group.h. RIPELINE_GROUP_SEEDS is the
-// number of runs (default 300), RIPELINE_GROUP_FROM the first seed (default 1).
+// number of runs (default 300), and RIPELINE_GROUP_FROM is the first seed (default 1).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -101,8 +101,8 @@ TEST(GroupRuns, of_generated_arbiters_end) {
   end_with("replicas", replicas::make_arbiter);
 }
 
-// Shows why the judge proves nothing for such hints: they depend on another engine, whose state
-// differs between members.
+// Shows why the judge proves nothing for hints that depend on another engine: the state of that
+// engine differs between members.
 void part_by(const std::string& hint) {
   const std::string text =
       "pipeline fills { microbatches 1 .. 4; stages 2; place s on s;\n"

@@ -1,10 +1,10 @@
 // GroupWitness: sees all that the members of all ranks and replicas do, and checks it against
 // spec/group.h, whose member numbers it uses.
 //
-// Each start, end and arrival must be one that GroupMachine enables at that time. When a member is
-// the first to start a task of a round, GroupMachine must be able to agree on it under some choice
-// at that moment; and also under the program's own dispatch, with each member in its state of its
-// last ballot. The latter is the rule of docs/meaning.md for decisions on old information.
+// Each start, end and arrival must be one that GroupMachine enables at that time. A task that a
+// member starts as the first in a round must be one on which GroupMachine can agree at that moment,
+// both under some choice and under the program's own dispatch. For the latter, each member is in
+// the state of its last ballot, by the rule of docs/meaning.md for decisions on old information.
 #pragma once
 
 #include <cstdint>

@@ -256,7 +256,7 @@ class JointRun {
     }
   }
 
-  // Whether the fault may make the run fail: it is of such a kind, and it took place.
+  // Whether the fault has taken place and is of a kind that may make the run fail.
   [[nodiscard]] bool may_fail(const Fault& fault) const {
     return fault.kind != FaultKind::slow && fault.kind != FaultKind::pause && took_place(fault);
   }

@@ -3,8 +3,8 @@
 // The scenario of a seed first runs without its faults: that run must end well, unless
 // spec/machine.h is stuck as well. Then it runs with the faults, at a position drawn from the
 // length of the first run. Every run checks all that a Witness sees, and that every process that is
-// alive ends within the limits. For a run with a fault, the verdict also has the processes that the
-// first lines name. docs/testing.md describes the use.
+// alive ends within the limits. After a run with a fault, the verdict also lists the processes that
+// are named in the first lines of the survivors' reports. docs/testing.md describes the use.
 #pragma once
 
 #include <cstdint>

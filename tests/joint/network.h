@@ -2,7 +2,7 @@
 //
 // It connects neighbours. As with every transport, messages between two processes may overtake each
 // other, and a peer's end is reported once, after all of its messages that arrive. When a
-// connection breaks, the messages under way arrive up to some message, in the order of sending.
+// connection breaks, messages under way arrive only up to some message in the order of sending.
 // Heartbeats are not events: the time of the last sign of life is computed on request.
 #pragma once
 
@@ -35,13 +35,13 @@ class Network {
   // The same as close(), but messages under way may not arrive.
   void kill(int process);
   void cut(int process, int other);
-  // The heartbeats of the process stop, and resume later.
+  // stop() stops the heartbeats of the process until resume().
   void stop(int process);
   void resume(int process);
 
-  // The time when a sign of life of `from` last reached `to`, if that was before now.
+  // The time when a sign of life of `from` last reached `to`; 0 if none has.
   [[nodiscard]] core::Time last_sign(int from, int to) const;
-  // The last few messages from one to the other, which a faulty process repeats; may be empty.
+  // The last few messages from `from` to `to`, which a faulty process repeats; may be empty.
   [[nodiscard]] const std::vector<runtime::protocol::Outgoing>& sent(int from, int to) const {
     return wire(from, to).sent;
   }
@@ -72,7 +72,7 @@ class Network {
   [[nodiscard]] const Wire& wire(int from, int to) const { return wires_[index(from, to)]; }
   core::Time draw_delay();
   void lose(int from, int to, const std::string& how, core::Time delay);
-  // May choose a message under way: then it and all later ones from one to the other do not arrive.
+  // May choose a message under way. Then this message and all later ones do not arrive.
   void drop_some(int from, int to);
   [[nodiscard]] bool beats(int process, core::Time when) const;
 

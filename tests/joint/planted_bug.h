@@ -1,7 +1,7 @@
-// PlantedBug: a bug that a test adds around the parts of a run, which the run must reveal.
+// PlantedBug: a bug that a test adds around the parts of a run. The run must reveal the bug.
 //
-// It surrounds production code and changes the code's inputs, outputs or tables; production code
-// does not know it. This base class changes nothing. Each run has its own object.
+// A bug surrounds production code and changes the code's inputs, outputs or tables; production code
+// does not refer to it. This base class changes nothing. Each run has its own object.
 #pragma once
 
 #include <vector>

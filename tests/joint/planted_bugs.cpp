@@ -114,7 +114,7 @@ class RankNotDetached final : public PlantedBug {
 
 // ---------------------------------------------------------------- Gathers
 
-// A process sends its part of a gather up twice.
+// A process sends its part of a gather to its parent twice.
 class GatherTwice final : public PlantedBug {
   void change_actions(int process, Actions& actions) override {
     if (process == 0) return;

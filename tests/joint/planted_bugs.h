@@ -18,7 +18,7 @@ using MakeBug = std::function<std::unique_ptr<PlantedBug>()>;
 
 struct NamedBug {
   std::string_view name;
-  std::string_view where;  // the part whose bug it imitates
+  std::string_view where;  // the part whose bug is imitated
   MakeBug make;
 };
 
@@ -30,8 +30,8 @@ struct Finding {
   std::uint64_t seed = 0;
   std::string how;  // the broken invariant, or a survivor's first line
 };
-// The first of `seeds` seeds from `from` whose run with the bug breaks an invariant, or blames a
-// process that has no part in the fault and that the run without the bug does not blame.
+// The first seed, among `seeds` seeds from `from` on, whose run with the bug breaks an invariant,
+// or blames a process that has no part in the fault and is not blamed in the run without the bug.
 [[nodiscard]] std::optional<Finding> first_seed_that_finds(const NamedBug& bug, std::uint64_t from,
                                                            std::uint64_t seeds);
 

@@ -1,7 +1,7 @@
 // Scenario: the programs, durations and faults of a simulated run.
 //
-// The seed alone draws all but the position of a fault, which is drawn from the length of the run
-// without the fault (joint_run.h). Plain values.
+// The seed alone determines everything except the position of a fault, which is drawn from the
+// length of the run without the fault (joint_run.h). Plain values.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ struct ProcessTraits {
   core::Time heartbeat_phase{0};
 };
 
-// The duration of a message, task or pause: at most `usual`; one in `rare_one_in`, at most `rare`.
+// A message's, task's or pause's duration: at most `usual`; at most `rare` for 1 in `rare_one_in`.
 struct Delays {
   core::Time usual{0};
   core::Time rare{0};
@@ -90,9 +90,9 @@ struct Scenario {
   std::vector<Fault> faults;
 };
 
-// Draws a scenario of this kind, whose faults have no position yet. Every two processes are
-// connected if `connects_all`, and in one of three seeds; else only neighbours are
-// (runtime/protocol/neighbours.h).
+// Draws a scenario of this kind, whose faults have no position yet. If `connects_all`, and
+// otherwise for a third of the seeds, every process is connected to every other one; else only
+// neighbours are connected (runtime/protocol/neighbours.h).
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, FaultKind kind, bool connects_all);
 // The kind of fault that this seed draws.
 [[nodiscard]] FaultKind kind_of(std::uint64_t seed);

@@ -142,7 +142,7 @@ void SimulatedProcess::wait() {
   const std::int64_t number = ++wait_;
   if (actions_.until == Time::max()) return;
   const Time left = std::max(Time{0}, actions_.until - now());
-  // The wait is made longer, by the error of the process's own clock.
+  // The wait is made longer by the possible error of the process's own clock.
   after(left + Time(left.count() / 4000 + 1000), [this, number] { wake(number); });
 }
 
@@ -175,7 +175,7 @@ void SimulatedProcess::receive() {
   }
 }
 
-// A sign of life from before the last wait counts from its start, since nobody read in that wait.
+// A sign of life that came before the last wait counts as if it came at the start of that wait.
 void SimulatedProcess::read_signs() {
   for (const int peer : world_.scenario.neighbours[index(self_)]) {
     const Time sign = world_.network.last_sign(peer, self_);
@@ -332,7 +332,7 @@ void SimulatedProcess::start(Start start) {
   if (traits_.engine == EngineKind::all || !engine_runs_) run_next();
 }
 
-// Runs the first call in the queue. An engine beside the loop then takes further calls by itself.
+// Runs the first call in the queue. An engine beside the loop then takes further calls on its own.
 void SimulatedProcess::run_next() {
   engine_runs_ = true;
   Start next = std::move(queue_.front());

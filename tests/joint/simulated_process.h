@@ -60,7 +60,7 @@ class SimulatedProcess {
   [[nodiscard]] bool is_stopped() const { return stopped_; }
   // Whether a task that does not end runs in its loop.
   [[nodiscard]] bool hangs() const { return hangs_; }
-  // Whether its fault has taken place: it has begun to do what next_task() or the like requested.
+  // Whether its fault has taken place: it has begun what next_task() or a similar call requested.
   [[nodiscard]] bool suffers() const { return suffers_; }
   // The reason why its run has failed.
   [[nodiscard]] const core::Status& outcome() const { return outcome_; }
@@ -125,7 +125,7 @@ class SimulatedProcess {
 
   std::vector<runtime::Delivery> inbox_;  // arrived, but not read yet
   std::vector<core::Time> signs_;         // by peer: the last sign that was read
-  std::vector<core::Time> heard_;         // by peer: the time of that, on its own clock
+  std::vector<core::Time> heard_;         // by peer: the time of that sign, on its own clock
   core::Time next_look_{0};
   bool waits_ = false;
   std::int64_t wait_ = 0;  // the number of the current or last wait

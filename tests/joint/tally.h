@@ -13,7 +13,7 @@ class Tally {
  public:
   void add(const Verdict& verdict);
   [[nodiscard]] std::int64_t broken() const { return broken_; }
-  // The share of first lines that name a culprit, among runs with one fault.
+  // In runs with one fault, the share of first lines that name a culprit.
   [[nodiscard]] double named() const;
   // The number of runs of this kind whose faults took place.
   [[nodiscard]] std::int64_t happened(FaultKind kind) const;

@@ -2,8 +2,8 @@
 //
 // Each start, end and arrival must be one that spec/machine.h allows at that time. Each task is
 // called once, with the payloads of exactly those tasks that it needs. A ledger holds what the
-// machine holds. When all ranks have finished a step, no payload of the step is stored anywhere.
-// The witness knows nothing of processes, time or faults. Each program of a run has its own.
+// machine holds. When all ranks have finished a step, no payload of the step is stored anywhere. A
+// witness knows nothing of processes, time or faults. Each program of a run has its own witness.
 #pragma once
 
 #include <cstdint>

@@ -194,7 +194,7 @@ class EdgeRun::World {
   const Edge& edge(int e) const { return edges_[static_cast<std::size_t>(e)]; }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
-  // The edge between the two ranks of the program's edge `one`.
+  // Finds or makes the edge between the two ranks of the program's edge `one`.
   std::size_t edge_of(const spec::Edge& one) {
     const int from = lane(one.producer).rank;
     const int to = lane(one.consumer).rank;
@@ -206,7 +206,7 @@ class EdgeRun::World {
   }
 
   bool may_run(int l, int m) const {
-    // One lane starts its tasks by number: another order is the same run with other numbers.
+    // One lane starts its tasks in the order of their numbers: other orders only renumber the run.
     if (l == first_lane_ && m > 0 && !machine_.has_started(state_, l, m - 1)) return false;
     return machine_.may_start(state_, l, m);
   }
@@ -265,7 +265,7 @@ class EdgeRun::World {
     return {one.from, one.to};
   }
 
-  // Makes one communicator for each edge by splitting one of all ranks.
+  // Makes one communicator for each edge by splitting a communicator of all ranks.
   void split_communicators() {
     const int ranks = machine_.program().ranks;
     ncclConfig_t with = config();
@@ -331,7 +331,7 @@ class EdgeRun::World {
     }
   }
 
-  // Always true if communicators block; else true once the last call on this one is over.
+  // Whether the last call on this communicator is over. Always true if communicators block.
   bool is_free(const End& end) const {
     ncclResult_t state = ncclSuccess;
     if (rules_.non_blocking) ncclCommGetAsyncError(end.comm, &state);

@@ -1,5 +1,5 @@
-// A program on the fakes, whose ranks run any task that may start, over edges of NCCL. It offers
-// all possible next events, so that a search can visit every run.
+// A run of a program on the fakes, in which ranks run any task that may start, over edges of NCCL.
+// It offers all possible next events, so that a search can visit every run.
 //
 // spec::Machine decides which tasks may start. Each rank has a device and, for each rank to which
 // it sends, an edge whose ends are runtime::NcclEnd. A task ends at once, so its messages are

@@ -1,8 +1,8 @@
 // Visits all runs of small chains over edges of NCCL: with the rules of
 // runtime/cuda/carriers/nccl_end.h no run deadlocks, and without any single rule some run does.
 //
-// RIPELINE_EDGE_SIZE="ranks,microbatches,extra" also visits the states of a chain of that size,
-// with the rules, up to RIPELINE_EDGE_STATES of them.
+// RIPELINE_EDGE_SIZE="ranks,microbatches,extra" makes the test also visit a chain of that size,
+// with the rules; at most RIPELINE_EDGE_STATES of its states are visited.
 #include "tests/nccl/edge_states.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ std::string text_of(const EdgeStates& found) {
   return text + found.wrong + "\n" + found.waits;
 }
 
-// A number of states that differs from the recorded one shows that the visit has changed.
+// A visit, with the recorded number of states; another number shows that the visit has changed.
 struct Kept {
   const char* what;
   EdgeSize size;
@@ -90,7 +90,7 @@ TEST_F(EdgeStatesTest, with_the_rules_none_sticks) {
   }
 }
 
-// A missing rule that causes deadlock: the events of its shortest such run, and words of its waits.
+// A missing rule that causes deadlock, the length of the shortest such run, and text of its waits.
 struct Broken {
   const char* what;
   EdgeSize size;
@@ -121,8 +121,8 @@ TEST_F(EdgeStatesTest, without_any_of_the_rules_some_stick) {
   }
 }
 
-// If an event is recorded while a thread of NCCL is about to launch, it reports the end of work
-// that has not even been launched.
+// If an event is recorded while a thread of NCCL is about to launch work, the event reports the end
+// of work that has not even been launched.
 TEST_F(EdgeStatesTest, without_blocking_a_message_is_taken_before_it_is_there) {
   const EdgeStates found = visit({2, 2, 0}, {.non_blocking = true, .stepwise = true});
   EXPECT_EQ(found.wrong, "rank 1 takes message 0 before it is there");

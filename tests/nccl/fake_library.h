@@ -1,4 +1,4 @@
-// The plug-in's code on the fake of NCCL; linked instead of loaded.
+// The plug-in's code, linked to the fake of NCCL instead of loaded.
 #pragma once
 
 #include "runtime/cuda/nccl/plugin.h"

@@ -178,7 +178,7 @@ TEST_F(FakeNcclTest, kernels_that_do_not_fit_wait_for_room) {
   EXPECT_TRUE(says(fake_gpu::waits(), "waits for room on its device"));
 }
 
-// The receive is queued behind a second send, which waits for the first; that waits for a receive.
+// A receive is queued behind a second send. That send waits for the first, which needs a receive.
 TEST_F(FakeNcclTest, what_cannot_start_holds_up_what_shares_its_queue) {
   for (const int connections : {1, 2}) {
     begin({.connections = connections});
@@ -362,7 +362,7 @@ class FakeNcclHostsTest : public testing::Test {
   }
 };
 
-// Each direction has a communicator of two ranks, which have not been connected.
+// Two ranks have a communicator for each direction; the communicators have not been connected.
 TEST_F(FakeNcclHostsTest, both_ends_must_be_in_the_call_that_connects_them) {
   for (const bool grouped : {false, true}) {
     fake_gpu::begin({.devices = 2});
@@ -389,8 +389,8 @@ TEST_F(FakeNcclHostsTest, both_ends_must_be_in_the_call_that_connects_them) {
   }
 }
 
-// Work behind a receive without a send fills the queue; so the host that would send waits in the
-// call that launches.
+// A receive without a send blocks the work behind it, which fills the queue. So the host that would
+// send waits in the call that launches.
 TEST_F(FakeNcclHostsTest, a_launch_into_a_full_queue_waits) {
   for (const std::size_t launches : {4U, 64U}) {
     fake_gpu::begin({.devices = 2, .launches = launches, .connected = true});

@@ -1,4 +1,4 @@
-// Tests sums of a group on the fake of NCCL: who waits where, and the effect of a lost process.
+// Tests sums of a group on the fake of NCCL: which calls wait, and the effect of a lost process.
 #include "runtime/cuda/nccl/nccl_group.h"
 
 #include <gtest/gtest.h>
@@ -248,7 +248,7 @@ TEST_F(NcclGroupTest, another_order_at_one_member_is_noticed) {
       << testing_support::misuses();
 }
 
-// So all members must order the sums of an engine alike, even if they use several communicators.
+// All members must order the sums of an engine alike, even if they use several communicators.
 TEST_F(NcclGroupTest, two_groups_in_two_orders_on_one_stream_wait_for_each_other) {
   in_ranks(2, {}, [](RankContext& rank_context) {
     const Doubles numbers{1};

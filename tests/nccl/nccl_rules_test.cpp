@@ -1,5 +1,5 @@
-// Tests each rule of messages by NCCL by breaking it: the run then deadlocks, is wrong, or misuses
-// something. So runs that keep the rules depend on every rule.
+// Tests each rule of messages by NCCL by breaking it: the run then deadlocks, gives wrong results,
+// or misuses something. So every rule is necessary.
 #include <gtest/gtest.h>
 #include <nccl.h>
 
@@ -37,7 +37,7 @@ using testing_support::ProvedText;
 class OneForBoth final : public ProcessLibrary {
  public:
   using ProcessLibrary::ProcessLibrary;
-  // The second direction's view, whose sender is the first direction's receiver.
+  // The communicator for the second direction: its sender is the first direction's receiver.
   class Comm final : public AroundComm {
    public:
     using AroundComm::AroundComm;
@@ -196,7 +196,7 @@ std::string wrong_with(DeviceRunOptions options, fake_gpu::Options device,
 
 class NcclRulesTest : public testing_support::FakeGpuTest {
  protected:
-  // The faults of the first run, among these seeds, that has a fault.
+  // The faults of the first run that has a fault, among runs with these seeds.
   template <class Run>
   static std::string first_wrong(std::uint64_t seeds, const Run& run) {
     std::string wrong;

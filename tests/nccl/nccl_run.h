@@ -15,7 +15,7 @@
 
 namespace ripeline::testing_support {
 
-// From now on this thread belongs to the process, and others may wait for what the thread does.
+// Makes this thread a part of the process, and a host: others may wait for what the thread does.
 inline void be_host(int process) {
   thread_local std::optional<fake_gpu::Host> host;
   fake_gpu::be_process(process);

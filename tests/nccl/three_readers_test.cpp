@@ -1,5 +1,5 @@
-// Tests that the judge of fixed orders, its naive player and the fakes of CUDA and NCCL agree on
-// which orders deadlock.
+// Tests that the judge of fixed orders, a naive player of orders, and the fakes of CUDA and NCCL
+// agree on which orders deadlock.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -135,7 +135,7 @@ class FakeNcclRun {
     if (stream == nullptr) stream = make_stream();
     return stream;
   }
-  // An event after all work that the stream has been given by now.
+  // An event that follows all work given to the stream so far.
   cudaEvent_t mark(cudaStream_t stream) {
     cudaEvent_t event = nullptr;
     cudaEventCreateWithFlags(&event, cudaEventDefault);

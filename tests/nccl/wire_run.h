@@ -1,10 +1,10 @@
 // Runs an order on the wire as calls of NCCL on the fakes, to see whether the run ends.
 //
-// The layout decides which communicators there are; the level of kernels decides how many queues a
-// device has, and for how many kernels it has room. A rank's action that names a stream runs on
-// that CUDA stream, others on the rank's own. A batch runs on a stream of its communicator, as in
-// c10d: that stream waits for the streams of the actions, and they for it. `after` is an event. A
-// seed draws the order in which hosts issue and devices proceed.
+// The layout decides which communicators there are. The level of kernels decides how many queues a
+// device has, and for how many kernels it has room. An action that names a stream runs on that CUDA
+// stream; any other action runs on its rank's own stream. A batch runs on a stream of its
+// communicator, as in c10d: that stream waits for the streams of the actions, and these wait for
+// it. `after` becomes an event. A seed draws the order in which hosts issue and devices proceed.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct WireRun {
   std::vector<std::string> misuses;  // as the fakes report misuses, mismatches included
 };
 
-// Supported are only credits for all channels together, not credits for single channels.
+// Only credits for all channels together are supported, not credits for single channels.
 [[nodiscard]] WireRun run_wire(const wire::WireProgram& program, const wire::WireOptions& options,
                                std::uint64_t seed);
 

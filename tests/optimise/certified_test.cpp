@@ -1,4 +1,4 @@
-// Tests that a search's claim counts only if proof and simulator agree; each lie has its message.
+// Tests that certified() accepts a true claim, and returns an error for each kind of false claim.
 #include "optimise/certified.h"
 
 #include <gtest/gtest.h>

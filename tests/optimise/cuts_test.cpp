@@ -146,7 +146,7 @@ TEST(Cuts, no_order_is_below_the_bound_of_its_cut) {
   EXPECT_GT(3 * equal, all);  // the bounds are often exact
 }
 
-// Expects the cuts of least bound: by the busiest rank with its surroundings, then by the sum.
+// Expects the cuts with the least bounds, where a cut's bound is the largest bound of its ranks.
 void expect_best(const PlacedModel& model, const RankBounds::Times& times, Objective objective,
                  std::size_t most) {
   const RankBounds bounds(model, times, objective);
@@ -209,7 +209,7 @@ TEST(Cuts, are_the_best_of_very_many) {
   }
 }
 
-// Each claim that the search makes for all cuts is true for all of them.
+// A claim of the search about all cuts is true of each cut.
 TEST(Cuts, are_optimal_only_if_no_cut_has_a_better_order) {
   int optimal = 0;
   int best = 0;

@@ -154,7 +154,7 @@ std::optional<std::int64_t> least_makespan(const TinyProblem& problem) {
   return least;
 }
 
-// If a rank starts late, its span may be shorter.
+// Later starts of ranks are tried as well, since a rank that starts late may have a shorter span.
 std::optional<std::int64_t> least_span(const TinyProblem& problem) {
   std::optional<std::int64_t> least = least_makespan(problem);
   if (!least) return least;

@@ -1,6 +1,6 @@
-// Tests, by a walk through every order that shares nothing with the search, that an order is found
-// without a solver if there is one, and in a small step nearly always the best one. `leaving`
-// counts against the capacity, an assertion against the amount held.
+// Tests that an order is found without a solver if one exists and, in a small step, nearly always
+// the best one. The test compares with a walk through every order that shares nothing with the
+// search. `leaving` counts against the capacity; an assertion limits the amount held.
 #include "optimise/search/first_order.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ std::string text_of(const TinyChain& chain) {
       chain.microbatches, chain.stages, ops, chain.capacity, chain.asserted);
 }
 
-// F, its backward (whole or split), and another op that acquires room for itself.
+// A chain with F, its backward (whole or split), and an op that acquires room only for itself.
 TinyChain tiny_chain(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto between = [&](int low, int high) {
@@ -230,7 +230,7 @@ TEST(FirstOrder, is_found_wherever_there_is_one) {
     const spec::Source source{"tiny.ripe", text_of(chain)};
     SCOPED_TRACE(fmt::format("RIPELINE_SEED={} RIPELINE_CASES=1\n{}", seed + i, source.text));
     auto program = spec::compile(source);
-    if (!program.ok()) {  // it has a task that never finds room
+    if (!program.ok()) {  // the program has a task that never finds room
       EXPECT_FALSE(EveryRow(chain).least_makespan());
       continue;
     }
@@ -261,7 +261,7 @@ TEST(FirstOrder, is_found_wherever_there_is_one) {
   EXPECT_GT(not_one_by_one, 10);
 }
 
-// P finds no room while F holds its own, which only B releases.
+// P finds no room while F's room is held, and only B releases F's room.
 TEST(FirstOrder, passes_over_what_finds_no_room) {
   const Posed made = posed(
       "pipeline p { microbatches any; stages 2; place s on s; op F forward { cost 2; needs F at "

@@ -1,4 +1,4 @@
-// Tests gains from paired runs, their intervals, and the probability that one only seems slower.
+// Tests gains of paired runs, their intervals, and the doubt that a dispatch is truly slower.
 #include "optimise/racing/gain.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(Doubt, is_student_s_of_a_mean) {
   EXPECT_EQ(doubt_that_slower(std::vector<double>(5, 1), none, {}), 0);
 }
 
-// If both are equally fast, one seems slower with a doubt below 5 % once in twenty tries.
+// If two dispatches are equally fast, the doubt that one is slower is below 5 % in 1 of 20 tries.
 TEST(Doubt, is_as_often_small_as_it_says) {
   constexpr int kTries = 400;
   for (const Measure measure : {Measure{}, Measure{.percentile = 50}, Measure{.percentile = 90}}) {

@@ -1,4 +1,4 @@
-// Tests the least capacities: against known ones, that they are safe, and that one less is not.
+// Tests that the least capacities are the known ones and are safe, and that one less is unsafe.
 #include "optimise/least_capacity.h"
 
 #include <gmock/gmock.h>

@@ -77,7 +77,7 @@ std::int64_t makespan_of(const Small& small, const std::vector<int>& first,
       for (; next[rank] < order.size(); ++next[rank], goes = true) {
         const auto task = static_cast<std::size_t>(order[next[rank]]);
         const bool forward = order[next[rank]] < count;
-        const bool fed = forward == (rank == 1);  // whether the task needs one of the other rank
+        const bool fed = forward == (rank == 1);  // whether the task needs a task of the other rank
         const std::int64_t input = fed ? end[1 - rank][task] : 0;
         if (input < 0) break;
         const std::size_t m = forward ? task : task - static_cast<std::size_t>(count);

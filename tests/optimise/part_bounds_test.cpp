@@ -133,7 +133,7 @@ TEST_F(PartBoundsTest, add_up_to_no_more_than_the_whole) {
   }
 }
 
-// Parts are combined in the best way; a part with unknown optimum gets another attempt.
+// Parts are combined in the best way; a part whose optimum is not found gets another attempt.
 TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   const Posed posed = optimise::posed(chain(8, 64, 6));
   const auto one = posed.problem->of_length(1);
@@ -155,8 +155,8 @@ TEST_F(PartBoundsTest, ask_for_longer_ones_until_they_are_too_hard) {
   EXPECT_GE(longest, 26);
   EXPECT_EQ(last, (1000 + 100 * 64) * kUnit);
 
-  // The 64 - 24 microbatches before the last part are 18 (three turns of the slots) and 22, or 24
-  // and 16. No part gets a second attempt before all have had a first one.
+  // If the last part has 24 of the 64 microbatches, the others have 18 (three turns of the slots)
+  // and 22, or 24 and 16. No part gets a second attempt before all have had a first one.
   auto both = PartBounds::of(one->model(), 64);
   std::set<std::pair<int, bool>> tried;
   for (std::optional<PartBounds::Part> part; (part = both->next()) && part->attempt == 0;) {
@@ -198,8 +198,8 @@ TEST_F(PartBoundsTest, are_never_longer_than_a_solver_can_solve) {
 }
 
 // A rank's two stages share its memory, which has room for one microbatch. Each microbatch adds 8
-// to the makespan, as visiting every order of 3 and of 4 shows. The first forward of the next one
-// may start 6 after its own, when the weight gradient of the rank's last stage has ended.
+// to the makespan, as visiting every order of 3 and of 4 shows. The next microbatch's first forward
+// may start 6 after this one's, when the weight gradient of the rank's last stage has ended.
 TEST_F(PartBoundsTest, hold_the_room_of_the_entry) {
   TinyProblem tiny{.v = true, .ranks = 2, .microbatches = 4, .memory = 2};
   const Posed posed = optimise::posed(text_of(tiny), 4, 0);

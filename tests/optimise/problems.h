@@ -13,7 +13,7 @@
 
 namespace ripeline::optimise {
 
-// A program's problem, for a program that has one. Times are the program's costs, in milliseconds.
+// A program and its scheduling problem. Times are the program's costs, in milliseconds.
 struct Posed {
   spec::Source source;
   std::unique_ptr<Problem> problem;
@@ -23,10 +23,10 @@ struct Posed {
 // The problem of an even model with these times, which are in the units of the model.
 [[nodiscard]] Posed posed(const Uniform& uniform, Objective objective = Objective::makespan);
 
-// The value of RIPELINE_SEED, the first seed, or of RIPELINE_CASES, the number of drawn programs.
+// The value of the environment variable `name` (RIPELINE_SEED or RIPELINE_CASES), or `otherwise`.
 [[nodiscard]] std::uint64_t setting(const char* name, std::uint64_t otherwise);
 
-// A random program that may use all features, with random costs and the times of its runs.
+// A random program that may use all features, with random costs and options for its runs' times.
 struct Drawn {
   std::string text;
   int microbatches = 1;

@@ -55,13 +55,13 @@ pipeline chain {
 )");
   EXPECT_EQ(bounds(program, 1, with_latency(1)),
             "19 by path to 0B0 / 19 by path to 0B0, in the span of rank 0");
-  // Before all F and B of rank 2 there are two forwards and messages, and after them two backwards.
+  // Two forwards and two messages precede all F and B of rank 2, and two backwards follow them.
   EXPECT_EQ(bounds(program, 8, with_latency(1)),
             "54 by work of rank 2 / 54 by work of rank 2, in the span of rank 0");
 }
 
 TEST(ProgramBounds, know_what_else_a_program_may_have) {
-  // All W precede the single G, whose two tasks each need the other stage too.
+  // The G of each stage follows all its W; each G also depends on tasks of the other stage.
   EXPECT_EQ(bounds(compiled_schedule(R"(
 pipeline sums {
   microbatches any;
@@ -104,8 +104,8 @@ pipeline beside {
             "299");
 }
 
-// All F run one after the other. Beside a W each of them takes 3 instead of 4, since with other
-// costs a pair saves in proportion.
+// All F run one after the other. Beside a W, an F takes 3 instead of 4, since the cost of a pair is
+// scaled with the costs of its tasks.
 TEST(ProgramBounds, know_that_a_pair_may_make_a_path_shorter) {
   const spec::Program program = compiled_schedule(R"(
 pipeline beside {
@@ -173,8 +173,8 @@ std::int64_t makespan_bound(const testing_support::TinyProblem& p) {
   return (bound.value + unit - 1) / unit;  // rounded up, as an optimum is an integer
 }
 
-// S and T follow an X, and nothing follows a Y, so an order that runs two more F need not run two X
-// before. This order takes 1015.
+// The third F needs 11 more of room. One X, with the S and T that follow it, releases 11, so no
+// other X or Y need run before the third F. This order takes 1015.
 TEST(ProgramBounds, do_not_ask_for_more_releases_than_an_order_needs) {
   const spec::Program program = compiled_schedule(R"(
 pipeline releases {
@@ -220,7 +220,7 @@ TEST(ProgramBounds, count_what_capacities_ask_for) {
     p.activation = p.after_input = 1;
     return p;
   };
-  // Each best value is an optimum, except that of the V placement with 5.
+  // `best` is an optimum in each row but units(true, 5), a V placement with memory for 5.
   const Known known[] = {
       {bytes(4, 12, 400), 117, 117}, {bytes(4, 12, 500), 75, 75},   {bytes(4, 12, 600), 75, 75},
       {bytes(4, 12, 700), 75, 75},   {bytes(4, 12, 800), 75, 75},   {bytes(8, 16, 800), 273, 273},
@@ -256,7 +256,7 @@ class RandomRuns {
       Bound& bound = objective == Objective::makespan ? makespan_ : span_;
       const core::Status status = lower_bound(program, count, times, objective, bound);
       if (status.ok()) continue;
-      // If there is no bound, no dispatch may end either.
+      // If the program has no bound, no run of it may end under any dispatch.
       EXPECT_NE(status.message().find("can never start"), std::string::npos) << status.message();
       bound = {std::numeric_limits<std::int64_t>::max(), status.message()};
     }

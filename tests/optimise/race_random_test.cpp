@@ -1,6 +1,6 @@
-// Tests races of random programs with random jitters. No pick may be slower than its baseline
-// beyond its interval, measured on seeds that the race has not used; and no pick may change because
-// losers are dropped early.
+// Tests races of random programs with random jitters. No pick may be slower than its baseline by
+// more than its confidence interval, measured on seeds that the race has not used; and dropping
+// losers early may not change the pick.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -69,7 +69,7 @@ TEST(RaceRandom, no_pick_is_slower_than_its_baseline) {
   RecordProperty("raced", std::to_string(raced));
   RecordProperty("picked", std::to_string(picked));
   EXPECT_GE(raced, cases / 10) << "seed " << seed;
-  // An interval of 95 % misses one in forty on this side, twice over.
+  // By chance, one 95 % interval in forty lies entirely below the true ratio.
   EXPECT_LE(slower, picked / 40) << "of " << picked << ", seed " << seed;
 }
 

@@ -174,7 +174,7 @@ TEST(Race, sorts_inputs_whose_costs_are_known) {
   EXPECT_FALSE(raced("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
 }
 
-// Two stages share a rank's pool without `leaving`: safe in this order, but not readiness-first.
+// Two stages share a pool without `leaving`. The order is safe, but readiness-first runs deadlock.
 constexpr const char* kOnlyInOrder = R"(pipeline p {
   microbatches any;
   stages 4;
@@ -186,7 +186,7 @@ constexpr const char* kOnlyInOrder = R"(pipeline p {
   hint loose { prefer F, B; }
   dispatch in order one;
 })";
-// The hint may hold more than the order, since no capacity limits it.
+// The hint may hold more than the order does, since the pool has no capacity.
 constexpr const char* kHoldsMore = R"(pipeline p {
   microbatches any;
   stages 2;
@@ -220,8 +220,8 @@ TEST(Race, picks_nothing_that_is_not_proved_or_holds_more) {
   }
 }
 
-// Rank 1 waits for all X of rank 0, which hints run later. Sometimes a second F reaches rank 1
-// before the first F has ended; then `greedy` holds two.
+// In the order, rank 0 runs all X first and rank 1 waits; the hints run X later. Sometimes a second
+// F reaches rank 1 before the first F has ended there; then `greedy` holds two activations.
 constexpr const char* kSlow = R"(pipeline p {
   microbatches any;
   stages 2;
@@ -264,7 +264,7 @@ TEST(Race, passes_over_what_is_fastest_but_not_beyond_doubt) {
   EXPECT_GT(result.measured.low, 1);
 }
 
-// On the seeds that measure, a candidate may hold more than on the seeds that choose it.
+// A candidate may hold more on the seeds that measure the pick than on the seeds that choose it.
 TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   const RaceResult result = slow_raced(11, 3);
   const Trial& greedy = result.trials[1];
@@ -275,7 +275,7 @@ TEST(Race, passes_over_what_holds_more_on_the_seeds_that_measure) {
   EXPECT_EQ(result.trials[*result.pick].candidate.dispatch, "ready by steady");
 }
 
-// `ready by one` was dropped because of greedy, which later seeds exclude.
+// The race drops `ready by one` for greedy. When greedy is excluded, `ready by one` gets all seeds.
 TEST(Race, what_was_dropped_for_one_that_may_not_be_picked_meets_all_seeds) {
   std::string text = kSlow;
   text.replace(text.find("1.4"), 3, "2.3");
@@ -376,7 +376,7 @@ pipeline meets {
 }
 
 TEST(Race, stops_when_it_is_told_to) {
-  for (const int runs : {0, 3, 7, 12, 30}) {  // stops in the first entrant, others, or the pick
+  for (const int runs : {0, 3, 7, 12, 30}) {  // stops in the first trial, a later one, or the pick
     RaceResult result;
     int asked = 0;
     const core::Status status =
@@ -390,7 +390,7 @@ TEST(Race, stops_when_it_is_told_to) {
   }
 }
 
-// The program's own dispatch is kept unless another one is faster, whatever its kind.
+// Whatever kind the program's own dispatch is, the race keeps it unless another one is faster.
 TEST(Race, compares_with_the_program_s_own_dispatch) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     SCOPED_TRACE(entry.name);
@@ -465,7 +465,7 @@ TEST(Race, asks_once_for_both_orders_of_inputs) {
   }
 }
 
-// An order from a file is tried only if the file has been read; no hint waits for such an order.
+// An order from a file is tried only if it was read; the race makes no hint that waits for a file.
 TEST(Race, follows_an_order_from_a_file_where_it_is_read) {
   const auto tried = [](const std::string& dispatch, RaceResult& result) {
     spec::ElaborateOptions options;
@@ -549,7 +549,7 @@ TEST(Timing, of_a_pyramid_follows_the_inputs) {
       EXPECT_EQ(pyramid.costs().of({lane, m}), natural.costs().of({lane, inputs[m]}));
     }
   }
-  // Estimated costs may be wrong, and so the order of inputs; but tasks take their true times.
+  // Wrong estimates may change the order of inputs, but each task takes the true time of its input.
   ASSERT_TRUE(Jitter::parse("estimate=3", options.jitter).ok());
   bool differs = false;
   for (options.seed = 1; options.seed <= 20; ++options.seed) {

@@ -1,5 +1,5 @@
-// Tests repairs of random programs against every change of a single `leaving`, by a separate brute
-// force over ops, resources and numbers.
+// Tests repairs of random programs against a separate brute-force search, which tries every change
+// of a single `leaving`, by op, resource and number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::int64_t largest_capacity(const spec::Program& program) {
   return largest;
 }
 
-// Whether the program is proved if some op leaves some number of some resource.
+// Whether one `leaving`, of some op, some resource and some number, makes the program proved.
 bool one_number_repairs(const spec::Source& source, std::int64_t most) {
   const ast::Pipeline tree = spec::parse(source).value();
   for (std::size_t i = 0; i < tree.items.size(); ++i) {

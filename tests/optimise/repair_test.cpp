@@ -154,7 +154,7 @@ TEST(Repair, honours_its_limits_and_says_so) {
   EXPECT_EQ(none.note, "No repair was proved, of 1 change tried.");
 }
 
-// Two encoders can be ahead of each other: the hint never deadlocks, but other choices do.
+// Two encoders can run ahead of each other. The hint never deadlocks, but other choices do.
 std::string encoders(const std::string& more = "") {
   return "pipeline join {\n  microbatches 4;\n  stages vision 1, text 1, llm 1;\n"
          "  edges vision -> llm, text -> llm;\n  place s on s;\n"

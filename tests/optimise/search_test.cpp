@@ -1,5 +1,5 @@
-// Tests orders found by search: against known optima, and by a checker that shares nothing with the
-// search, that each order is legal and has the times and the peak that it claims.
+// Tests orders found by search: compares them with known optima, and checks by separate code that
+// each order is legal and has the times and the peak that it claims.
 #include "optimise/search/search.h"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ Uniform chain(int p, int m, std::int64_t f, std::int64_t i, std::int64_t w, std:
           .memory = memory};
 }
 
-// These are proved optima, equal to the bounds in closed form.
+// The expected values are proved optima, which equal the bounds in closed form.
 TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
   struct Row {
     int p, m;
@@ -200,7 +200,7 @@ TEST(Search, is_optimal_by_a_rule_from_the_memory_of_1f1b_on) {
   }
 }
 
-// The optima are proved by CP-SAT; the search's makespan is at most 1 % above.
+// CP-SAT has proved the optima; the search's makespan is at most 1 % longer.
 TEST(Search, comes_within_one_percent_below_the_memory_of_1f1b) {
   struct Row {
     int m;
@@ -248,7 +248,7 @@ TEST(Search, finds_the_same_with_the_same_seed_and_steps) {
   EXPECT_NE(rows(7), rows(8));  // different, so annealing, which draws, has begun
 }
 
-// `leaving` is relative to the capacity: a rank may hold 2 of 3 here, so F may start with 1 held.
+// `leaving 1` of the capacity 3 lets a rank hold 2, so F may start while its rank holds 1.
 TEST(Search, knows_an_assertion_beside_room_that_is_left) {
   const Posed made = posed(
       "pipeline p { microbatches 4; stages 2; place s on s; op F forward { needs F at prev; "
@@ -304,7 +304,7 @@ TEST(Search, counts_room_in_microbatches) {
   EXPECT_EQ(capacity(1), 12);
 }
 
-// V placements: with 6 and 4 these are proved optima; the best known are 45 with 8, 152 with 5.
+// The bubbles 103 and 211 are proved optima; the best known with memory 8 and 5 are 45 and 152.
 TEST(Search, fills_a_v_placement) {
   Uniform uniform{.placement = pytorch::Placement::v,
                   .ranks = 4,
@@ -337,8 +337,8 @@ TEST(Search, finds_legal_orders_that_take_what_they_claim) {
   }
 }
 
-// Published models in bytes, with twice the memory of 1F1B. A postponed weight gradient holds a
-// part; rules that count bytes and wait evenly find Zero Bubble's published span at once.
+// Published models in bytes, with twice the memory of 1F1B; a microbatch holds a part of its memory
+// until its weight gradient ends. List rules that count bytes find Zero Bubble's published span.
 TEST(Search, knows_rules_that_count_bytes) {
   struct Row {
     int p, m;
@@ -420,7 +420,7 @@ TEST(Search, leaves_room_for_late_stages) {
   EXPECT_LE(makespans_of(*pose.problem, 60).last, 2600 * kUnit);
 }
 
-// The search starts from orders of the nearest even model, which randomly drawn rules do not find.
+// The search starts from orders of the nearest even model; randomly drawn rules do not find these.
 TEST(Search, begins_an_uneven_program_with_orders_of_an_even_one) {
   const Posed pose = posed(v_program(16, "20 + s % 3", "", 14), 50, 0);
   EXPECT_EQ(pose.problem->uniform(), nullptr);

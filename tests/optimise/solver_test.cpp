@@ -1,5 +1,5 @@
-// Tests the solver: known optima, windows, and everything that can go wrong with its process. Tests
-// of optima are skipped if OR-tools is missing.
+// Tests the solver: known optima, windows of orders, and everything that can go wrong with its
+// process. Tests of optima are skipped if OR-tools is missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -114,7 +114,7 @@ std::optional<Time> span_of(const Model& model, const Rows& rows) {
   return measured(model, rows, true);
 }
 
-// A machine's lanes by the earliest time at which they can begin; on a chain these are F, I and W.
+// A machine's lanes, sorted by the earliest time at which they can begin; on a chain F, I and W.
 std::vector<int> lanes_of(const Model& model, int machine) {
   std::vector<int> lanes = at(model.machines, machine).lanes;
   std::sort(lanes.begin(), lanes.end(), [&](int a, int b) {
@@ -123,7 +123,7 @@ std::vector<int> lanes_of(const Model& model, int machine) {
   return lanes;
 }
 
-// 1F1B of a chain within its memory; each weight gradient is right after its input gradient.
+// 1F1B of a chain, within the memory; each weight gradient directly follows its input gradient.
 Rows one_f_one_b(const Model& model, const Step& step) {
   Rows rows;
   for (int rank = 0; rank < step.ranks; ++rank) {
@@ -236,7 +236,7 @@ TEST_F(SolverTest, knows_pools_of_several_stages) {
   const Step step{4, 8, 12, 11, 6, 1, 6, true};
   const Model model = model_of(step);
   const Rows rows = one_by_one(model);
-  // Uses one thread: several threads would search for better orders, and the proof take a minute.
+  // Uses one thread, since several threads would look for better orders and take a minute to prove.
   const SolveAnswer answer =
       solve({.model = model, .hint = &rows, .scale = kUnit, .seconds = 30, .workers = 1});
   SKIP_WITHOUT_SOLVER(answer);
@@ -306,7 +306,7 @@ TEST_F(SolverTest, measures_spans) {
     EXPECT_EQ(answer.status, Status::optimal);
     ASSERT_TRUE(answer.rows);
     EXPECT_EQ(span_of(model, *answer.rows), 24 + bubble);
-    // Starts at fractions of a unit might save less than a unit.
+    // Starts at fractions of a unit could lower the span, but by less than one unit.
     EXPECT_EQ(answer.bound, (24 + bubble - 1) * kUnit + 1);
   }
 }
@@ -450,7 +450,7 @@ TEST_F(SolverTest, says_what_is_missing) {
                              HasSubstr("OR-tools was not found")));
 }
 
-// The caller learns what the process did, whatever it was, and continues.
+// However the process fails, the caller learns how it failed, and continues.
 TEST_F(SolverTest, survives_whatever_its_process_does) {
   // The request does not fit into the buffer of a pipe.
   const Model model = model_of({8, 64, 24, 23, 12, 1, 8});
@@ -514,7 +514,7 @@ pipeline two {
            Row{R"(\010\004\022\002\000\002)", "2 values for 3 variables"},
            Row{R"(\010\004)", "0 values for 3 variables"},
            Row{R"(\010\002\022\003\000\002\004\041\000\000\000\000\000\000\044\100)",
-               "its bound is above what it found"},  // 10, above the wall
+               "its bound is above what it found"},  // the bound 10 is above the wall
            Row{R"(\010\003)", "it says that there is no order"},
            Row{R"(\010\001)", "OR-tools does not accept the problem"},
            Row{R"(\010\007)", "answer cannot be read"},

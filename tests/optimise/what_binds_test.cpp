@@ -1,4 +1,4 @@
-// Tests that a bound's text follows from its formula, and from its pool or engine, if it has one.
+// Tests that a bound's explanation follows from its formula and from its pool or engine, if any.
 #include "optimise/what_binds.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Tests the greedy algorithm of Zero Bubble's published code, as restated for bench_optimise: its
-// bubbles by span are compared with those of the published code.
+// Tests the greedy algorithm of Zero Bubble, reimplemented for bench_optimise. Its bubbles by span
+// are compared with those of the published code.
 #include "bench/optimisers/zero_bubble_greedy.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(ZeroBubbleGreedy, has_the_bubbles_of_the_published_code) {
   }
 }
 
-// With 1F1B's memory or more, no order has a shorter span; each setting is necessary for this.
+// With 1F1B's memory or more, the span is optimal if the algorithm tries all of its settings.
 TEST(ZeroBubbleGreedy, reaches_the_bound_with_the_memory_of_1f1b_or_more) {
   const Published row{16, 48, 11347, 11248, 8132, 377, {}};
   for (const int memory : {16, 20, 31}) {

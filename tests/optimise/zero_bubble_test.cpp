@@ -1,5 +1,5 @@
-// Tests orders made for given costs: their bubbles against known optima and published figures; and
-// that a program which reads such an order back has the same times.
+// Tests orders made for given costs: compares their bubbles with known optima and published ones,
+// and tests that a program which reads such an order back has the same times.
 #include "optimise/search/zero_bubble.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(ZeroBubble, is_optimal_from_the_memory_of_1f1b_on) {
   EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 6)), "4/6");
 }
 
-// With less memory, the search is between the optimum and Zero Bubble's own heuristic.
+// With less memory, the search's bubble is between the optimum and that of Zero Bubble's heuristic.
 TEST(ZeroBubble, is_better_than_the_published_heuristic_below_the_memory_of_1f1b) {
   EXPECT_EQ(bubbles(chain(3, 6, 1, 1, 1, 2)), "7/7");    // the optimum
   EXPECT_EQ(bubbles(chain(3, 6, 3, 4, 2, 2)), "26/26");  // the optimum; the heuristic has 39
@@ -137,7 +137,7 @@ TEST(ZeroBubble, needs_two_thirds_of_a_v_placement) {
   EXPECT_NE(v(8, 6), "none");
 }
 
-// An order that a program has read back takes the claimed time and memory.
+// A program that reads the order from a file takes the time and memory that the search claims.
 TEST(ZeroBubble, is_the_order_of_a_program) {
   for (const bool v : {false, true}) {
     for (const int m : {1, 3, 9}) {

@@ -53,7 +53,7 @@ class Reader {
       return listed_;
     }
     for (const auto& let : order_.lets) names_[let.name] = value_of(let.value, names_).value();
-    // Each stream is expanded in full; items without a microbatch left are skipped later.
+    // Expands each stream in full; take() later skips items whose lane has no task left.
     for (const auto& stream : order_.streams) {
       streams_.emplace_back();
       for (const auto& part : stream.parts) unroll(part, 0, names_, streams_.back());
@@ -148,7 +148,7 @@ std::vector<Listed> orders_of(const Program& program, int microbatches) {
   if (!dispatch.in_order && dispatch.hint.rule == spec::Hint::Rule::order) {
     order = dispatch.hint.order;
   }
-  if (!dispatch.in_order && dispatch.keeps >= 0) order = dispatch.keeps;  // often that followed
+  if (!dispatch.in_order && dispatch.keeps >= 0) order = dispatch.keeps;  // often hint.order
   std::vector<Listed> orders(static_cast<std::size_t>(program.ranks));
   if (order < 0) return orders;
   for (int r = 0; r < program.ranks; ++r) {
@@ -157,7 +157,7 @@ std::vector<Listed> orders_of(const Program& program, int microbatches) {
   return orders;
 }
 
-// All visited states, each once, as a list and a hash table of indices into the list.
+// All visited states, each once: a list, and a hash table of indices into the list.
 class Seen {
  public:
   explicit Seen(std::size_t words) : words_(words), table_(std::size_t{1} << 10, 0) {}

@@ -158,7 +158,7 @@ void World::spell_out_pools() {
   }
 }
 
-// Each engine has its own tasks of the order, one after another.
+// Lists, for each engine, its own tasks of the rank's order, in sequence.
 void World::spell_out_orders() {
   next_.resize(of_engine_.size());
   for (int rank = 0; rank < program_.ranks; ++rank) {
@@ -242,8 +242,8 @@ bool World::runs_beside(const State& s, int task) const {
   });
 }
 
-// Suppose this task runs and ends first. Whether all tasks that precede it in the kept order and
-// have not started then still find room, one by one, each after the previous one has ended.
+// Whether, once this task has run and ended, each unstarted task before it in the kept order still
+// finds room, if those tasks then run one by one, each after the previous one has ended.
 bool World::leaves_room(const State& s, int task) const {
   const int own = tasks_[index(task)].lane;
   const int rank = program_.lanes[index(own)].rank;
@@ -331,7 +331,7 @@ void World::add_choice(const State& s, int engine, std::vector<Move>& found) con
   if (chosen >= 0) found.push_back({Move::Do::start, chosen});
 }
 
-// The value of the priority of a place that lists this task.
+// The value of `expr`, which is the priority of a place that lists this task.
 std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) const {
   const Task& t = tasks_[index(task)];
   const spec::Lane& lane = program_.lanes[index(t.lane)];
@@ -355,8 +355,8 @@ std::int64_t World::priority(const State& s, int task, const spec::Expr& expr) c
   return value.value().numerator;
 }
 
-// Among the listed tasks that may start, the one with the greatest value; ties are decided by
-// place, then by chunk, then for the lowest microbatch.
+// Among the listed tasks that may start, the one with the greatest value. Ties are decided by the
+// place, then by the chunk, then by the lowest microbatch.
 int World::greatest(const State& s, int engine) const {
   std::optional<std::array<std::int64_t, 4>> first;
   int chosen = -1;

@@ -68,13 +68,13 @@ struct Message {
 
 class World {
  public:
-  // For each rank, `orders` has the tasks that its dispatch commits to, keeps room for or follows;
-  // it is empty without an order.
+  // For each rank, `orders` has the tasks that the program's dispatch commits to, keeps room for or
+  // follows; `orders` is empty if there is no order.
   World(const spec::Program& program, int microbatches, Choices choices,
         std::vector<Listed> orders);
 
   [[nodiscard]] bool fits() const { return fits_; }  // if false, no other function may be called
-  // How many machine words of a state, from its beginning, are in use.
+  // The number of machine words at the beginning of a state that are in use.
   [[nodiscard]] std::size_t words() const { return 4 + queues_; }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }

@@ -49,7 +49,7 @@ TEST(Child, that_goes_on_is_ended) {
   EXPECT_TRUE(much.wrote_too_much);
   EXPECT_EQ(much.output.size(), 10U);
   EXPECT_FALSE(much.ended_well());
-  // A child that has ended by itself before it could be killed has written too much as well.
+  // The limit applies even if the child ends by itself before it can be killed.
   const ChildRun once = shell("printf 12345678901", little);
   EXPECT_EQ(once.output, "1234567890");
   EXPECT_TRUE(once.wrote_too_much);

@@ -97,7 +97,7 @@ TEST(Actions, older_names_are_told_once_and_taken_for_what_they_meant) {
   EXPECT_EQ(b_and_w.mistakes[0].rule, "naming");
   EXPECT_EQ(write_actions(b_and_w.table), "0F0,0I0,0W0\n");
 
-  // Here B is a whole backward: I and W of another microbatch do not change that.
+  // Here B is a whole backward, although another microbatch has I and W.
   EXPECT_TRUE(read_actions("0F0,0B0,0F1,0I1,0W1").mistakes.empty());
 }
 

@@ -1,4 +1,4 @@
-// Tests how a CSV file is split into cells, against Python's csv module, which PyTorch uses.
+// Tests that a CSV file is split into cells as by Python's csv module, which PyTorch uses.
 #include "pytorch/csv/cells.h"
 
 #include <gtest/gtest.h>

@@ -113,7 +113,7 @@ TEST(Check, findings_of_nonsense_are_limited_and_all_counted) {
   EXPECT_GT(report.finding_count, 5000U);
 }
 
-// Edits a right schedule at random. check() always ends, and repair()'s results pass it.
+// Edits a right schedule at random. check() always ends, and accepts each result of repair().
 TEST(Check, a_repair_passes_or_there_is_none) {
   std::mt19937 random(11);
   const auto map = place_stages(Placement::chain, 3, 3);
@@ -174,7 +174,7 @@ TEST(Check, a_repair_passes_or_there_is_none) {
 
 struct RepairCase {
   const char* before;
-  const char* after;  // empty: there is no repair
+  const char* after;  // empty if there is no repair
   const char* says;   // part of a change, or of the reason why no repair exists
 };
 

@@ -41,7 +41,7 @@ class Row {
     }
   }
 
-  // The second half of the last backwards is split, and weight gradients follow.
+  // The second half of the last backwards are split backwards; weight gradients follow.
   void drain() {
     bool split = false;
     for (int i = 0; i <= rank_; ++i) {

@@ -1,4 +1,4 @@
-// Tests orders with the fewest moves, against all possible moves in small tables.
+// Tests orders with the fewest moves: compares them with all possible moves in small tables.
 #include "pytorch/fewest_moves.h"
 
 #include <gtest/gtest.h>
@@ -203,7 +203,7 @@ TEST(FewestMoves, leave_the_other_cells_in_their_order) {
 }
 
 TEST(FewestMoves, of_several_that_are_as_few_are_those_that_hold_no_more) {
-  // Either B0 of rank 1 moves, or F1 of rank 0; with the latter rank 0 holds two.
+  // Either B0 of rank 1 or F1 of rank 0 could move; if F1 moved, rank 0 would hold two activations.
   const ActionTable table = read_actions("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n").table;
   const StageMap map = *place_stages(Placement::chain, 2, 2);
   const MovedOrder order = with_fewest_moves(table, map, all_fit);

@@ -1,6 +1,6 @@
-// Tests tables as PyTorch loads them: against a few loaded tables that are recorded in
-// tests/pytorch/loaded/, and, if PyTorch can be imported (docs/testing.md), against PyTorch with
-// random tables. If RIPELINE_ACCEPT=1, the latter test rewrites the recorded tables.
+// Tests tables as PyTorch loads them: compares them with a few loaded tables that are recorded in
+// tests/pytorch/loaded/ and, if PyTorch can be imported (docs/testing.md), with what PyTorch loads
+// for random tables. If RIPELINE_ACCEPT=1, the latter test rewrites the recorded tables.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -133,7 +133,7 @@ TEST(LoadedTable, is_made_in_time_that_grows_with_its_cells) {
 
 // --- random tables ---
 
-// The value of RIPELINE_SEED, the first seed, or RIPELINE_CASES, the number of drawn tables.
+// The value of the environment variable `name` (RIPELINE_SEED or RIPELINE_CASES), or `otherwise`.
 unsigned number_given(const char* name, unsigned otherwise) {
   const char* given = std::getenv(name);
   return given == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
@@ -157,7 +157,7 @@ class RandomTables {
     return table;
   }
 
-  // A legal table in the form after loading, then with cells exchanged.
+  // A legal table in the form that it has after loading, but with some cells exchanged.
   Table compute_comms() {
     Table table = compute_only();
     while (table.checked().verdict != Outcome::proved) table = compute_only();
@@ -170,7 +170,7 @@ class RandomTables {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
-  // Adds one task after another that may start; some of the tables prefer some ranks.
+  // Adds tasks one by one, each after the tasks that it needs; some tables prefer certain ranks.
   void fill(Table& table) {
     const StageMap map = table.map();
     table.cells.rows.resize(static_cast<std::size_t>(table.ranks));
@@ -261,8 +261,8 @@ std::vector<WireVerdict::Kind> wire_verdicts(const ActionTable& table, const Che
 }
 const std::vector<WireVerdict::Kind> kSafe(9, WireVerdict::Kind::safe);
 
-// Some order of all ranks has each send next to its receive; so a table that PyTorch can load does
-// not deadlock, whatever sends wait for. After loading, such an order must still exist.
+// If PyTorch can load a table, some order of all ranks' actions has each send next to its receive;
+// then no communicators or kernels cause a deadlock. A loaded table must still have such an order.
 TEST(LoadedTable, is_safe_on_any_communicators_and_kernels) {
   RandomTables random;
   int loaded = 0;
@@ -300,8 +300,8 @@ TEST(LoadedTable, with_one_order_of_its_own_messages_is_safe_on_any_communicator
   EXPECT_GT(others, 10);
 }
 
-// Sorts adjacent RESHARDs by stage, because PyTorch takes them from a set, in any order. Only
-// receives can be between them.
+// Sorts each run of RESHARDs by stage, because PyTorch writes them in the arbitrary order of a set.
+// Receives may be between the RESHARDs of a run, but nothing else.
 ActionTable in_one_order(ActionTable table) {
   for (auto& row : table.rows) {
     std::vector<std::size_t> places;
@@ -327,7 +327,7 @@ ActionTable in_one_order(ActionTable table) {
   return table;
 }
 
-// The loaded tables, or `refused`; empty if PyTorch cannot be imported.
+// Each table as PyTorch loads it, or `refused`; an empty list if PyTorch cannot be imported.
 std::vector<std::string> loaded_by_pytorch(const std::vector<Table>& tables) {
   constexpr int kSkipped = 77;
   const testing_support::TemporaryFolder temporary;
@@ -389,8 +389,8 @@ TEST(LoadedTable, is_pytorchs_own_and_check_refuses_what_pytorch_does) {
   }
 }
 
-// The reverse is not true: PyTorch's simulator buffers sends, but here a send waits for its
-// receive.
+// Tables that PyTorch's simulator refuses are refused here. The reverse is not true, since that
+// simulator buffers sends, but here a send waits for its receive.
 TEST(LoadedTable, with_messages_of_its_own_is_refused_where_pytorchs_simulator_deadlocks) {
   std::vector<Table> tables;
   RandomTables random;

@@ -1,5 +1,5 @@
 // Tests schedules of PyTorch whose backwards are whole for some microbatches and split for others:
-// their times, against the oracle with a clock and against the cells themselves; that they are
+// their times, compared with the oracle with a clock and with the cells themselves; that they are
 // proved; and that their export has the same cells.
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ double makespan_of(const spec::Program& program) {
 }
 
 // Each rank runs its cells in sequence, each as soon as its needs are met. A whole backward yields
-// its gradient when it ends.
+// its gradient at its end.
 double makespan_of_cells(const ActionTable& table, int stages, const Costs& costs) {
   std::map<std::array<int, 3>, double> ended;
   const auto key = [](const Action& a) {
@@ -327,7 +327,7 @@ TEST(MixedBackwards, of_one_microbatch_are_no_program) {
   EXPECT_EQ(made.errors().front().id, "csv-mixed");
 }
 
-// The stage's other backwards are whole, and one whole backward is missing.
+// The other backwards of stage 0 are whole, and the whole backward of microbatch 2 is missing.
 TEST(MixedBackwards, that_are_missing_are_refuted) {
   const spec::Program program =
       program_of_text("0F0,0F1,0F2,0I0,0W0,0B1\n1F0,1B0,1F1,1B1,1F2,1B2\n");

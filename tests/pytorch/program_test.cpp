@@ -29,8 +29,8 @@ spec::Result<spec::Program> compiled(const ScheduleProgram& made, const std::str
   return spec::compile({.name = name, .text = made.text}, options);
 }
 
-// Schedules that check() proves are also proved as programs: since each message has a slot, a
-// message waits for less than a send that is a rendezvous.
+// Schedules that check() proves are also proved as programs: in a program each message has its own
+// slot, so a message waits for less than a send in check(), which waits for its receive.
 TEST(ScheduleProgram, of_a_right_schedule_is_proved) {
   int judged = 0;
   for (const auto& entry :

@@ -87,7 +87,7 @@ TEST(HostBufferPool, keeps_no_more_than_twice_what_was_taken_at_once) {
   EXPECT_EQ(pool.taken(), 0U);
 }
 
-// Buffers whose sizes are no longer taken must not displace those whose sizes are.
+// Buffers of sizes that nobody takes any more must not displace buffers of sizes that are taken.
 TEST(HostBufferPool, gives_up_buffers_of_sizes_that_come_no_more) {
   HostBufferPool pool;
   pool.take(0, 1 << 20);
@@ -102,7 +102,7 @@ TEST(HostBufferPool, gives_up_buffers_of_sizes_that_come_no_more) {
   EXPECT_LE(pool.free(), 2 * most);
 }
 
-// In each step, first buffers for offloads are in use, and then buffers for messages.
+// Each step first takes buffers for offloads; after their release it takes buffers for messages.
 TEST(HostBufferPool, makes_nothing_anew_of_two_kinds_that_are_out_one_after_the_other) {
   static int made = 0;
   made = 0;

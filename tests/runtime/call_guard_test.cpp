@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A guard of this thread that, instead of ending the process, records that it would.
+// A fixture whose guards record that they would end the process, instead of ending it.
 class CallGuardTest : public testing::Test {
  protected:
   // Waits until the guard would have ended the process; returns the output until then.

@@ -197,7 +197,7 @@ TEST_F(DelayedRankTest, keeps_their_order_with_fifo) {
   EXPECT_EQ(order("rare=10:60,fifo"), (std::vector{0, 1}));
 }
 
-// Nobody polls when the first message is due; the second arrives when both are due.
+// The first poll is so late that both messages are due; the second message has only just arrived.
 TEST_F(DelayedRankTest, keeps_their_order_when_nobody_looks_in_time) {
   for (const char* spec : {"message=5,fifo", "message=5"}) {
     seen_.clear();

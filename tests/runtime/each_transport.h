@@ -14,7 +14,7 @@ namespace ripeline::testing_support {
 
 inline void expect_ok(const core::Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
 
-// The settings of a test, where they differ from the defaults of connect().
+// The settings of a transport in a test; all other settings have the defaults of connect().
 struct TransportOptions {
   runtime::network::BufferPool* pool = nullptr;  // for process 0
   std::uint64_t largest_payload = std::uint64_t{1} << 32;

@@ -89,7 +89,7 @@ class EarlyMessages : public testing::Test {
   core::EdgeId edge_ = 0;  // the program's only edge
   Keeping work_;
   Counting observer_;
-  std::vector<std::vector<int>> seen_after_;  // per step run: the arrivals of each step
+  std::vector<std::vector<int>> seen_after_;  // after each step: arrivals by step
 };
 
 TEST_F(EarlyMessages, of_the_next_step_are_kept_once_and_given_once) {
@@ -126,7 +126,7 @@ TEST_F(EarlyMessages, that_do_not_fit_are_refused_when_they_come) {
                  "it sent rank 1 a message of edge 0, which leads from rank 0 to rank 1");
 }
 
-// A wrong microbatch is noticed when its step begins, which tells the number of microbatches.
+// A wrong microbatch is noticed when its step begins, since the step's size is known only then.
 TEST_F(EarlyMessages, of_no_task_are_refused_when_their_step_begins) {
   std::vector<Delivery> sent = {data(0, 0, 0), data(0, 1, 1), data(1, 5, 15)};
   EXPECT_EQ(run(sent, 1).message(), "");

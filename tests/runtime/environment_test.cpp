@@ -79,7 +79,7 @@ class EnvironmentTest : public testing::Test {
 
 using Variables = std::map<std::string, std::string>;
 
-// The variables that a starter sets for rank 2 of 4, and those with other values in another run.
+// The variables that a starter sets for rank 2 of 4, and those whose values differ in another run.
 struct Starter {
   const char* name;
   Variables variables;

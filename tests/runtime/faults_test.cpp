@@ -33,8 +33,8 @@ void deliver(Faults& from, Faults& to, core::Time now) {
   }
 }
 
-// Process 2 has ended. Process 1 fails because of this, and reports it before its own connection
-// breaks. Process 0 has no connection with process 2.
+// Process 2 has ended. Process 1 fails for this reason, and reports its failure before its own
+// connection breaks. Process 0 has no connection with process 2.
 TEST(Reports, of_a_neighbour_that_is_lost_later_go_to_all) {
   const core::Layout layout{.ranks = 3};
   Faults first(0, layout, {1}, {});

@@ -68,7 +68,7 @@ TEST(Frame, comes_back_as_it_was) {
   EXPECT_EQ(number, static_cast<int>(FrameKind::carrier));
 }
 
-// Such a frame has the kind of a data message, but its edge does not exist.
+// A frame of a connecting transport has the kind of a data message, and an edge that cannot exist.
 TEST(Frame, of_transports_that_connect_comes_back_as_it_was) {
   Frame frame = full_frame();
   for (const StatusCode code : {StatusCode::ok, StatusCode::timeout}) {

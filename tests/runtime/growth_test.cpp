@@ -33,9 +33,9 @@ constexpr int kWarmUp = 1600;
 constexpr int kSpan = 1200;  // steps
 constexpr int kSpans = 2;
 constexpr std::size_t kMessageBytes = 4096;
-// The bytes by which allocators, the trace's buffers and waiting messages vary, in the span with
-// the least growth. These may rise once, but a leak rises in every span. A leak of 200 bytes per
-// step would exceed this limit.
+// The limit for growth in the span that grows least. Allocators, the trace's buffers and waiting
+// messages may grow by this much in some spans, but a leak grows in every span. A leak of 200 bytes
+// per step would exceed the limit.
 constexpr std::int64_t kNoise = 128 << 10;
 
 struct Use {

@@ -30,7 +30,7 @@ void use_memory() {
   for (void* buffer : buffers) std::free(buffer);
 }
 
-// The page faults of ten tasks that follow two others, in a separate thread, as tasks run.
+// The page faults of ten tasks, after two tasks that are not counted, in a thread of their own.
 long faults_of_tasks() {
   long faults = 0;
   std::thread([&faults] {

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 3;
 constexpr int kSteps = 4;
 
-// Runs ranks as a program does that creates its own ranks.
+// Runs ranks in the way of a program that creates its own ranks.
 class Ranks {
  public:
   // With `spoil`, the last rank fails after its last step.

@@ -1,5 +1,5 @@
-// Tests tasks that end some time after they have run, in random order, as another thread reports;
-// tasks of a device do so. The toy model's gradients are those of one process, and the recorded
+// Tests tasks whose end another thread reports some time after they have run, in random order, as
+// for tasks of a device. The toy model's gradients equal those of one process, and the recorded
 // tasks are a run of the program, both for its interpreter and for its meaning (spec/machine.h).
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tests the output of `ripeline launch`: the form of each rank's lines, and output without reader.
+// Tests the output of `ripeline launch`: the form of each rank's lines, and unread output.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -57,7 +57,7 @@ TEST_F(LaunchTest, goes_on_when_the_reader_of_its_output_has_gone) {
   expect_nothing_left();
 }
 
-// An output that nobody reads: standard output is one of three kinds of file that can be full.
+// An output that nobody reads; it is one of three kinds of file that can be full.
 struct Unread {
   const char* name;
   // Opens the reader's end, if there is one, and the launcher's end.

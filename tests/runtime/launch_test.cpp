@@ -26,7 +26,7 @@ using testing::Not;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// The limit for what an idle machine does at once.
+// A time limit for events that happen at once on an idle machine.
 constexpr auto kLimit = 60s;
 
 TEST_F(LaunchTest, tells_each_rank_who_it_is) {
@@ -226,7 +226,7 @@ TEST_F(LaunchTest, ends_all_when_its_guard_is_killed) {
   expect_nothing_left();
 }
 
-// Neither launcher nor guard can clean up, so the next run does.
+// Neither launcher nor guard can remove the run's folder, so the next run removes it.
 TEST_F(LaunchTest, removes_the_folder_of_a_run_whose_launcher_and_guard_were_killed_at_once) {
   start_toy(2);
   std::vector<pid_t> both = {launched_.pid()};
@@ -300,7 +300,7 @@ TEST_F(LaunchTest, ends_those_that_run_when_a_rank_cannot_be_started) {
     if (setresuid(54321, 0, 0) != 0) _exit(98);
   };
   EXPECT_EQ(launch(shell(12, "exec sleep 1000")), 2);
-  // The launcher's own processes count among the six, and with a sanitizer its threads do too.
+  // The launcher's own processes count towards the limit of six; with a sanitizer, its threads too.
   EXPECT_THAT(output(), ContainsRegex("cannot start rank [1-5]: Resource temporarily unavailable"));
   expect_nothing_left();
 }

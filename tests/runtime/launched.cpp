@@ -52,8 +52,8 @@ void Launched::start(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (std::string& word : all) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // The launcher would inherit that the test ignores signals, as in the background of a shell. So
-  // they are blocked until the child resets them: a blocked signal waits, even if it is ignored.
+  // If the test ignores signals, as in the background of a shell, the launcher would do so too. So
+  // these signals are blocked until the child resets them; a blocked signal waits, even if ignored.
   constexpr std::array kEnds = {SIGINT, SIGTERM, SIGHUP};
   sigset_t ends;
   sigset_t mask;

@@ -41,7 +41,7 @@ class Launched {
   void signal(int number) const { kill_safely(pid_, number); }
   static void kill_safely(pid_t pid, int number);
 
-  // Waits for the launcher's end: returns its exit code or minus its signal, kHangs if it hangs.
+  // Waits until the launcher ends; returns its exit code or minus its signal, kHangs if it hangs.
   int wait();
   static constexpr int kHangs = -1000;
 
@@ -50,7 +50,7 @@ class Launched {
   [[nodiscard]] long count(const std::string& part) const;  // lines with `part`
   // The output lines of one rank, with their prefix.
   [[nodiscard]] std::string output_of(int rank) const;
-  // The process id of a rank of toy_rank, which is the rank's first output; -1 before that.
+  // The process id of a rank of toy_rank, which is the rank's first output; -1 before this output.
   [[nodiscard]] pid_t pid_of(int rank) const;
 
   // The processes of the run that exist now, including the launcher.

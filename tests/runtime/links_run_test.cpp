@@ -1,5 +1,5 @@
-// Tests whole runs over bounded links on which messages overtake: every task gets its inputs, each
-// once, and every step ends.
+// Tests whole runs over bounded links on which messages overtake each other: every task gets its
+// inputs, each once, and every step ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -204,7 +204,7 @@ TEST(StepNotices, count_from_when_they_came) {
     two.sent = [&](const Envelope& envelope) { sent.told(envelope); };
     std::promise<void> busy;
     std::future<void> rank_1_is_busy = busy.get_future();
-    Time came{0};  // when all have arrived; for rank 1's thread
+    Time came{0};  // when both messages had arrived; only rank 1's thread uses it
     two.before_task = [&](const TaskInfo& info) {
       if (info.op != "F") return;
       if (info.stage == 0 && info.microbatch == 1) {
@@ -222,7 +222,7 @@ TEST(StepNotices, count_from_when_they_came) {
                     : network::make_local_group(2));
     ASSERT_EQ(two.arbiters[1]->heard.size(), 1U);
     EXPECT_LE(two.arbiters[1]->heard[0].now, came);
-    // This is also true of the message of 0F1: a learning hint is told how late each message was.
+    // The message of 0F1 also counts from its arrival, since a learning hint measures its delay.
     int found = 0;
     for (const auto& [message, now] : two.arbiters[1]->arrivals) {
       if (message.edge != two.edge_to[1] || message.microbatch != 1) continue;

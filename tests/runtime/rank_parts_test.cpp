@@ -72,7 +72,7 @@ TEST_F(MailboxTest, gives_the_output_of_a_task_once) {
   EXPECT_THAT(mailbox_.take({edge_, 1}).head, IsEmpty());
 }
 
-// Rank 1 of a chain of three sends to both other ranks.
+// In a chain of three ranks, rank 1 sends to both other ranks.
 TEST(RankPeers, know_who_has_not_begun_a_step) {
   const ProvedText proved("bf", 3);
   RankPeers peers(proved.facts(), {.ranks = 3}, 1);

@@ -34,7 +34,7 @@ class RankTest : public testing::Test {
     }
     EXPECT_TRUE(rank_.begin_step(0, 4, kStart).ok());
   }
-  // A delivery of `signal` for a message of step 0, on the edge between the ranks `way`.
+  // A delivery of `signal` for a message of step 0, on the edge from way.first to way.second.
   Delivery message(int from, std::pair<int, int> way, Signal signal) {
     message_of(signal)->message = {edges_.at(way), 0};
     return {
@@ -113,7 +113,7 @@ TEST_F(RankTest, refuses_another_number_of_microbatches_in_its_step) {
   EXPECT_EQ(present.message(),
             "the ranks have different numbers of microbatches in step 0: rank 2 has 5, rank 1 has "
             "4");
-  // The count for a later step is checked when that step begins on this rank.
+  // The microbatch count for a later step is checked when that step begins on this rank.
   EXPECT_TRUE(rank_.delivered(delivery(0, 1, 3), kStart).ok());
   EXPECT_TRUE(rank_.begin_step(1, 4, kStart).ok());
   EXPECT_EQ(rank_.poll(kStart, actions).message(),

@@ -74,10 +74,10 @@ TEST_P(RunTest, gathers_what_is_long_and_what_is_nothing) {
 }
 
 TEST_P(RunTest, goes_on_while_a_process_waits_in_its_own_way) {
-  // The thread that waits continues after the run, and ends later.
+  // The waiting thread continues after the run, and ends later.
   const auto is_over = std::make_shared<std::atomic<bool>>(false);
   run(2, [&](runtime::Run& run) {
-    // Process 1 still gets messages: it fails long before the end of this wait.
+    // Process 1 fails long before the wait of process 0 ends; process 0 learns this while it waits.
     if (run.self() == 1) {
       expect_ok(run.run_beside([] { return Status(); }));
       EXPECT_THAT(run.fail({StatusCode::failed, "its disk is full"}).message(),
@@ -188,7 +188,7 @@ TEST_P(RunTest, limits_the_wait_for_a_gather) {
   EXPECT_THAT(other.message(), HasSubstr("rank 0: the gather waits for rank 1"));
 }
 
-// finish() ends only when all processes have called it.
+// finish() returns only when all processes have called it.
 TEST_P(RunTest, ends_for_all_at_once) {
   std::atomic<int> arrived = 0;
   run(3, [&](runtime::Run& run) {
@@ -199,8 +199,8 @@ TEST_P(RunTest, ends_for_all_at_once) {
   });
 }
 
-// If a message of the program arrives before its rank exists, it is stored. If its sender is not
-// the producer of its edge, the rank later refuses it (tests/runtime/rank_test.cpp).
+// A message of the program that arrives before its rank exists is stored. The rank later refuses it
+// if the sender is not the producer of the message's edge (tests/runtime/rank_test.cpp).
 TEST_P(RunTest, gathers_while_messages_of_the_program_come) {
   run(2, [&](runtime::Run& run) {
     if (run.self() == 1) {

@@ -48,7 +48,7 @@ bool becomes_true(const Condition& condition) {
 
 class RunTraceTest : public testing::Test {
  protected:
-  // Starts toy_rank's ranks under a launcher with its own group; returns the launcher's process id.
+  // Starts toy_rank under a launcher with its own process group; returns the launcher's process id.
   pid_t start(const std::string& steps) {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -150,7 +150,7 @@ TEST_F(RunTraceTest, of_a_rank_that_fails_has_what_it_did_until_then) {
   EXPECT_EQ(file.record.tasks.size(), 1U);
 }
 
-// The estimate by how much the rank's clock is ahead improves over time.
+// The estimate of how far the rank's clock is ahead improves over time.
 TEST_F(RunTraceTest, of_a_rank_stays_in_order_whatever_its_clock_turns_out_to_show) {
   const ProvedText proved("bf", 1);
   testing_support::ScriptedTransport transport(0, 1, {});

@@ -205,7 +205,7 @@ TEST(Socket, takes_the_place_of_a_socket_that_was_left_behind) {
   EXPECT_NE(group[0], nullptr);
 }
 
-// The bytes that a stranger sends to rank 0 before the ranks connect; it stays until it is dropped.
+// The bytes that a stranger sends before the ranks connect; the stranger stays until it is dropped.
 struct Disturbance {
   const char* name;
   void (*say)(const Stranger&, std::uint64_t token);
@@ -370,7 +370,7 @@ TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_format) {
   expect_loss("a frame that is not Ripeline's");
 }
 
-// A header of another version may be shorter, so its first bytes must suffice.
+// A header of another version may be shorter, so its first bytes must be enough to refuse it.
 TEST_F(SocketPeerTest, is_lost_when_it_speaks_another_version) {
   on(ConnectionRole::data).write("RIPL\3\0", 6);
   expect_loss("frame version 3, expected " + std::to_string(kFrameVersion));
@@ -414,7 +414,7 @@ TEST_F(SocketPeerTest, is_lost_after_what_it_said_on_either_connection) {
   }
 }
 
-// A network may break one connection; the living peer says so on the other, the only sign of it.
+// If one connection breaks while the peer lives, its messages on the other arrive before the loss.
 TEST_F(SocketPeerTest, is_lost_with_one_of_its_connections) {
   for (const ConnectionRole ended : kEachRole) {
     if (ended == ConnectionRole::control) {

@@ -133,7 +133,7 @@ class StartUpTest : public testing::Test {
     }
   }
   void signal(const std::string& name, int number) { kill(running_[name], number); }
-  // Waits for the end of the process; returns its text, or its exit code if it has none.
+  // Waits for the end of the process; returns its text, or its exit code if there is no text.
   std::string said(const std::string& name) {
     const pid_t pid = running_[name];
     if (pid == 0) return "never started";
@@ -207,7 +207,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_stopped_before_it_listens) {
   }
 }
 
-// Ranks 0 and 2 are connected with rank 1; they wait for rank 3, which is not.
+// Ranks 0 and 2 have connected with rank 1 and wait for rank 3, which cannot connect with rank 1.
 TEST_F(StartUpTest, names_a_rank_that_is_stopped_between_its_connections) {
   start_ranks({1}, 4);
   for (const int rank : {0, 2}) {
@@ -312,7 +312,7 @@ TEST_F(StartUpTest, says_that_there_are_no_descriptors_left) {
 #endif
   bool connected = false;
   int failed = 0;
-  // The first of these descriptors is the store's reserve.
+  // The store's reserve takes the first of the `more` descriptors.
   for (int more = 1; more < 40 && !connected; ++more) {
     const std::string of_this_run = folder() + "-" + std::to_string(more);
     start("0", [&] { return connect_and_say(options_of(0, 2), of_this_run); });
@@ -400,7 +400,7 @@ TEST_F(StartUpTest, takes_the_folder_of_a_run_that_was_killed) {
   expect_nothing_left();
 }
 
-// The processes that wrote the failure have ended; every rank took part in that run.
+// An earlier run of all ranks left a failure, and the processes that wrote the failure have ended.
 TEST_F(StartUpTest, does_not_believe_the_failure_of_a_run_before) {
   start_idle(2);
   expect_joined({2});
@@ -439,7 +439,7 @@ TEST_F(StartUpTest, does_not_believe_a_failure_that_is_older_than_the_limit) {
   }
 }
 
-// Only the process that starts the ranks can report this.
+// Only the process that starts the ranks can report that a rank ended before it joined.
 TEST_F(StartUpTest, names_a_rank_that_ended_before_it_joined) {
   start_ranks({0, 2}, 3);
   expect_joined({0, 2});
@@ -470,7 +470,7 @@ TEST_F(StartUpTest, names_a_rank_that_is_told_to_end) {
   }
 }
 
-// Each rank wakes at most a few times per second; if it woke every 2 ms, it would be 1,500 times.
+// Each rank wakes at most a few times per second; waking every 2 ms, it would wake 1,500 times.
 TEST_F(StartUpTest, does_nothing_while_it_waits) {
   constexpr int kRanks = 8;
   testing_support::in_threads(kRanks, [&](int rank) {

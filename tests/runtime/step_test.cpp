@@ -91,7 +91,7 @@ TEST(Step, of_ranks_with_different_numbers_of_microbatches_fails_at_once_on_all)
   }
 }
 
-// Also tests links that transfer more than fits between two tasks.
+// The widest case also tests messages that are too long to be sent between two tasks.
 TEST(Step, with_tasks_in_a_thread_of_their_own_makes_the_references_gradients) {
   std::string pairs = kV;
   pairs.replace(pairs.find("hint bfw"), 0, "pair F, I;  pair F, W;\n  ");
@@ -622,7 +622,7 @@ TEST_P(StepFailureTest, of_silence_names_who_waits_for_whom) {
       300ms);
   for (const int r : {0, 1, 2}) {
     EXPECT_EQ(status(r).code(), StatusCode::timeout);
-    // A rank whose tasks run in the loop's own thread can answer only after the task.
+    // If tasks run in the loop's own thread, a rank can answer its peers only after the task.
     const std::string says = GetParam() ? "rank 1 has been running 1F2 for " : "rank 1 ";
     EXPECT_THAT(status(r).message(), testing::StartsWith(says));
     EXPECT_THAT(status(r).message(), HasSubstr("started 1F2 "));

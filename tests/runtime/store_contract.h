@@ -23,9 +23,9 @@ using MakeStoreWorld = std::unique_ptr<StoreWorld> (*)();
 class StoreContract : public testing::TestWithParam<MakeStoreWorld> {};
 
 [[nodiscard]] runtime::Blob blob(const std::string& text);
-// The text of the key; empty if the key is not set.
+// The text that is stored under the key; empty if the key is not set.
 [[nodiscard]] std::string text_in(runtime::network::Store& store, const std::string& key);
-// Asks until the claim is `one` or `other`.
+// Asks the store again until the claim on the key is `one` or `other`.
 [[nodiscard]] bool becomes(runtime::network::Store& store, const std::string& key,
                            runtime::network::Claim one, runtime::network::Claim other);
 

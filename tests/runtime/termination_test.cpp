@@ -28,7 +28,7 @@ using core::StatusCode;
 using testing_support::becomes_true;
 using namespace std::chrono_literals;
 
-// Runs in a separate process, since signals affect a whole process; exit code, or minus the signal.
+// Calls `run` in a child, since signals affect a whole process; returns its exit code or -signal.
 int in_process(const std::function<int()>& run) {
   const pid_t pid = fork();
   if (pid == 0) _exit(run());

@@ -54,16 +54,16 @@ class ToyRun {
   // Runs until a rank fails or all steps have ended; each transport ends with its rank. If all
   // steps have ended, the test fails unless the recorded tasks are a run of the program.
   void run(int steps, int microbatches);
-  // Runs one process of such a run; its other processes are run elsewhere.
+  // Runs one process of a run whose other processes are run elsewhere.
   void run_one(int r, runtime::Transport& transport, int steps, int microbatches) {
     if (wrap) return run_rank(r, *wrap(transport), steps, microbatches);
     run_rank(r, transport, steps, microbatches);
   }
   // Makes the transports, by rank. If null, network/local makes them.
   std::function<std::vector<std::unique_ptr<runtime::Transport>>(int ranks)> connect;
-  // Wraps a transport around each of these. May be null.
+  // Wraps another transport around the transport of each process. May be null.
   std::function<std::unique_ptr<runtime::Transport>(runtime::Transport&)> wrap;
-  // Tasks run in a separate thread instead of their rank's thread.
+  // Whether tasks run in a separate thread instead of their rank's thread.
   bool in_engine_thread = false;
   // Makes a rank's engine. If null, `in_engine_thread` decides which engine the rank has.
   std::function<std::unique_ptr<runtime::TaskEngine>(int rank, runtime::Run& run)> make_engine;

@@ -124,7 +124,7 @@ class TransportTest : public testing_support::EachTransport {
 INSTANTIATE_TEST_SUITE_P(each, TransportTest, testing_support::each_transport(),
                          testing_support::transport_name);
 
-// Tests of behaviour that threads of one process are not required to have.
+// Tests of behaviour that is required between processes, but not between threads of one process.
 class TransportBetweenProcessesTest : public TransportTest {};
 
 INSTANTIATE_TEST_SUITE_P(each, TransportBetweenProcessesTest,
@@ -192,8 +192,8 @@ TEST_P(TransportTest, carries_every_signal_with_what_it_says) {
   }
 }
 
-// Parts of the sizes around which transports change their method, alone and in every order of two;
-// the longest head, and the largest number of parts.
+// Payloads of one part or two parts, with the sizes around which transports change their method;
+// also the longest head and the largest number of parts.
 TEST_P(TransportTest, carries_payloads_of_all_sizes_and_several_parts) {
   make(2);
   constexpr std::size_t kSizes[] = {0,    1,        4096,     8191,         8192,
@@ -374,7 +374,7 @@ TEST_P(TransportTest, is_no_loss_after_finish) {
   expect_nothing(0);
 }
 
-// Messages that are sent before the end arrive before the end, however the processes poll.
+// Messages that are sent before finish() are delivered, however the processes poll.
 TEST_P(TransportTest, finishes_when_all_that_was_sent_has_left) {
   make(2);
   const std::vector<std::size_t> sizes = {3 << 20};

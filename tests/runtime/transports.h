@@ -21,7 +21,7 @@ namespace ripeline::testing_support {
   return {begin, begin + text.size()};
 }
 
-// A transport that wraps another one, which it may own.
+// A transport that wraps another transport and may own it.
 class Around : public runtime::Transport {
  public:
   explicit Around(runtime::Transport& inner) : inner_(inner) {}

@@ -1,4 +1,4 @@
-// Tests rules that only UCX has: who is not connected, and what breaks a connection.
+// Tests rules that only UCX has: which processes do not connect, and what breaks a connection.
 #include "runtime/network/ucx.h"
 
 #include <gmock/gmock.h>
@@ -348,7 +348,7 @@ TEST_P(UcxPeerTest, is_lost_when_it_sends_too_much) {
   expect_loss("a frame whose parts take more than the limit of 1000 bytes");
 }
 
-// Only UCX fails, while the sockets are intact; over shared memory nothing would show this.
+// Tests in which UCX fails but the sockets do not; over shared memory UCX would not notice this.
 class UcxTcpTest : public UcxPeerTest {};
 INSTANTIATE_TEST_SUITE_P(each, UcxTcpTest, testing::Values("ucx_tcp"),
                          testing_support::transport_name);

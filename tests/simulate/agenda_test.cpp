@@ -52,7 +52,7 @@ TEST(Agenda, forgets_all_when_cleared) {
   EXPECT_EQ(take_all(agenda), (std::vector{2, 1}));
 }
 
-// With few different delays queues are used, with many the heap, and in between both.
+// The agenda keeps few different delays in queues, many in its heap, and a medium number in both.
 TEST(Agenda, agrees_with_a_stable_sort) {
   for (const std::uint64_t delays : {1U, 2U, 5U, 7U, 12U, 1000U}) {
     SCOPED_TRACE(delays);
@@ -67,7 +67,7 @@ TEST(Agenda, agrees_with_a_stable_sort) {
       const Time delay{static_cast<std::int64_t>(bits(0) % delays * 3)};
       agenda.put(now, delay, Kind::finished, i);
       expected.emplace_back(now + delay, i);
-      // On average as many are taken as put, in bursts; so rings fill, wrap around and get empty.
+      // As many events are taken as put, in bursts; so rings fill, wrap around and get empty.
       for (std::uint64_t n = bits(1) % 8 == 0 ? bits(2) % 17 : 0; n > 0 && !agenda.empty(); --n) {
         now = agenda.next_time();
         taken.emplace_back(now, agenda.take().what);

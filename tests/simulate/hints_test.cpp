@@ -1,4 +1,4 @@
-// Tests hints with patience: with any notices, never slower than the fixed order of their memory.
+// Tests hints with patience: no notices make them slower than the fixed order of the same memory.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -37,7 +37,7 @@ TEST(Hints, are_not_slower_than_the_fixed_order_of_their_memory) {
   Field field(Size{}, kLatency, {}, 101);  // these seeds were not used for tuning
   for (const Racer& racer : kRacers) {
     for (const bench::Condition& condition : bench::conditions()) {
-      // Throws if a rank holds more than the racer's class of memory allows.
+      // race() throws if a rank holds more than the racer's class of memory allows.
       const bench::Result result = field.race(racer, condition.jitter, 20);
       EXPECT_GE(result.gain.ratio, 0.999) << racer.name << ", " << condition.name;
       if (racer.memory == Memory::max) continue;
@@ -86,7 +86,7 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
     const bench::Result result = field.race({Memory::h2, "H2", dispatch}, jitter, seeds);
     return result.fixed / result.gain.ratio;
   };
-  // If nothing is late, RN takes no longer than the bound.
+  // If nothing is late, the hint rn takes no longer than the bound.
   EXPECT_NEAR(bench::OvertakingBound({.share = 0}, 1).time(1), time("ready by rn", "", 2), 1e-6);
   // The bound is a mean over all draws; on the draws used here the hints take 1 % more.
   const double bound = bench::OvertakingBound({}, 1).time(2000);
@@ -96,7 +96,7 @@ TEST(Hints, gain_no_more_than_any_rule_could) {
   }
 }
 
-// For the same program and draws, arbiters made at run time agree with interpreted ones.
+// For the same program and draws, table arbiters and interpreted arbiters make the same runs.
 TEST(Hints, wait_alike_in_both_arbiters) {
   for (const Racer& racer : kRacers) {
     SCOPED_TRACE(racer.name);
@@ -122,7 +122,7 @@ TEST(Hints, wait_alike_in_both_arbiters) {
   }
 }
 
-// An arbiter that passes every call to an honest one; derived ones change some calls.
+// An arbiter that passes every call to an honest one; derived classes change some calls.
 class Wrapper : public core::Arbiter {
  public:
   explicit Wrapper(std::unique_ptr<core::Arbiter> honest) : honest_(std::move(honest)) {}
@@ -206,7 +206,7 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
       });
       TimingOptions options;
       options.latency = kLatency;
-      options.notice = seed % 3 == 0 ? 30.0 : 0.01;  // some arrive long after they are useful
+      options.notice = seed % 3 == 0 ? 30.0 : 0.01;  // some arrive too late to be useful
       options.seed = seed;
       ASSERT_TRUE(Jitter::parse("lognormal=1,tails=5:10", options.jitter).ok());
       Timing timing;
@@ -219,8 +219,8 @@ TEST(Hints, whatever_they_are_told_a_run_ends) {
   }
 }
 
-// Each of two ranks has a forward that lacks only room, and whose input is from the other rank's.
-// So each forecast makes the other rank forecast again, for a later time.
+// Each of two ranks has a forward that lacks only room, and whose input comes from the other rank's
+// forward. So each forecast makes the other rank forecast again, for a later time.
 constexpr const char* kTalks =
     "pipeline p { microbatches 2; stages 4; place s on s < 2 ? s : 3 - s;\n"
     "op F forward { needs F at prev; acquires a; }\n"

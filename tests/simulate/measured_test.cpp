@@ -1,4 +1,4 @@
-// Tests measured costs: a run on the virtual clock gives exactly the costs with which it was made.
+// Tests measured costs: the costs measured from a simulated run are exactly the costs of that run.
 #include "simulate/measured.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing_support::compiled_schedule;
 using testing_support::TableRun;
 
-// F takes 2, 3 and 4 at stages 0, 1 and 2, and B takes 5; messages only go down and up.
+// F takes 2, 3 and 4 at stages 0, 1 and 2, and B takes 5; messages go only to adjacent stages.
 constexpr const char* kUneven = R"(
 pipeline uneven {
   microbatches 1 .. 9;

@@ -19,7 +19,7 @@ inline spec::Program compiled_schedule(const std::string& what,
   return spec::compile({what, text}, options).value();
 }
 
-// A run under arbiters made at run time.
+// The runs of a program under table arbiters, which are made at run time.
 struct TableRun {
   explicit TableRun(const spec::Program& of) : program(of), storage(lower::facts_of(of)) {}
 

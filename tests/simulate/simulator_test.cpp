@@ -94,7 +94,7 @@ TEST(ClosedForm, of_1f1b_and_gpipe_with_latency) {
   }
 }
 
-// f and b are costs of a chunk, F = v f: the bubble is (p - 1)(F + B) / v.
+// With costs f and b of a chunk, F = v f and B = v b, the bubble is (p - 1)(F + B) / v.
 TEST(ClosedForm, of_interleaved_1f1b) {
   for (const int p : {2, 3, 4, 8}) {
     for (const int v : {1, 2, 3, 4}) {
@@ -204,7 +204,7 @@ pipeline other {
   EXPECT_GT(common, 60);
 }
 
-// Each jitter has its stated mean: the mean of many draws differs by less than four deviations.
+// The mean of many draws of a jitter is within four deviations of the mean that the jitter states.
 TEST(Jitter, has_the_mean_that_it_says) {
   constexpr int kMany = 4000;
   const spec::Program program = compiled_schedule("1f1b");

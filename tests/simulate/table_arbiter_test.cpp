@@ -1,4 +1,4 @@
-// Tests that the arbiter made at run time offers and chooses the same tasks as the machine.
+// Tests that TableArbiter, which is made at run time, offers and chooses the same tasks as Machine.
 #include "simulate/table_arbiter.h"
 #include "lower/facts.h"
 
@@ -76,7 +76,7 @@ WalkedStates walk_every_state(const spec::Program& program) {
   });
 }
 
-// The programs use every rule of dispatches, each with at least one number of microbatches.
+// The programs use every rule of dispatches; for each, at least one microbatch count is visited.
 TEST(TableArbiter, agrees_in_every_state_of_small_programs) {
   for (const spec::LibraryEntry& entry : spec::library()) {
     const spec::Program program = testing_support::compiled_schedule(std::string(entry.name));

@@ -17,7 +17,7 @@ namespace {
 
 struct Row {
   const char* hint;
-  // The ops that may start, one word for each choice; `taken` has the chosen op's letter for each.
+  // The ops that may start, one word for each choice; `taken` has the chosen op of each choice.
   const char* may_start;
   const char* taken;
 };
@@ -138,7 +138,7 @@ constexpr ValueRow kValueRows[] = {
     {"priority F = m;", ",0F0,0F3,2F1,", 0, "0F3"},
     {"priority F = -m;", ",0F2,0F3,2F1,", 0, "2F1"},
     {"priority F = chunk, B = 1;", ",0F0,2F1,0B0,", 0, "2F1"},
-    // Equal values: first the op that is listed first, then the ties, then the lowest microbatch.
+    // For equal values: the op listed first, then the ties, then the lowest microbatch decide.
     {"priority B = 1, F = chunk;", ",0F0,2F1,0B0,", 0, "0B0"},
     {"priority F = 0, B = 0;", ",2F1,0F3,0F2,0B0,", 0, "0F2"},
     {"priority B = m div 4;", ",0B0,2B3,2B1,", 0, "2B1"},
@@ -200,7 +200,7 @@ constexpr FollowRow kFollowRows[] = {
     {"", "--0", "FB", "FBW", 'F', 'W'},
     {"", "---", "B", "FBW", 'B', '-'},
     {"", "012", "", "", '-', '-'},
-    // With fillers: the earliest other op if it may start; else a filler; else the same as without.
+    // The choice with fillers: the earliest other op if it may start, else a filler, else as above.
     {"W", "120", "FBW", "FBW", 'F', 'F'},
     {"W", "120", "BW", "FBW", 'W', 'F'},
     {"W", "120", "B", "FBW", 'B', 'F'},

@@ -10,8 +10,8 @@
 namespace ripeline::spec {
 namespace {
 
-// Runs the program once by its dispatch, always with the last possible event: so tasks end late, or
-// start early, or both.
+// Runs the program once by its dispatch. Always applies the last of the possible events, so that
+// tasks end late, or start early, or both.
 bool runs_to_its_end(const Program& program, int microbatches) {
   const Machine machine(program, microbatches);
   Machine::State state = machine.initial();

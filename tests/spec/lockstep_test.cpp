@@ -15,7 +15,7 @@ namespace {
 
 using oracle::Choices;
 
-// The number of walks, each through every state of a program with a feature, and of the deadlocks.
+// For one feature: the number of walked programs that have it, and how many of these deadlock.
 struct Count {
   int walks = 0;
   int sticking = 0;

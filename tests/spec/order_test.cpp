@@ -170,7 +170,7 @@ TEST(Order, takes_the_parts_of_a_stream_in_turn) {
   EXPECT_EQ(tasks(loop, 0, 3), "0F0 0F1 2F0 2B0 2F1 0B0 0F2 2B1 2F2 0B1 2B2 0B2");
 }
 
-// When a program is read, its orders are tried with few counts; other mistakes appear later.
+// When a program is read, its orders are tried with few counts; mistakes at others appear later.
 TEST(Order, reports_what_goes_wrong_in_a_stream) {
   const std::string f = "stream f = for g in 0 ..< max(0, microbatches - 100) : F";
   EXPECT_EQ(tasks(with_order(f + "; f * max(0, microbatches - 100);"), 0, 103), "0F0 0F1 0F2");

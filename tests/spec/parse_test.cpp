@@ -15,7 +15,7 @@ namespace {
 
 std::string in_pipeline(const std::string& item) { return "pipeline p {\n  " + item + "\n}\n"; }
 
-// An item, and the text to which print() turns it; if that is empty, it is the same text.
+// An item, and the text that print() makes of it; empty if print() does not change the item.
 struct Accepted {
   const char* text;
   const char* printed;

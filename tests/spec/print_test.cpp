@@ -9,7 +9,7 @@
 namespace ripeline::spec {
 namespace {
 
-// Expects that `ripeline format` turns the text into `expected`, and `expected` into itself.
+// Expects that `ripeline format` turns the text into `expected`, and does not change `expected`.
 void expect_formatted(const std::string& text, const std::string& expected) {
   const Source source{"test.ripe", text};
   const auto tree = parse(source);

@@ -1,4 +1,4 @@
-// Tests ranges of values, computed from the ranges of names: no value may be outside.
+// Tests that no value is outside the range that is computed from the ranges of the names.
 #include "spec/ranges.h"
 
 #include <functional>

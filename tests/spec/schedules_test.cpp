@@ -1,5 +1,5 @@
-// Tests the time and the memory of the library's fixed orders against closed forms and published
-// figures.
+// Tests the time and the memory of the library's fixed orders: compares both with closed forms and
+// published figures.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ constexpr Costs kAll[] = {{1, 1, 1, 0}, {3, 4, 2, 0}, {18, 18, 9, 0}, {20, 21, 1
 constexpr int kRanks[] = {1, 2, 3, 4, 5, 8, 16, 32};
 
 std::vector<int> counts(int p) {
-  if (p == 32) return {2 * p};  // with other numbers it takes long
+  if (p == 32) return {2 * p};  // with other counts the test takes long
   return {2 * p, 2 * p + 1, 3 * p, 8 * p};
 }
 
@@ -88,7 +88,7 @@ TEST(Schedules, one_f_one_b_with_latency) {
   }
 }
 
-// This is true even if the ranks do not divide the microbatches: the first group takes the rest.
+// The bubble is the same if ranks do not divide the microbatches; the first group takes the rest.
 TEST(Schedules, interleaved_1f1b_has_the_same_bubble_for_every_number_of_microbatches) {
   for (const int p : {1, 2, 3, 4, 7, 8, 16}) {
     for (const int v : {1, 2, 3, 4}) {

@@ -18,8 +18,8 @@ struct LinkCase {
 };
 [[nodiscard]] std::vector<LinkCase> link_cases();
 
-// A program that is refuted; or unknown, since only choices that its dispatch does not make
-// deadlock. The programs that link_cases() expects to be refuted are among these.
+// A program that is refuted, or is unknown because it deadlocks only by choices that its dispatch
+// does not make. The programs that link_cases() expects to be refuted are among these.
 struct Sticking {
   std::string name;
   std::string text;

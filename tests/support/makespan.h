@@ -17,7 +17,7 @@ struct Makespan {
   std::vector<std::int64_t> peaks;  // the most that each pool holds
 };
 
-// nullopt if it deadlocks, its order cannot be expanded, or a time is not a whole number of units.
+// nullopt if the program deadlocks, its order cannot be expanded, or a time is not a whole number.
 [[nodiscard]] std::optional<Makespan> makespan_of(const spec::Program& program, int microbatches,
                                                   std::int64_t latency);
 

@@ -17,7 +17,7 @@ struct Mistake {
   std::function<void(spec::Program&)> program = {};
   std::function<void(const spec::Program&, verify::Counters&)> counters = {};
   std::function<void(verify::ByClasses&)> classes = {};
-  bool divides = true;                               // false: lanes are not divided by classes
+  bool divides = true;                               // if false, lanes are not divided by classes
   std::function<void(verify::Repeat&)> repeat = {};  // changes the repeat of a committed order
   bool trusts_order = false;  // a kept order, whose room is reserved, counts as proved
   bool covers_all = false;    // … and its proof counts even for programs that it does not cover
@@ -52,7 +52,7 @@ namespace mistakes {
 [[nodiscard]] Mistake counts_ahead();     // each task counts as run when it is next
 }  // namespace mistakes
 
-// The verdict of verify() on the queries with the mistake. Without groups.
+// The verdict of verify() on the queries with the mistake; the program must have no groups.
 [[nodiscard]] verify::Verdict judged_with(const Mistake& mistake, const spec::Program& program,
                                           const verify::VerifyOptions& options);
 

@@ -14,7 +14,7 @@ namespace ripeline::testing_support {
 // The V of the language's example. Without `leaving`, F leaves no room, and the program deadlocks.
 [[nodiscard]] std::string v_text(int ranks, bool leaving, const std::string& microbatches = "any");
 
-// A chain of `ranks` stages with 1F1B's memory and the hint bf. Its ranks have two members, its
+// A chain of `ranks` stages with 1F1B's memory and the hint bf. Its ranks have two members, and its
 // tasks have collectives. All messages use `link`; `more` is put among the items.
 [[nodiscard]] std::string group_text(int ranks, const std::string& agree, const std::string& link,
                                      const std::string& microbatches = "any",

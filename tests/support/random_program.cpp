@@ -250,7 +250,7 @@ class Writer {
     return need + " via inbox" + of;
   }
 
-  // A further need of some op: of the previous microbatch.
+  // A further need of some op, for a task of the previous microbatch; empty if no need is drawn.
   std::string of_before() {
     if (!before_ || one_in(3)) return "";
     std::vector<std::string> ops = op_names_of_microbatches();
@@ -469,7 +469,7 @@ class Writer {
     }
     const bool keeps = keeping_ && !no_orders_ && !join_ && !engines_ && (!links_ || one_in(4));
     const std::string keeping = keeps ? " keeping listed" : "";
-    // If not all counts can be visited, a wrong order gives no result.
+    // A wrong order gives a result only if all counts of microbatches can be visited.
     if (keeps) write_order(options_.broken_orders && microbatches_ != "any");
     const int kind = below(join_ || no_orders_ ? 4 : 5);
     if (kind == 0) {
@@ -554,8 +554,8 @@ class Writer {
     return text;
   }
 
-  // The ops at all chunks, forwards first, backwards from the last chunk on; as an order for one
-  // microbatch this works.
+  // The ops at all chunks: forwards first, then backwards from the last chunk to the first. For one
+  // microbatch, these steps are a legal order.
   std::vector<std::string> working_steps() const {
     std::vector<std::string> steps;
     for (const std::string& op : op_names_of_microbatches()) add_steps(op, steps);
@@ -576,7 +576,7 @@ class Writer {
     line("  (" + joined(steps, " ") + ") * " + extra_count_ + ";");
   }
 
-  // Writes the reductions if `here`: usually at the end; any other place makes the order wrong.
+  // Writes the reductions if `here` is true. A right order has them last; other places are wrong.
   void write_reduce_step(bool here) {
     if (!reduce_ || !here) return;
     std::vector<std::string> steps;
@@ -661,7 +661,7 @@ class Writer {
     line("order listed on r {");
     write_reduce_step(reduce_first);
     if (kind == 0 && chunks_ == 1 && steps.size() > 1) {
-      // First as many forwards as ranks follow; then one forward and one backward in turn.
+      // Writes one forward for each later rank, and then one forward and one backward in turn.
       const std::string rest = joined({steps.begin() + 1, steps.end()}, " ");
       line("  let warm = min(ranks - 1 - r, " + count_ + ");");
       line("  F * warm;");

@@ -6,7 +6,7 @@
 
 namespace ripeline::testing_support {
 
-// Generated arbiters report what their order puts first only if a rendezvous requires it.
+// Generated arbiters report the next task of their order only if a rendezvous requires it.
 [[nodiscard]] inline std::string without_orders(const std::string& state) {
   return std::regex_replace(state, std::regex("its turn: the order puts [^ ]+ first"), "its turn");
 }

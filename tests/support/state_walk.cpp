@@ -64,8 +64,8 @@ std::string look(const core::Arbiter& arbiter, core::Engine engine, int microbat
   return asked ? text + " next" + name(arbiter.next_in_order(engine)) : text;
 }
 
-// The visible part of a state: per engine the ready tasks; the same tasks in the order of
-// choice, each chosen among those that are left; with rendezvous also the next task of the
+// The visible part of a state, for each engine: the ready tasks; the same tasks in the order of
+// choice, each chosen among those that are left; and, with rendezvous, the next task of the
 // order.
 std::string look(const core::Arbiter& arbiter, int microbatches, core::Time now) {
   std::array<bool, core::kEngines> used{};

@@ -1,4 +1,4 @@
-// Tests data parallelism: replicas against the sums of one process's results for all of them.
+// Tests data parallelism: compares the replicas' sums with sums that one process computes for all.
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/utils.h>
@@ -207,7 +207,7 @@ TEST(DataParallelGradients, of_what_one_replica_alone_uses_are_at_all) {
   EXPECT_THAT(unused, ::testing::Each(true));
 }
 
-// The processes' answer to a program whose reductions are not supported, or to a model that gives
+// The processes' errors for a program whose reductions are not supported, or for a model that has
 // no replicas.
 std::string refusal(const std::string& text, bool gives_replicas) {
   const Pipeline pipeline(text);

@@ -285,10 +285,10 @@ TEST_P(OffloadedModel, does_so_from_its_inputs_alone) {
               ElementsAre());
 }
 
-// LibTorch stores a number by which a tensor is multiplied as a tensor, without calling the hooks.
+// Bytes of scalar factors: LibTorch saves a factor as a tensor, but calls no hooks for this tensor.
 constexpr std::int64_t kNumbers = 64;
 
-// LibTorch's own count of its memory is the measure.
+// The test uses LibTorch's own count of its memory.
 TEST_P(OffloadedModel, leaves_nothing_on_the_device) {
   for (const bool recomputes : {false, true}) {
     torch::manual_seed(3);
@@ -367,7 +367,7 @@ TEST_P(OffloadingProgram, goes_with_autocast_and_several_passes) {
 INSTANTIATE_TEST_SUITE_P(Ways, OffloadingProgram, ::testing::ValuesIn(kOffloadWays),
                          [](const auto& test) { return std::string(test.param); });
 
-// The reports do not exceed each resource's room, times the bytes of one microbatch.
+// Each report is at most the resource's capacity times the bytes of one microbatch.
 // `leaves_nothing_on_the_device` compares reports with LibTorch's own count.
 TEST(OffloadMemory, is_within_what_is_proved_of_each_pool) {
   const Pipeline pipeline(offloading_chain(3, "whole"));
@@ -455,7 +455,7 @@ TEST(OffloadTrace, shows_copies_beside_what_is_computed) {
   EXPECT_GE(beside, 1);
 }
 
-// ---- What stays, and what cannot be ----------------------------------------------------------
+// ---- Values that stay where they are, and programs that are refused --------------------------
 
 TEST(OffloadMemory, that_others_hold_stays_where_it_is) {
   const Tensor mask = torch::ones({4, 6, kWide});

@@ -39,7 +39,7 @@ class Pipeline {
 // run a stage while another one draws its parameters.
 [[nodiscard]] core::Status wait_for_all(runtime::Run& run);
 
-// A chain of `ranks` stages with 1F1B's memory that prefers backwards; its ops may be
+// A chain of `ranks` stages that prefers backwards and has 1F1B's memory; its ops may be
 // `sequential`.
 [[nodiscard]] std::string chain(int ranks, bool sequential);
 // The same sequential chain with the backward in two halves.
@@ -47,10 +47,10 @@ class Pipeline {
 // The same sequential chain with ops that recompute forwards.
 [[nodiscard]] std::string recomputing_chain(int ranks);
 // The same sequential chain, but a stage stores its values for the backward on the host: three
-// microbatches fit on the device (with `half` eight), eight on the host. `way`: see kOffloadWays.
+// microbatches fit on the device (with `half` eight), eight on the host. `way` is in kOffloadWays.
 [[nodiscard]] std::string offloading_chain(int ranks, const std::string& way);
-// The gradient is needed by: reload (whole), backward (early), both. split: a split backward;
-// recompute: an op recomputes; inline: on the compute engine; half: every other microbatch.
+// Ways: the reload needs the gradient (whole), the backward does (early), or both; the backward is
+// split; an op recomputes; copies use the compute engine (inline); every other microbatch (half).
 inline constexpr std::array kOffloadWays = {"whole", "early",     "both",  "split",
                                             "half",  "recompute", "inline"};
 // A V placement with two stages per rank.

@@ -41,7 +41,7 @@ class Unpipelined {
     }
   }
 
-  // With the data and the precision of `model`.
+  // Sums the gradients of a step with the data and precision of `model`; returns the loss.
   double accumulate(const TorchModel& model, std::int64_t step) {
     for (Tensor& parameter : all_) parameter.mutable_grad().reset();
     const int microbatches = kMicrobatches * training_.trainer.passes;

@@ -195,7 +195,7 @@ struct Gradients {
   std::size_t deferred = 0;  // as reported by the model
 };
 
-// The forward, under autocast if `is_narrow`.
+// The output of the model's forward, under autocast if `is_narrow`.
 Tensor forward(const Model& model, const Tensor& input, bool is_narrow) {
   TorchModel how;
   if (is_narrow) how.autocast = torch::kBFloat16;
@@ -260,8 +260,8 @@ TEST_P(SplitBackward, gives_bitwise_what_a_backward_in_one_piece_gives) {
   expect_equal(run(make, false, false), run(make, true, false));
 }
 
-// Casts are nodes of the graph, as others are. LibTorch runs an LSTM in bfloat16 only if oneDNN
-// supports it on the processor, which requires AVX-512.
+// Whether the model runs in bfloat16, where casts are nodes of the graph too. LibTorch runs an LSTM
+// in bfloat16 only if oneDNN supports it on the processor, which requires AVX-512.
 bool runs_narrow(const Make& make) try {
   const Model model = make();
   forward(model, model.input(), true);

@@ -1,4 +1,4 @@
-// Tests tensor parallelism: single layers against undivided ones, and groups against one process.
+// Tests tensor parallelism: compares layers with undivided layers, and groups with one process.
 #include "runtime/torch/tensor_parallel.h"
 
 #include <gtest/gtest.h>

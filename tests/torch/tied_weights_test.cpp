@@ -1,5 +1,5 @@
-// Tests tied weights, a matrix with which the first stage begins and the last stage ends, against
-// one process that has the matrix only once.
+// Tests tied weights, a matrix with which the first stage begins and the last stage ends: compares
+// training with one process that has the matrix only once.
 #include <gmock/gmock.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/sgd.h>
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Of, TiedWeights,
                                   std::to_string(test.param.passes) + "_passes";
                          });
 
-// The message of a V's first rank for a program, with a good model that `change` has changed.
+// The error that a V's first rank reports for a program and a valid model changed by `change`.
 std::string first_words(
     const std::string& text, const std::function<void(TorchModel&)>& change = [](TorchModel&) {}) {
   const Pipeline pipeline(text);

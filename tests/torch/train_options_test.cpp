@@ -1,5 +1,5 @@
-// Tests that training in mixed precision, and training with several passes per step, give the
-// numbers of one process. Also tests what the trace records of deferred gradients.
+// Tests that training in mixed precision, and training with several passes per step, give the same
+// numbers as one process. Also tests what the trace records of deferred gradients.
 #include <gmock/gmock.h>
 #include <torch/nn/modules/normalization.h>
 

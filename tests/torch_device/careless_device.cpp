@@ -39,7 +39,7 @@ bool is_told_to_rank(Mistake mistake, OpKind kind) {
          (mistake == Mistake::reload_seems_over || mistake == Mistake::only_rank_is_wrong);
 }
 
-// Reports ends to the work too early. Any thread may call this object.
+// Tells the work too early that a task has ended. Any thread may call this object.
 class EarlyWork final : public runtime::Work {
  public:
   EarlyWork(runtime::Work& work, Mistake mistake) : work_(work), mistake_(mistake) {}
@@ -77,7 +77,7 @@ class EarlyWork final : public runtime::Work {
   std::deque<TaskInfo> enqueued_;  // guarded by the mutex
 };
 
-// Reports ends to the rank too early, and not again later.
+// Tells the rank too early that a task has ended, and not again later.
 class EarlyEngine final : public runtime::TaskEngine {
  public:
   EarlyEngine(TorchDevice& device, runtime::Work& work, Mistake mistake,

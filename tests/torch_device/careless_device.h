@@ -1,4 +1,4 @@
-// A device with one mistake in something on which offload and reload depend; tests must notice it.
+// A device that breaks one rule on which offload and reload depend; tests must notice the mistake.
 #pragma once
 
 #include <cstdint>

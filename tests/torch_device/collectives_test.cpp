@@ -34,7 +34,7 @@ using testing_support::Pipeline;
 using torch::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// This is set before LibTorch asks for the number of devices.
+// FAKE_DEVICES is set before LibTorch asks for the number of devices.
 [[maybe_unused]] const bool kDevices = setenv("FAKE_DEVICES", "4", 1) == 0;
 
 // Long enough for every case, but shorter than the fake's patience.
@@ -80,7 +80,7 @@ Status connect(const Here& here, std::unique_ptr<Groups>& groups) {
   return Groups::connect(here.run, here.arbiter.facts(), "", groups, {.device = &here.device});
 }
 
-// Two ranks of two members each; if members follow a leader, it is the first member.
+// Two ranks of two members each; the leader of a rank, if there is one, is its first member.
 std::string of_members(const std::string& agree) {
   return "pipeline tp {\n  param ranks = 2;\n  microbatches any;\n  stages ranks;\n"
          "  place s on s;\n  tensor_parallel 2 { agree by " +
@@ -203,7 +203,7 @@ void expect_all_say(const std::vector<Status>& statuses, int but, const std::str
   }
 }
 
-// The other member has launched its half of a sum, which then occupies that member's device.
+// The other member has launched its half of a sum, and the half occupies that member's device.
 TEST_F(NcclCollectives, of_a_member_that_fails_are_ended_at_the_others_which_name_it) {
   const Pipeline pipeline(of_members("intersection"));
   std::atomic<bool> launched = false;
@@ -251,7 +251,7 @@ TEST_F(NcclCollectives, of_a_member_that_vanishes_are_ended_at_the_others_which_
   expect_all_say(statuses, 3, "process 3 (rank 1, member 1) was lost");
 }
 
-// The other replica waits for this one, in the thread that runs its reduction.
+// The other replica waits for this replica, in the thread that runs the reduction.
 TEST_F(NcclCollectives, of_a_replica_that_fails_are_ended_at_the_others_which_name_it) {
   const Pipeline pipeline(kOfReplicas);
   std::atomic<bool> reduces = false;

@@ -60,7 +60,7 @@ void check(cudaError_t error) {
 thread_local bool is_in_operator = false;
 thread_local bool is_staging = false;  // its events are not the program's
 
-// Makes a call hang: with FAKE_HANGS=cudaEventQuery:100, the call after the hundredth.
+// Makes a call hang: FAKE_HANGS=cudaEventQuery:100 names the call that follows the hundredth.
 void hang_as_told() {
   const char* const text = std::getenv("FAKE_HANGS");
   if (text == nullptr) return;
@@ -76,7 +76,7 @@ c10::DeviceIndex devices() {
   static const int count = [] {
     const char* const text = std::getenv("FAKE_DEVICES");
     const int asked = text == nullptr ? 1 : std::max(1, std::atoi(text));
-    // Runs that fail may leave memory behind to which others still write.
+    // Memory is ample, since a failed run may leave memory behind to which others still write.
     fake_gpu::begin(
         {.devices = asked, .memory = std::size_t{1} << 40, .patience = std::chrono::seconds(30)});
     hang_as_told();
@@ -328,12 +328,12 @@ struct Pattern {
   void* bytes = nullptr;
 };
 
-// Overwrites a block on its stream, because no other stream may use it from now on.
+// Overwrites a block on its stream, because other streams may not use the block any more.
 void overwrite(void* data, std::size_t size, cudaStream_t stream) {
   static const Pattern pattern;
   Reads::all().forget(stream, data);
   for (std::size_t at = 0; at < size; at += kPattern) {
-    // If the device has failed, other calls return its error.
+    // This error is ignored; if the device has failed, other calls return its error.
     static_cast<void>(cudaMemcpyAsync(static_cast<std::byte*>(data) + at, pattern.bytes,
                                       std::min(kPattern, size - at), cudaMemcpyHostToDevice,
                                       stream));

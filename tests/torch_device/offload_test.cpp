@@ -1,6 +1,6 @@
 // Tests that values which a stage stores for its backward are copied to pinned memory and back, on
 // a device whose copies happen at any moment: gradients are bitwise the same, and no more memory is
-// used than is proved. A device that reports the end of a copy or its reader too early is noticed.
+// used than is proved. A device that reports too early that a copy or its reader ended is noticed.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -80,7 +80,7 @@ struct Noticed {
 using Notice = std::function<bool(const Noticed&)>;
 
 // Whether `notice` is true for some run with the mistake: only some runs show it, depending on
-// timing. With `early`, several microbatches are offloaded at the same time.
+// timing. The way `early` offloads several microbatches at the same time.
 bool is_noticed(Mistake mistake, const Notice& notice) {
   for (int run = 0; run < 400; ++run) {
     const auto before = static_cast<std::ptrdiff_t>(fake_gpu::misuses().size());
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Mistakes, CarelessCopies,
                            return name.str();
                          });
 
-// Here operators have read when they return; the device reports what they would have read later.
+// Operators read before they return; the device reports the reads that a GPU would make later.
 TEST(CarelessDevice, that_lets_go_of_what_a_backward_still_reads_is_told_so) {
   EXPECT_TRUE(is_noticed(Mistake::reloaded_let_go, [](const Noticed& run) {
     return says(run.misuses, "that an operator of another stream still has to read");

@@ -144,8 +144,8 @@ TEST_F(Parts, are_traces_themselves_after_each_append) {
   }
 }
 
-// If the process is killed during an append, then wherever the append is cut off, all earlier steps
-// and all complete events of this append can be read.
+// Wherever an append is cut off by the death of the process, all earlier steps and all complete
+// events of this append can be read.
 TEST_F(Parts, whose_end_is_cut_off_have_all_whole_events) {
   const std::string path = part_path(folder_, 0);
   const About about = about_of(0);

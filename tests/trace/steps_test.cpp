@@ -12,7 +12,7 @@ namespace {
 using core::Time;
 using testing::ElementsAre;
 
-// A file of steps with `counts` microbatches each, one after another.
+// A file of consecutive steps; the i-th step has counts[i] microbatches.
 File file_of(const spec::Program& program, const std::vector<int>& counts) {
   testing_support::TableRun run(program);
   File file;

@@ -90,7 +90,7 @@ class TorchTraceTest : public testing::Test {
   TorchTrace trace_;
 };
 
-// The mark PP:3F0 of the first step lasts 641.398; its first operator starts 96.605 after it does.
+// The mark PP:3F0 of the first step lasts 641.398 us; its first operator starts after 96.605 us.
 TEST_F(TorchTraceTest, on_the_host_leaves_out_the_wait_for_the_message) {
   const auto read = read_torch_trace(specimen("interleaved.rank1.json"));
   ASSERT_EQ(read.message(), "");
@@ -109,8 +109,8 @@ TEST_F(TorchTraceTest, on_the_host_leaves_out_the_wait_for_the_message) {
                   "2 3F1 259557", "2 3B1 209753", "2 1B0 175491", "2 1B1 176233"));
 }
 
-// On the GPU, the mark of 2B0 contains only the memset, which takes 1.5, because autograd launches
-// from another thread. A sum over replicas takes longer than the backward that started it.
+// On the GPU, the mark of 2B0 contains only the memset of 1.5 us, because autograd launches from
+// another thread. A sum over replicas takes longer than the backward that started it.
 TEST_F(TorchTraceTest, on_a_gpu_has_the_kernels_that_were_launched_within_the_mark) {
   const auto read = read_torch_trace(specimen("on_a_gpu.json"));
   ASSERT_EQ(read.message(), "");

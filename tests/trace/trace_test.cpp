@@ -111,7 +111,7 @@ TEST(TraceFile, is_read_back_as_it_was_written) {
   EXPECT_TRUE(nlohmann::json::accept(text));
 }
 
-// A file has the microbatches themselves; a record has the numbers of microbatches in their lanes.
+// A file has microbatch numbers; a record has indices into the microbatches of each lane.
 TEST(TraceFile, of_lanes_that_have_some_microbatches_names_those) {
   const spec::Program program = program_of(R"(
 pipeline p { microbatches any; stages 2; place s on s;

@@ -229,7 +229,7 @@ TEST(RunCheck, counts_a_start_from_when_its_rank_chose_it) {
   EXPECT_EQ(run.check().outcome, RunOutcome::run) << run.text();
 }
 
-// Messages overtake each other on the link, but the rank holds early ones back, in order.
+// Messages overtake each other on the link, but the rank holds early messages back for their turn.
 TEST(RunCheck, keeps_what_comes_early_over_a_fifo_edge) {
   Recorded run(R"(
 pipeline fifo {
@@ -292,7 +292,7 @@ TEST(RunCheck, compares_no_clocks) {
   EXPECT_EQ(run.check().outcome, RunOutcome::run) << run.text();
 }
 
-// Each rank's record ends at a different time, as if its process were killed then.
+// Each rank's record ends at a different time, as if its process were killed at that time.
 TEST(RunCheck, takes_what_a_killed_run_left_for_a_beginning) {
   Recorded run = chain();
   const trace::Record whole = run.record;

@@ -173,7 +173,7 @@ TEST(Formula, has_one_text_for_all_that_are_equal) {
   EXPECT_EQ((false || (b + 1 <= 2 && a <= 3)).text(), "a <= 3 and b <= 1");
   EXPECT_EQ((true || a <= 3).text(), "true");
   EXPECT_EQ((a <= 3 || b <= 1).text(), "(a <= 3 or b <= 1)");
-  // Sums of truth values do not cancel, and what is made from them has no meaning either.
+  // Sums of truth values do not cancel, and formulas that contain such sums have no meaning either.
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const Formula& none :
        {a + true <= 3, a && b <= 1, a <= 3 || b, (a <= 3) - (a <= 3), a + (true - Formula(true)),

@@ -1,5 +1,5 @@
 // Tests random programs for any number of ranks: if the queries alone, without the safety checks of
-// verify_every_depth(), prove every number of ranks, this is true for each small number.
+// verify_every_depth(), prove every number of ranks, each small number must be proved too.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

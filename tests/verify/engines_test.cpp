@@ -64,7 +64,7 @@ std::string said_of(const Obligation& o) {
   return o.counterexample ? said + " " + std::to_string(o.counterexample->microbatches) : said;
 }
 
-// A forward holds an activation until that is offloaded, and holds room on the host until B.
+// A forward holds an activation until O offloads it, and holds room on the host until B.
 constexpr const char* kForward = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }
@@ -75,7 +75,7 @@ constexpr const char* kRoom = R"(
   resource activation per rank { capacity 3; }
   resource host per rank { capacity 8; }
 )";
-// Ops of several chunks: each chunk leaves room for later ones, and reloads leave it for forwards.
+// Ops of several chunks. A chunk leaves room for later chunks, and reloads leave room for forwards.
 constexpr const char* kForwardOfChunks = R"(
   op F forward SEQ { needs F at prev LINK;  acquires activation;  acquires host leaving chunks - 1 - chunk; }
   op O offload SEQ on copy_out { needs F at here;  releases activation; }

@@ -1,4 +1,4 @@
-// Tests the explorer alone, on states that are numbers: which are new, their cost, and the visits.
+// Tests the explorer alone, on states that are numbers: new states, costs, and visited states.
 #include "verify/states/explorer.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The documents and the log of several inputs.
+// Tests the documents and the log that are written for several inputs.
 #include "verify/findings.h"
 
 #include <gtest/gtest.h>

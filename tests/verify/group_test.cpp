@@ -198,7 +198,7 @@ std::vector<Case> cases() {
   };
 }
 
-// Whether two members have started the same number of an engine's collectives, but different ones.
+// Whether two members have started equally many, but not the same, collectives of one engine.
 bool parted(const GroupMachine& group, const GroupMachine::State& state) {
   const Program& program = group.program();
   for (int rank = 0; rank < program.ranks; ++rank) {
@@ -223,7 +223,7 @@ bool parted(const GroupMachine& group, const GroupMachine::State& state) {
   return false;
 }
 
-// Replays the run by the dispatch, event by event; its end must be as the obligation claims.
+// Replays the run by the dispatch, event by event; the run must end as the obligation claims.
 void replay(const Program& program, const Obligation& o) {
   ASSERT_TRUE(o.counterexample) << name_of(o.kind);
   const Counterexample& run = *o.counterexample;
@@ -383,7 +383,7 @@ std::string grouped(const std::string& text, std::uint64_t seed) {
   return out;
 }
 
-// With few slots, one visit for all sizes agrees with every state of two and of three members.
+// With few slots, one exploration for all group sizes agrees with those for two and three members.
 TEST(Group, every_size_at_once_is_each_size_by_itself) {
   testing_support::RandomProgramOptions options = small();
   options.links = options.once = options.before = true;
@@ -453,7 +453,7 @@ TEST(Group, the_fewest_members_that_stick) {
   }
 }
 
-// With links and engines, and without agreement, verdicts are true in every state of two members.
+// With links and engines, and without agreement, verdicts agree with every state of two members.
 TEST(Group, verdicts_of_random_programs_hold) {
   testing_support::RandomProgramOptions options = small();
   options.links = options.once = options.engines = options.before = true;

@@ -1,4 +1,4 @@
-// Tests room that is kept for the rest of an order: what this can prove, and what it cannot.
+// Tests dispatch with room kept for the rest of an order: programs that are proved, and others.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace ripeline::verify {
 namespace {
 
-// Two stages on each of two ranks. The order just fits if rank 1 has room for 3 plus 1 more.
+// Two stages on each of two ranks. The order needs room for 5 on rank 0, and for 3 on rank 1.
 std::string interleaved(const std::string& capacity, const std::string& dispatch,
                         const std::string& more = "") {
   return R"(
@@ -99,7 +99,7 @@ TEST(Kept, a_bound_below_the_capacity_is_not_taken_on_trust) {
   EXPECT_EQ(of(less, "memory").outcome, Outcome::refuted);
 }
 
-// Two encoders can be ahead with different microbatches.
+// Two encoders can run ahead with different microbatches.
 TEST(Kept, a_join_is_not_covered_by_the_order) {
   const auto join = spec::compile({"join.ripe", R"(
 pipeline join {

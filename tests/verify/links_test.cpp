@@ -1,4 +1,4 @@
-// Tests bounded links, joins, once, needs of other microbatches, and engines: a program per rule.
+// Tests bounded links, joins, `once`, needs of other microbatches, and engines: a program per rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
   EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted);
 }
 
-// 0F0's message is taken when 1F1 is the next task; but 1F1 needs 0F1, which waits for that taking.
+// The message of 0F0 is taken when 1F1 is next; but 1F1 needs 0F1, which waits until that happens.
 TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
   const std::string text = R"(pipeline p {
   microbatches any;

@@ -43,7 +43,7 @@ std::string asserting(std::string text, const std::string& bound) {
   return text.insert(text.rfind("}\n"), "  assert peak activation <= " + bound + ";\n");
 }
 
-// B is sequential, but F may overtake: if there is room for one, the wrong microbatch may take it.
+// B is sequential, but F may run out of order; with room for one, the wrong microbatch may take it.
 std::string sequence_text() {
   return replaced(chain_text(2, "ready by bf", "2", "2 - s"), "op B backward",
                   "op B backward sequential");

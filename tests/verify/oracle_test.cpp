@@ -21,8 +21,8 @@
 namespace ripeline {
 namespace {
 
-// By feature: the largest percentage of programs with the feature, and without a join, that may be
-// left open. The default is 1; listed are the features that verify cannot judge as completely.
+// For some features, the largest percentage of programs with the feature, and without a join, that
+// may be left open. For other features it is 1; verify can judge these more completely.
 using MostOpen = std::map<std::string, std::int64_t>;
 
 struct Kind {
@@ -48,8 +48,8 @@ const Kind kKinds[] = {
      .shards = 8,
      .most_open = {{"link slots", 2}, {"link fifo", 2}, {"keeping", 4}}},
     // Half of the programs have lanes with some microbatches only, and no other new feature.
-    // Between different shares `of m - 1` is not counted; joins lose the information which tasks
-    // each need may leave out.
+    // Counts cannot describe needs `of m - 1` between different shares. With joins, counts do not
+    // show which tasks each need may leave out.
     {.name = "some_microbatches",
      .programs =
          {.max_ranks = 3, .max_chunks = 2, .max_microbatches = 3, .max_tasks = 16, .shares = true},

@@ -99,8 +99,8 @@ TEST(OrderJudge, any_obligation_may_be_asked_first) {
 
 // --- each run that is found is replayed ---
 
-// G needs two messages at the same time over one slot, so it never starts. After it in the order,
-// the second H lacks room.
+// G needs two messages at the same time over one slot, so G never starts. The second H, which comes
+// after G in the order, lacks room.
 constexpr const char* kBehindOneSlot = R"(
 pipeline behind {
   microbatches COUNT;
@@ -210,7 +210,7 @@ TEST(OrderJudge, a_file_whose_inbox_timing_may_fill_is_refuted) {
   EXPECT_EQ(deadlock.outcome, Outcome::refuted) << deadlock.reason;
 }
 
-// Times prove all but the assertion, and graphs show only the first counts: 6001 breaks it.
+// Times prove all but the assertion, which count 6001 breaks; graphs check only the first counts.
 TEST(OrderJudge, peaks_of_some_counts_prove_no_assertion_for_all) {
   const spec::Program program = testing_support::compiled(R"(
 pipeline many { param ranks = 2; microbatches 5000 .. 1000000; stages ranks; place s on s;
@@ -230,7 +230,7 @@ pipeline many { param ranks = 2; microbatches 5000 .. 1000000; stages ranks; pla
   EXPECT_TRUE(memory.peak.empty());
 }
 
-// 0F2 starts only when 0F1's message is taken, so after 1F0, which 0F2 otherwise does not need.
+// 0F2 starts only after 0F1's message is taken, so after 1F0, which 0F2 does not need otherwise.
 TEST(OrderJudge, a_broken_bound_behind_a_rendezvous_is_refuted) {
   spec::Program program = from_file("rendezvous", "0F0,0F1,0F2\n1F0,1F1,1F2\n");
   spec::Expr two;
@@ -308,7 +308,7 @@ void expect_no_defect(const verify::Verdict& verdict, const std::string& text) {
 
 constexpr std::uint64_t kSeeds = 900;
 
-// Judges random programs, and returns how many of them.
+// Judges random programs; returns the number of programs that were judged.
 int judge_at_random(const testing_support::RandomProgramOptions& options) {
   int judged = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

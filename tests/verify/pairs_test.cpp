@@ -1,4 +1,4 @@
-// Tests tasks that overlap: what they hold together is proved, and exactly if that is possible.
+// Tests tasks that overlap: the amount that they hold together is proved, exactly where possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(Pairs, break_assertions_that_hold_without_them) {
 TEST(Pairs, are_judged_readiness_first_by_counts) {
   const std::string tight = "pair F, B; dispatch ready by bf; assert peak a <= 2;";
   EXPECT_EQ(verify(compiled(chain(tight, "any", "capacity 2;"))).outcome, Outcome::proved);
-  // Both tasks of a pair hold some of one pool, so its peak includes both amounts.
+  // Both tasks of a pair hold some of one pool, so the pool's peak includes both amounts.
   const std::string text = R"(pipeline p { microbatches any; stages 1; place s on s;
     op F { acquires t; releases t; } op B { acquires t 2; releases t 2; } op C { acquires t 4; releases t 4; }
     resource t per stage { } pair F, B; pair B, C; dispatch ready; })";
@@ -103,8 +103,8 @@ TEST(Pairs, are_judged_readiness_first_by_counts) {
   EXPECT_THAT(testing_support::peaks_of(verdict, "t"), ElementsAre(6));
 }
 
-// Each deadlocks if the pair's second task starts beside the first, but not with one task at a
-// time; or the reverse. The engine of the task that ends first hands over, and then waits for that.
+// Each program deadlocks or breaks its bound only if the pair's tasks overlap, or only if they do
+// not. The engine hands over the message of the task that ends first, and waits until it is taken.
 TEST(Pairs, that_send_by_rendezvous_are_unknown) {
   const char* const texts[] = {
       R"(pipeline over { microbatches any; stages 3; place s on s;

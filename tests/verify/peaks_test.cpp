@@ -84,7 +84,7 @@ TEST(Peaks, of_pairs_are_reached_side_by_side) {
   EXPECT_EQ(peaks(program, "a"), reached({2}));
 }
 
-// Cuts allow that O and L hold the room together; the order never does, because L needs O.
+// By cuts, O and L may hold the room together; in the order they never do, because L needs O.
 TEST(Peaks, are_the_least_where_every_state_can_be_visited) {
   const Found few = peaks(compiled(engines_text("1 .. 3", "in order listed")), "a");
   EXPECT_EQ(few, (Found{Peak{.bound = 1, .reached = true, .by_states = true}}));
@@ -113,7 +113,7 @@ TEST(Peaks, are_looked_for_with_each_of_a_few_microbatches) {
   EXPECT_EQ(peaks(program, "a"), reached({2, 2}));
 }
 
-// O has not released its room yet, but when F started it left room for one more.
+// O has not released its room yet, but F left room for one more unit when F started.
 TEST(Peaks, count_what_must_remain_beside_other_engines) {
   const Program program = compiled(R"(pipeline leaves {
   microbatches any;

@@ -1,5 +1,5 @@
-// Tests orders with streams for every microbatch count: for each remainder the runs are the order
-// itself, and the verdicts are those of each count by itself.
+// Tests periodic_family(): for each microbatch count, the runs of its remainder, written out, are
+// the order that expand() gives, and the verdict for all counts agrees with a run of each count.
 #include "verify/order/periods.h"
 
 #include <gtest/gtest.h>
@@ -113,13 +113,13 @@ TEST(Periods, follow_streams_of_many_shapes) {
       // One lane has more items than there are microbatches, the other has fewer.
       "stream f = for g in 0 ..< microbatches, c in 0 .. 1 : F@c * (c == 0 ? 4 : 1);\n"
       "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
-      // Parts in turn, and groups whose lanes end at different microbatches.
+      // The stream has two parts in sequence, and groups whose lanes end at different microbatches.
       "stream f { (F@0 F@0 F@1) * 3; for g in 0 ..< microbatches { F@1; (F@0 F@1) * 2; } }\n"
       "f * (2 * microbatches); B@1 * microbatches; B@0 * microbatches;",
       // The complete order is from one stream.
       "stream all { F@0 * 3; for g in 0 .. 1, at in 0 .. 2 { F@1 * (at == r); F@0 * (at > g); }\n"
       "for g in 0 ..< microbatches { F@1; F@0; (B@1 B@0); } } all * (4 * microbatches);",
-      // Some steps are not from the stream, and some conditions become constant only later.
+      // Some steps are not from the stream; a condition is constant only from 8 microbatches on.
       "stream f = for g in 0 ..< microbatches : F@0;\n"
       "let n = microbatches > 7 ? 3 : 0; f * n; (F@1 f) * (microbatches - n); F@1 * n;\n"
       "(B@1 B@0) * microbatches;",
@@ -129,7 +129,7 @@ TEST(Periods, follow_streams_of_many_shapes) {
       "stream b { F@0 * 2; for g in 0 ..< microbatches { F@1; F@0; } }\n"
       "rank 0 { a * (2 * microbatches); } rank 1 { b * (2 * microbatches); }\n"
       "(B@1 B@0) * microbatches;",
-      // The same, but by counts that are 0 on the other rank.
+      // The same, but the count of each stream is 0 on the other rank.
       "stream a = for g in 0 ..< microbatches, c in 0 .. 1 : F@c;\n"
       "stream b = for c in 0 .. 1 : F@c * microbatches;\n"
       "a * (r == 0 ? 2 * microbatches : 0); b * (r == 1 ? 2 * microbatches : 0);\n"

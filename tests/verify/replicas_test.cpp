@@ -202,7 +202,7 @@ Explored explored(const Program& program, int microbatches, std::size_t most = k
   return explore(replicas, Chooser::any, most);
 }
 
-// The verdict of the judge without its own conditions.
+// The verdict of ReplicaJudge without the conditions that it adds for several replicas.
 Verdict without_conditions(const Program& program, const VerifyOptions& options = {}) {
   std::unique_ptr<Judge> one;
   if (program.dispatch.in_order) {
@@ -224,7 +224,7 @@ struct Condition {
   std::function<void(Program&)> change = [](Program&) {};
 };
 
-// No text gives such a program, in which other tasks run on the engine of a reduction.
+// Makes a program that no text can give: other tasks run on the engine of a reduction.
 void reduce_on_compute(Program& program) {
   for (spec::Lane& lane : program.lanes) lane.engine = Engine::compute;
 }
@@ -335,7 +335,7 @@ TEST(Replicas, of_groups_are_proved_where_members_agree_on_nothing_that_reduces)
 // --- random programs ---
 
 // Two replicas. The program's sum, or else its op P, becomes a reduction on an engine of its own;
-// otherwise each forward gets a reduction. Some programs need its result, or room for it.
+// otherwise each forward gets a reduction. Some programs need a reduction's result, or room for it.
 std::string replicated(const std::string& text, std::uint64_t seed) {
   const bool sums = text.find("  op G ") != std::string::npos;
   const bool each = !sums && text.find("  op P ") == std::string::npos;

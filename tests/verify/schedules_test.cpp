@@ -1,5 +1,5 @@
 // Tests that every library schedule is proved for any number of microbatches: for each small number
-// of ranks, with its other params, and if its order is only a preference.
+// of ranks, with its other params, and with its order as a mere preference.
 #include <gtest/gtest.h>
 
 #include <map>

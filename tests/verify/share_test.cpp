@@ -1,5 +1,5 @@
 // Tests lanes that have some microbatches only: verdicts for every count. Random programs in
-// tests/compare check that these agree with the oracle.
+// tests/compare check that such verdicts agree with the oracle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ TEST(Shares, are_judged_for_every_count) {
   }
 }
 
-// Tasks that need nothing from a lane, and lanes without tasks, would easily be overlooked here.
+// A judge could easily overlook tasks that need nothing from a lane, and lanes without tasks.
 TEST(Shares, that_stick_are_not_proved) {
   struct Stuck {
     const char* name;
@@ -175,7 +175,7 @@ TEST(Shares, are_named_by_their_microbatches) {
   EXPECT_EQ(run.value().events, deadlock.counterexample->events);
 }
 
-// If counts cannot describe a program, it is unknown, with the reason, and so is not proved.
+// A program that counts cannot describe is unknown, with the reason, and so is not proved.
 TEST(Shares, of_the_one_before_are_unknown_for_every_count) {
   const std::string text = beside("op P on m where m % 3 == 0 { needs B at here of m - 1; }");
   const Verdict verdict = verify(compiled(text));
@@ -185,7 +185,7 @@ TEST(Shares, of_the_one_before_are_unknown_for_every_count) {
                         "cannot follow that."));
 }
 
-// The solver's terms have the same values as the shares for each number.
+// For each number n, the solver's terms have the same values as the functions of Share.
 TEST(Shares, are_counted_by_a_solver_as_by_themselves) {
   for (const Share& share : {Share{1, 1}, Share{2, 2}, Share{3, 5}, Share{7, 0x4a}}) {
     for (int n = 0; n < 20; ++n) {

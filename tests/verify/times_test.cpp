@@ -1,5 +1,5 @@
-// Tests the times of a committed order: a claim for all turns and all q is true for each of them,
-// and an order that has times never deadlocks.
+// Tests the times of a committed order. For the first values of q, each task has a later time than
+// all tasks that it waits for, in every turn; and an order that has times never deadlocks.
 #include "verify/order/times.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ std::vector<AffineOrder> affine_orders(const Program& program) {
   return orders;
 }
 
-// A position in a rank's order, at the next task.
+// A point in a rank's order, just before the step at position `place` in turn `turn` of a run.
 struct Stop {
   int run = 0;
   int place = 0;
@@ -169,7 +169,7 @@ TEST(Times, every_order_of_the_library_is_proved_by_them) {
   }
 }
 
-// Some count holds exactly the peak, so this is not only a bound.
+// For some count the order holds exactly the peak, so the peak is not only a bound.
 TEST(Times, peaks_are_those_of_the_counts_themselves) {
   for (const std::string& name : committed()) {
     for (const int ranks : {2, 5}) {
@@ -225,7 +225,7 @@ struct Sticking {
   std::string name;
   std::string order;
   std::vector<WaitKind> others;  // kinds of waits that are not part of the cycle
-  std::vector<WaitKind> kinds;   // … and kinds that are all necessary for a cycle
+  std::vector<WaitKind> kinds;   // kinds of waits that are part of every cycle
 };
 
 TEST(Times, an_order_that_sticks_has_none_unless_a_wait_is_forgotten) {

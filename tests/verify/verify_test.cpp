@@ -56,8 +56,8 @@ struct Proved {
   std::string method;  // the method for deadlock
 };
 
-// The limits are a hundredth of the usual limit for a query, which is about half a second of Z3's
-// time, and no states at all. The load of the machine affects neither.
+// The solver's limit per query is a hundredth of the usual one, about half a second of Z3's time;
+// the search may visit no states. The load of the machine affects neither limit.
 TEST(Verify, proves_the_usual_schedules_for_every_count_in_few_steps_at_8_ranks) {
   constexpr VerifyOptions kFew = {.solver_steps = 500'000, .search_states = 0};
   const std::vector<Proved> rows = {
@@ -238,8 +238,8 @@ TEST(Verify, proves_a_bound_that_depends_on_the_instance_and_the_count) {
   EXPECT_EQ(verdict.outcome, Outcome::proved) << summary(verdict);
 }
 
-// When such a bound is read, it is only tried for few counts. An order that is not linear is judged
-// count by count.
+// Such a bound is evaluated for only a few counts when a program is read. An order that is not
+// linear is judged count by count.
 TEST(Verify, a_bound_without_a_value_for_some_count_proves_nothing) {
   const std::string order =
       "pipeline p {\n"

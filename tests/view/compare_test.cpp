@@ -75,7 +75,7 @@ TEST(Compare, units_must_be_of_one_length) {
             "a counts in unit and b in us");
 }
 
-// 8 activations of ZB-V's stages equal 4 of all a rank's layers, as many as 1F1B's rank 0 holds.
+// 8 activations of single ZB-V stages equal 4 of all layers of a rank, as 1F1B's rank 0 holds.
 TEST(Compare, memory_counts_all_layers_of_a_rank) {
   const Compared zb_h1 = of("zb_h1", Drawn("zb_h1", 8, one_model()));
   const Compared zb_v = of("zb_v", Drawn("zb_v", 8, one_model()));
@@ -94,7 +94,7 @@ TEST(Compare, memory_counts_all_layers_of_a_rank) {
   EXPECT_EQ(chimera.figures.peaks[0].microbatches, (std::vector<double>{3, 4, 4, 3}));
 }
 
-// Only activations are divided by the stages: they are acquired one at a time and have no unit.
+// Only activations are divided by the number of stages; they are acquired singly and have no unit.
 TEST(Compare, amounts_are_not_divided) {
   const Drawn run(
       "\npipeline bytes { microbatches any; stages 2; place s on 0;\n"

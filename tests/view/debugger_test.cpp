@@ -114,7 +114,7 @@ TEST(Stuck, names_the_circle_first) {
   EXPECT_EQ(circle, 2U);
 }
 
-// Tasks of the microbatch that took the room would free it, whatever its number in their lanes.
+// The room would be freed by tasks of the microbatch that took it, whatever its index in a lane.
 TEST(Stuck, names_who_frees_what_a_share_has_taken) {
   const Drawn run(
       "\npipeline p { microbatches 2; stages 1; place s on s; op A { acquires a; }\n"

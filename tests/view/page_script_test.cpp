@@ -262,7 +262,7 @@ TEST_F(PageScript, marks_the_steps_on_the_axis) {
       for (let k = 0; k < 6; ++k) press('+');
       return [all, marks(), legend().some(text => text.includes('first start of a step'))];)js"),
       Json({{"step 5", "step 6", "step 7"}, {"step 6"}, true}));
-  // Not all marks have room for a label: of those with room, the first in view is written first.
+  // Not all marks have room for a label; labels are placed from the first mark in view onwards.
   EXPECT_EQ(in_page(page, R"js(
       const panel = { firstStep: 1, steps: [...Array(1000).keys()] };
       return stepMarks(panel, 10.5, 400, 100).map(mark => mark.step);)js"),

@@ -197,7 +197,7 @@ TEST(Page, has_the_span_where_it_is_shorter_than_the_wall) {
   EXPECT_THAT(page, HasSubstr("<dt>bubble by span</dt><dd>0 (0.00 %)</dd>"));
 }
 
-// A fact that is the same for all panels appears once; any other has a column, with `-` if missing.
+// A fact that all panels share appears once; any other fact has a column, with `-` where missing.
 TEST(Page, has_a_line_in_the_header_for_each_panel) {
   const Drawn one("1f1b", 4);
   const Drawn other(testing_support::kStuckChain, 2);

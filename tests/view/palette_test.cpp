@@ -120,7 +120,7 @@ TEST(Palette, ops_differ_for_every_eye) {
 }
 
 // The colours are listed op by op, with two chunks each: the first is dark, the second light. The
-// colours of reductions, the last of the usual ops, differ less from others than the others differ.
+// colours of reductions, the last of the usual ops, differ less from the rest than the rest differ.
 TEST(Palette, the_usual_ops_and_chunks_differ_in_grey) {
   const std::vector<Colour> colours = colours_of(kOps, 2);
   for (std::size_t a = 0; a < 2 * kUsual; ++a) {

@@ -49,7 +49,7 @@ TEST(Svg, draws_each_task_with_its_microbatch) {
   EXPECT_TRUE(well_formed(text));
   EXPECT_EQ(count_of(text, "<title>2F1 "), 1U);
   EXPECT_EQ(count_of(text, "<title>0B2 "), 1U);
-  // Four ranks have F and B of three microbatches; each row has three numbers of each op.
+  // Four ranks run F and B of three microbatches; each row shows three numbers for each op.
   std::size_t titles = 0;
   for (const char* op : {"F", "B"}) {
     for (int s = 0; s < 4; ++s) titles += count_of(text, "<title>" + std::to_string(s) + op);
@@ -105,7 +105,7 @@ TEST(Svg, panels_share_one_axis) {
   const std::string alone = svg({{"fast", &fast.timeline}});
   const std::string both = svg({{"fast", &fast.timeline}, {"slow", &slow.timeline}});
   EXPECT_EQ(count_of(both, "class=\"title\""), 2U);
-  // The lengths of the shorter and the longer run are in proportion.
+  // The shorter and the longer run are drawn with lengths in proportion to their times.
   const std::regex end(
       R"re(x="([0-9.]+)" y="[0-9.]+" width="([0-9.]+)" height="22"><title>0B1 )re");
   std::smatch in_alone;

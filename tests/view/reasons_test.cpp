@@ -51,8 +51,8 @@ std::string order(const std::string& link) {
          "  dispatch in order split; }\n";
 }
 
-// A run with a wait, and the same run without the named cause: there the task starts as soon as all
-// else is ready, or earlier.
+// A run with a wait, and the same run without the named cause. In the second run the task starts as
+// soon as all else is ready, or earlier.
 struct Case {
   const char* what;
   Drawn run;
@@ -218,7 +218,7 @@ TEST(Reasons, a_long_chain_is_a_few_lines) {
   EXPECT_EQ(explain(small.timeline, of_small, small.box("0B5")).find("…"), std::string::npos);
 }
 
-// The text has the total time of each engine by cause; it equals the simulator's.
+// The text has the total time of each engine by cause; these times equal the simulator's.
 TEST(Reasons, of_a_run_say_where_the_time_of_each_rank_went) {
   const Drawn run(chain("1"), 2, with(1));
   Reasons reasons(run.timeline);

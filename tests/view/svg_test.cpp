@@ -66,9 +66,9 @@ TEST(Svg, shows_the_range_alone) {
   const std::string part =
       svg({{"1f1b", &run.timeline}}, {.range = {.begin = 10 * unit, .end = 20 * unit}});
   EXPECT_THAT(part, HasSubstr(">shown: 10 to 20 of 33<"));
-  EXPECT_THAT(part, Not(HasSubstr("<title>0F0 ")));  // 0 - 1
-  EXPECT_THAT(part, Not(HasSubstr("<title>0B7 ")));  // 31 - 33
-  // These tasks run in the range; a time is at its position on the longer axis.
+  EXPECT_THAT(part, Not(HasSubstr("<title>0F0 ")));  // it runs from 0 to 1
+  EXPECT_THAT(part, Not(HasSubstr("<title>0B7 ")));  // it runs from 31 to 33
+  // The picture has the tasks that run in the range, and labels for times on the longer axis.
   std::size_t expected = 0;
   for (const Box& b : run.timeline.boxes()) expected += b.end > 10 * unit && b.start < 20 * unit;
   EXPECT_EQ(numbers_in(part, R"re(<title>([0-9])[FB])re").size(), expected);
@@ -87,7 +87,7 @@ TEST(Svg, shows_the_range_alone) {
 TEST(Svg, shows_what_is_held_at_the_begin_of_the_range) {
   const Drawn run("1f1b", 8);
   const Time unit{run.timeline.run().unit.nanoseconds};
-  // The last backwards end at 33, 31, 29 and 27.
+  // The last backwards of ranks 0 to 3 end at 33, 31, 29 and 27; at 30, ranks 2 and 3 hold nothing.
   const std::string part =
       svg({{"1f1b", &run.timeline}}, {.range = {.begin = 30 * unit, .end = 33 * unit}});
   const std::regex curve(R"re(d="M[0-9.]+ ([0-9.]+)H[0-9.]+V([0-9.]+))re");
@@ -168,7 +168,7 @@ struct Frame {
   }
 };
 
-// The lines of each arrow, from paths of M, H and V.
+// The lines of each arrow, read from paths that have only M, H and V.
 std::vector<std::vector<Line>> arrows_of(const std::string& text) {
   std::vector<std::vector<Line>> arrows;
   const std::regex wait(R"re(class="wait" d="M([0-9.]+) ([0-9.]+)([^"]*)")re");
@@ -228,7 +228,7 @@ TEST(Svg, arrows_of_a_deadlock_cross_no_task) {
   const Drawn run(testing_support::kStuckChain, 3);
   const std::string text = svg({{"stuck", &run.timeline, stuck_at_end(run.timeline)}});
   expect_arrows_pass_by(text, 2);
-  // Programs hardly ever make such circles, which have any tasks in any order.
+  // Random cycles of waits among any tasks, in any order; programs hardly ever have such cycles.
   const Drawn many = drawn("zb_v", 8, 8);
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {

@@ -149,7 +149,7 @@ bool WirePlay::may_start(int rank, int index) const {
   return true;
 }
 
-// The n-th action of the rank among those of this kind and with this peer or group.
+// The rank's n-th action of this kind with this peer or group.
 WirePosition WirePlay::nth(int rank, Kind kind, int whom, int n) const {
   const auto& actions = program_.ranks[static_cast<std::size_t>(rank)];
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {

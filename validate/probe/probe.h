@@ -3,7 +3,7 @@
 // A probe is a small program that includes one generated header and answers questions:
 //   its facts, line by line
 //   rule 0F may start where activation of stage 0 <= 3    when its tasks have room
-//   rule 0F starts: activation of stage 0 becomes activation of stage 0 + 1    if it changes
+//   rule 0F starts: activation of stage 0 becomes activation of stage 0 + 1    per changed pool
 //   rule 0B ends: activation of stage 0 becomes activation of stage 0 - 1
 // then each question, which is a line, with its answer after ` = `:
 //   order RANK MICROBATCHES       the tasks of the rank's order, as LANE/TASK, or `refused`
@@ -28,9 +28,9 @@
 namespace ripeline::validate {
 
 // A number or a truth value as a formula over named amounts, in a normal form: formulas with equal
-// texts are equal for all values. Texts are like `a + 1`, `a <= 3 and b <= 1`, `true`. A formula is
-// without meaning, and so is each one made from it, if it adds truth values or joins numbers, or if
-// a number of it does not fit into 64 bits. Only such formulas have the text `without meaning`.
+// texts are equal for all values. Texts are like `a + 1`, `a <= 3 and b <= 1`, `true`. A formula
+// has no meaning if it adds truth values or joins numbers, if one of its numbers does not fit into
+// 64 bits, or if it is made from such a formula; only then its text is `without meaning`.
 class Formula {
  public:
   Formula() = default;
@@ -60,7 +60,7 @@ class Formula {
   [[nodiscard]] static Formula without_meaning();
   [[nodiscard]] Formula plus(const Formula& b, std::int64_t factor) const;
 
-  bool is_without_meaning_ = false;  // then nothing else is used
+  bool is_without_meaning_ = false;  // if true, the other members are not used
   bool is_truth_ = false;
   std::map<std::string, std::int64_t> terms_;  // for a number: the factor of each amount, not 0
   std::int64_t constant_ = 0;
@@ -113,7 +113,7 @@ template <class Rules>
                                      const std::vector<Formula>& ended);
 // The pools with a capacity from which some task acquires, in order; an arbiter counts these.
 [[nodiscard]] std::vector<int> counted_pools(const core::ProgramFacts& facts);
-// Amounts by pool: each of counted_pools() holds its number plus one, the others nothing.
+// Amounts by pool: a pool in counted_pools() holds its number plus one; any other holds nothing.
 [[nodiscard]] std::vector<std::int64_t> each_differently(const core::ProgramFacts& facts);
 // The answer to an `order` question.
 [[nodiscard]] std::string order_text(const core::Status& status, const core::OrderWriter& order);

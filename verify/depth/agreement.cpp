@@ -22,7 +22,7 @@ class Comparison {
   Comparison(const Shape& shape, const Program& program, const SolverUse& use)
       : shape_(shape), program_(program), terms_(shape, use), solver_(terms_.solver()) {}
 
-  // The name of the first part that may differ; nullopt if no part may.
+  // The name of the first part that may differ; nullopt if none may.
   std::optional<std::string> run() {
     solver_.require(terms_.ranks() == solver_.number(program_.ranks));
     if (program_.stages.size() != static_cast<std::size_t>(shape_.chunks * program_.ranks)) {
@@ -77,7 +77,7 @@ class Comparison {
     if (known != program_.lanes.size()) what_ = "the lanes";
   }
 
-  // Compares by resource, since there is one use for each pool.
+  // Compares the uses by resource, since there is one use for each pool.
   void compare_uses(const spec::Lane& lane, const OpAtChunk& here) {
     const auto same = [&](const auto& uses, const std::vector<Use>& read) {
       if (uses.size() != read.size()) return false;
@@ -95,7 +95,7 @@ class Comparison {
   Term term(const Linear& linear) {
     std::vector<Term> parts = {number(linear.constant)};
     for (const auto& [share, factor] : linear.microbatches) {
-      if (!share.is_all()) differ(solver_.all_of({}));  // differs: a shape has no shares
+      if (!share.is_all()) differ(solver_.all_of({}));  // they differ: a shape has no shares
       parts.push_back(factor * terms_.microbatches());
     }
     for (const auto& [lane, factor] : linear.lanes) {

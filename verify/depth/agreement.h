@@ -1,5 +1,5 @@
-// Checks that a Shape, read from a tree, agrees with the Program that the elaborator makes of the
-// tree: by a question for every depth, and by comparison at small depths.
+// Checks that a Shape agrees with what the elaborator makes of the same tree. A solver checks the
+// elaborator's conditions for all depths at once. At small depths, Shape and Program are compared.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace ripeline::verify::depth {
 
-// Makes, for all depths at once, the elaborator's checks: lanes that are needed exist and amounts
-// fit. Returns a sentence about a check that could not be shown, or nullopt.
+// Does the elaborator's checks for all depths at once: lanes that are needed exist, and amounts
+// fit. Returns a sentence about a check that could not be shown to succeed, or nullopt.
 [[nodiscard]] std::optional<std::string> not_well_formed(const Shape& shape, const SolverUse& use);
 
-// Compares, for the ranks of this program, the terms of the shape with those that
-// verify/ready/counters.h makes of the program, and the range, order and assertions. Returns a
-// sentence that names a possible difference, or nullopt.
+// For the ranks of this program, compares the terms of the shape with those that
+// verify/ready/counters.h makes of the program; also compares the range, the order and the
+// assertions. Returns a sentence that names a possible difference, or nullopt.
 [[nodiscard]] std::optional<std::string> disagreement(const Shape& shape,
                                                       const spec::Program& program,
                                                       const SolverUse& use);

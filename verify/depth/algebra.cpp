@@ -9,8 +9,8 @@ using Kind = spec::Expr::Kind;
 
 namespace {
 
-// The greatest quotient tried for a division by an expression; a stage's number is below this many
-// times the number of ranks.
+// The greatest quotient that is tried for a division by an expression. This suffices for stages if
+// a rank has at most this many.
 constexpr std::int64_t kMostQuotient = 64;
 
 Expr replaced(const Expr& expr, const Meaning& meaning) {

@@ -1,5 +1,5 @@
-// Expressions for any number of ranks, as terms over r, ranks and microbatches, and whether a
-// statement about such terms holds for all values in range.
+// Expressions for any number of ranks, as terms over r, ranks and microbatches. Also decides
+// whether a statement about such terms holds for all values in range.
 #pragma once
 
 #include <cstdint>

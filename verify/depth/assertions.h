@@ -9,7 +9,7 @@
 
 namespace ripeline::verify::depth {
 
-// A way to start a task of `lane` at the rank in question, which is possible if `here` holds.
+// A way to start a task of `lane` at the rank in question; it is possible if `here` holds.
 struct Start {
   Family lane;
   Term here;

@@ -23,7 +23,7 @@ using spec::Program;
 
 namespace {
 
-// The least number of ranks with which the tree is a program is looked for from 1 to this number.
+// The least number of ranks with which the tree is a program is searched for from 1 to this number.
 constexpr int kMostLeast = 4;
 // The number of depths at which the Shape is compared with what the elaborator makes of the tree.
 constexpr int kCompared = 5;
@@ -88,7 +88,7 @@ class EveryDepth {
     if (problem_) return left_open(*problem_);
     AfterSamples judge([this] { return judge_of_all(); },
                        [this](ObligationKind kind) { return refuted_depth(kind); });
-    // The last of these depths has the most constructs.
+    // The last of the depths that verify() judges has the most constructs.
     return finished(judged_by(judge, samples_[std::min(kJudged, samples_.size()) - 1]));
   }
 
@@ -195,7 +195,7 @@ class EveryDepth {
     return std::make_unique<depth::ReadyDepth>(shape_, use_);
   }
 
-  // Judges a few depths; an obligation that is refuted at one of them is not asked for all depths.
+  // Judges a few depths by themselves. Returns a sentence about one that refutes the obligation.
   std::optional<std::string> refuted_depth(ObligationKind kind) {
     constexpr VerifyOptions kShort{.solver_steps = 2'000'000, .search_states = 50'000};
     if (use_.writes) return std::nullopt;

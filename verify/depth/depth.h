@@ -1,5 +1,5 @@
 // The judge of every depth: reads a program's tree as a Shape, compares the Shape with the
-// elaborator's programs at a few depths, and proves by questions about extremal stages.
+// elaborator's programs at a few depths, and proves obligations by questions about extremal stages.
 #pragma once
 
 #include "spec/ast.h"
@@ -9,8 +9,8 @@
 
 namespace ripeline::verify {
 
-// Does what verify_every_depth() does, with the answers of `use`. With SolverUse::asking(), proofs
-// follow from the answers `unsat` alone, so that to confirm these answers is to confirm the proof;
+// Does what verify_every_depth() does, with the answers of `use`. With SolverUse::asking(), a proof
+// follows from the answers `unsat` alone, so whoever confirms these answers confirms the proof;
 // small depths are then not judged by themselves.
 [[nodiscard]] spec::Result<DepthVerdict> judge_every_depth(const spec::ast::Pipeline& pipeline,
                                                            const spec::Source& source,

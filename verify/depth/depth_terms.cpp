@@ -59,7 +59,7 @@ Term DepthTerms::exists(const Family& lane, Term rank) {
   return solver_.all_of({in_range(rank), !(value(*when, rank) == solver_.number(0))});
 }
 
-// Adds the stage after or before the lane's: within the chunk's run, or at another run's end.
+// Adds the lane of `op` at the next or previous stage, which may be at the end of another run.
 void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank,
                                 std::vector<Input>& found) {
   const Term one = solver_.number(1);
@@ -111,7 +111,7 @@ Term DepthTerms::held(int resource, int chunk, Term rank) {
   return solver_.sum(parts);
 }
 
-// The rule of room over terms, since the capacity may depend on the rank.
+// Room is a comparison of terms, since the capacity may depend on the rank.
 Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   const ShapeResource& resource = at(shape_.resources, use.resource);
   const auto& capacity = at(resource.capacity, resource.per_rank ? 0 : lane.chunk);
@@ -122,8 +122,8 @@ Term DepthTerms::no_room(const Family& lane, const Use& use, Term rank) {
   return !room.fits(held(use.resource, lane.chunk, rank));
 }
 
-// The guards, which are sums in verify/ready/counters.h: not all tasks have ended, each producer
-// that exists is ahead, and there is room.
+// True if all guards hold: not all tasks have ended, each producer that exists is ahead, and there
+// is room. verify/ready/counters.h writes the same guards as sums.
 Term DepthTerms::may_start(const Family& lane, Term rank) {
   const Term done = count(lane, rank);
   std::vector<Term> guards = {done < microbatches_};

@@ -1,11 +1,11 @@
 // DepthTerms: the counters of verify/ready/counters.h for any number of ranks.
 //
-// For each op and chunk a function gives the number of tasks that have ended at each rank. Guards
+// For each op and chunk, a function gives the number of tasks that have ended at each rank. Guards
 // and invariant are those of verify/ready/counters.h, written for the lane at one rank, which may
-// be any term. No quantifier is used, since the caller chooses the ranks. A need at the previous
-// stage reads a count at the rank before in a chunk that goes up the ranks, at the rank behind in a
-// chunk that goes down and, at an end of the run, at the last stage of another chunk. inputs()
-// lists these cases, each with its condition.
+// be any term. The caller chooses the ranks, so no quantifier is used. A need at the previous stage
+// reads the count at the rank below if the chunk goes up the ranks, and at the rank above if the
+// chunk goes down. At the first stage of a chunk, it reads the count at the last stage of another
+// chunk. inputs() lists these cases, each with its condition.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace ripeline::verify::depth {
 
-// The lanes of an op at a chunk: one for each rank where it exists.
+// The lanes of an op at a chunk: one for each rank where the op exists.
 struct Family {
   int op = 0;
   int chunk = 0;
   bool operator==(const Family&) const = default;
 };
 
-// A lane whose tasks another lane needs, if `there` holds.
+// A lane that another lane needs if `there` holds.
 struct Input {
   Term there;
   Family lane;
@@ -56,7 +56,7 @@ class DepthTerms {
   [[nodiscard]] Term in_range(Term rank);
   [[nodiscard]] Term exists(const Family& lane, Term rank);
   [[nodiscard]] std::vector<Input> inputs(const Family& lane, Term rank);
-  // The amount held: for a resource `per rank` by the rank, for any chunk; else by the stage.
+  // The amount held: by the rank, for any chunk, if the resource is `per rank`; else by the stage.
   [[nodiscard]] Term held(int resource, int chunk, Term rank);
   // True if the lane's pool has no room for this use.
   [[nodiscard]] Term no_room(const Family& lane, const Use& use, Term rank);

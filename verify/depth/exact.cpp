@@ -42,7 +42,7 @@ std::vector<Near> producers(const Shape& shape, const Near& lane, const Neighbou
   return found;
 }
 
-// True if `of` needs `lane`, perhaps indirectly, within `stages` (needed lanes exist).
+// True if `of` needs `lane`, directly or through other lanes; only lanes within `stages` exist.
 bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
                  const Neighbourhood& stages) {
   std::vector<Near> met{of};
@@ -56,8 +56,8 @@ bool is_ancestor(const Shape& shape, const Near& lane, const Near& of,
   return false;
 }
 
-// With bounded links, the arrived messages must suffice, whichever timing let in first. They do if
-// all arrive in order, or if the bounded need is met last and any of its messages starts the lane.
+// With bounded links, the messages that timing lets arrive first must suffice. They do if all
+// arrive in order, or if the bounded need is met last and any message of it starts the lane.
 std::optional<std::string> slots_reason(const Shape& shape, int op, const std::vector<Near>& needed,
                                         const std::vector<Near>& kept) {
   std::vector<Near> bounded;

@@ -34,7 +34,7 @@ void ExtremalStages::add_extremes(const std::string& name, const Condition& cond
   }
 }
 
-// True for stages after the extreme, if it is a last stage, or before it, if a first stage.
+// True for stages after the extreme stage if it is a last one, or before it if it is a first one.
 Term ExtremalStages::beyond(const Extreme& e, int chunk, Term rank) {
   Solver& solver = terms_.solver();
   const Term here = solver.number(chunk);

@@ -1,7 +1,7 @@
 // Extremal stages: the case distinctions that a proof for every number of ranks makes.
 //
-// A condition holds at no stage, or there is a last stage at which it holds, and it holds at none
-// after that; the same is true of a first stage. This holds for every condition, since there are
+// A condition either holds at no stage, or there is a last stage at which it holds, after which it
+// holds at none. The same is true of a first stage. This is so for every condition, since there are
 // finitely many stages, so such lemmas can be added for any condition. A stage is a chunk and a
 // rank. Lemmas are stated only at the ranks in ranks(): those of extremal stages, their neighbours,
 // both ends and given ones.
@@ -49,8 +49,8 @@ class ExtremalStages {
   std::vector<Extreme> extremes_;
 };
 
-// Adds conditions for each op: it has tasks left; it is behind a producer at its own stage (a
-// backlog); with `across` also: it is behind any producer, even at a neighbour.
+// Adds two conditions for each op: it has tasks left; it is behind a producer at its own stage (a
+// backlog). With `across`, adds a third: it is behind any producer, even at a neighbour.
 void add_backlogs(DepthTerms& terms, ExtremalStages& stages, bool across);
 
 }  // namespace ripeline::verify::depth

@@ -1,5 +1,5 @@
-// A committed order for every number of ranks, with positions as in verify/order/cuts.cpp, at ranks
-// that are terms.
+// Judges a committed order for every number of ranks. Positions are those of verify/order/cuts.cpp,
+// but ranks are terms.
 #include "verify/depth/order_depth.h"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ Finding OrderDepth::deadlock() {
   Positions positions(terms);
   Solver& solver = terms.solver();
   const Term left = solver.integer("left");
-  // Room depends only on the rank's own position.
+  // Room depends only on the rank's own position, so one rank is asked about.
   std::vector<Term> full;
   positions.each_position([&](int i, int j, const Family& lane) {
     full.push_back(solver.all_of({positions.stands_at(i, j, left), no_room(terms, lane, left)}));

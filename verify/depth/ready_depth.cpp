@@ -111,7 +111,7 @@ Finding ReadyDepth::deadlock() {
 
 MemoryFinding ReadyDepth::memory() {
   if (problem_) return {{.method = Method::depth, .reason = *problem_}};
-  // The guards keep the amounts within the capacities.
+  // The guards keep the amounts within the capacities, so only assertions are asked about.
   DepthTerms terms(shape_, use_);
   Solver& solver = terms.solver();
   const Term rank = solver.integer("rank");

@@ -43,7 +43,7 @@ struct Use {
 };
 
 struct OpAtChunk {
-  std::optional<spec::Expr> when;  // nullopt if at every rank
+  std::optional<spec::Expr> when;  // nullopt if the op exists at every rank
   std::vector<Use> acquires;       // at most one for each resource
   std::vector<Use> releases;       // at most one for each resource
 };

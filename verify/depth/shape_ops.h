@@ -1,5 +1,5 @@
-// ShapeOps: reads a Shape's ops, the resources that these use and the bounds asserted of resources
-// from a program's tree. The constructor's arguments must outlive it. One thread.
+// ShapeOps: reads a Shape's ops, their resources and the asserted bounds from a program's tree. The
+// constructor's arguments must outlive it. One thread.
 #pragma once
 
 #include <cstdint>

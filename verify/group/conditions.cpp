@@ -68,7 +68,7 @@ std::optional<std::string> GroupConditions::turns_that_differ() const {
     return std::any_of(places.begin(), places.end(),
                        [&](const spec::HintPlace& place) { return place.lists(lane); });
   };
-  // True if both lanes change the turn, and the choice of at least one of them depends on it.
+  // True if both lanes change the turn, and the choice of at least one of them depends on the turn.
   const auto count = [&](const spec::Lane& a, const spec::Lane& b) {
     if (!rounds) return !is_in(hint.fill, a) && !is_in(hint.fill, b);
     return is_in(hint.places, a) && (is_in(hint.places, b) || is_in(hint.fill, b));
@@ -132,7 +132,7 @@ bool GroupConditions::comes_in_one_order(int edge) const {
   const bool own =
       std::none_of(program_.edges.begin(), program_.edges.end(),
                    [&](const spec::Edge& other) { return other.inbox == e.inbox && &other != &e; });
-  // If there is no agreement, messages were proved to have one order.
+  // If members start tasks without agreements, the messages were proved to have one order.
   return e.fifo && own && (alone_ || producer.sequential || producer.once || is_governed(producer));
 }
 
@@ -164,7 +164,7 @@ Term some_choice(const Program& program, CounterQueries& queries) {
       choices.push_back(solver.all_of({may(a), may(b)}));
     }
     if (lane.sequential || lane.once) continue;
-    // Two microbatches of one lane: two are left, and two have arrived from each producer.
+    // Two tasks of one lane may start: two are left, and two have arrived from each producer.
     std::vector<Term> two = {may(a)};
     Linear left = tasks_of(program, a);
     left.add(a, -1).constant -= 2;

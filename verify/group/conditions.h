@@ -34,7 +34,7 @@ class GroupConditions {
   // Why a hint's turn, or the value of a priority, may differ among members; nullopt if it cannot.
   [[nodiscard]] std::optional<std::string> turns_that_differ() const;
   [[nodiscard]] std::optional<Doubt> doubt_of_pools() const;
-  // For each inbox whose slots must hold all messages that can ever wait for them, one edge.
+  // One edge of each inbox that must have slots for all messages that can ever wait there.
   [[nodiscard]] std::vector<int> edges_that_must_fit() const;
 
  private:
@@ -46,9 +46,9 @@ class GroupConditions {
   bool alone_ = false;
 };
 
-// True in a state of the invariant in which some engine can choose between two tasks.
+// True if the state satisfies the invariant and some engine can choose between two tasks in it.
 [[nodiscard]] Term some_choice(const spec::Program& program, CounterQueries& queries);
-// True in a state of the invariant in which more messages wait for the inbox than it has slots.
+// True if the state satisfies the invariant and more messages wait for the inbox than it has slots.
 [[nodiscard]] Term more_than_slots(const spec::Program& program, CounterQueries& queries,
                                    int inbox);
 

@@ -61,7 +61,7 @@ bool EverySize::goes_first(const Event& event) const {
   return e.inbox < 0 || (own && e.fifo);
 }
 
-// The events that can happen at the member by itself. If one of them goes first, only that event.
+// The events that can happen at the member by itself; if an event goes first, only that event.
 std::vector<Event> EverySize::moves(const Local& local) const {
   std::vector<Event> found;
   for (const Event& event : machine_.enabled(local.state, Chooser::any)) {
@@ -85,8 +85,8 @@ void EverySize::do_locally(Local& local, const Event& event) const {
   if (event.what == Event::Do::start) std::erase(local.due, Task{event.lane, event.microbatch});
 }
 
-// The states that one member may reach by itself. It may rest in a state where no event goes first.
-// The last move is tried first: this determines the order of a set, and hence which run is found.
+// The states that one member may reach by itself. The member may rest where no event goes first.
+// The last move is tried first; this determines the order of a set, and so which run is found.
 class EverySize::Alone {
  public:
   using State = Entry;
@@ -117,7 +117,7 @@ class EverySize::Alone {
   std::vector<Rest> rests_;
 };
 
-// The states in which a member that starts in an entry of `set` may rest; the last entry's first.
+// States in which a member from an entry of `set` may rest; those from the last entry come first.
 EverySize::Set EverySize::closed(Set set) {
   std::reverse(set.begin(), set.end());
   Alone states(*this);
@@ -256,7 +256,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   return members;
 }
 
-// The next actions that all members may take together. If every entry allows an end, only that end.
+// The next actions that all members may take together; only an end if every entry allows that end.
 std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
   const Set& deciding = leads() ? sets.leader : sets.others;

@@ -77,8 +77,8 @@ class EverySize {
   };
   // Members that stick, as indices of entries in the sets, the leader's index first.
   using Members = std::vector<std::size_t>;
-  // The spaces that explorers go through: the states of one member by itself, the lists of actions
-  // that members have in common, and the pairs of sets.
+  // The spaces that explorers visit: the states of one member by itself, the lists of actions that
+  // members have in common, and the pairs of sets.
   class Alone;
   class InCommon;
   class AllTogether;

@@ -17,7 +17,7 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// How many counts are searched for a run and, if the range has no end, are visited.
+// The number of counts that are searched for a run and, in a range without end, visited.
 constexpr int kCounts = 4;
 // The states of one count may use 1 / kShares of the budget.
 constexpr std::uint64_t kShares = 8;
@@ -244,7 +244,7 @@ Finding GroupJudge::shown_by(const GroupMachine& group, const EverySize::Result&
   return found;
 }
 
-// The finding when all states of smaller counts were visited, but not all of this one's.
+// The finding if all states of smaller counts were visited, but not all states of this count.
 Finding GroupJudge::visited_before(int microbatches, const Doubt& doubt) const {
   const auto with = [](int m) { return fmt::format("{} microbatch{}", m, m == 1 ? "" : "es"); };
   Finding found{.method = Method::members, .span = doubt.span};

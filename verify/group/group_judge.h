@@ -1,11 +1,11 @@
 // GroupJudge: turns the judges' findings for one member into findings for a tensor-parallel group.
 //
-// It is asked after the judges of one member. `collectives`: with an agreement, the members' logs
-// are the same for every number of members, by verify/group/protocol.h; without one, proved if no
-// engine ever has two tasks to choose from, refuted by a run in which members choose differently.
-// For other obligations, a run of one member is a run of the group in which all are alike, and a
-// proof for one member holds for the group under conditions on links and pools that this judge
-// checks (docs/proofs.md, Collectives). If they fail, it searches for a run, then visits every
+// The judge first asks the judges of one member. If the program has an agreement, `collectives` is
+// proved for every number of members (verify/group/protocol.h). Without one, it is proved if no
+// engine ever has two tasks to choose from, and refuted by a run in which members choose
+// differently. For other obligations, a run of one member is a run of the group in which all are
+// alike. A proof for one member holds for the group under conditions on links and pools
+// (docs/proofs.md, Collectives). If these fail, the judge searches for a run, then visits every
 // state of a few microbatch counts, for every number of members, or answers unknown. One thread.
 #pragma once
 
@@ -31,7 +31,7 @@ class GroupJudge final : public Judge {
   [[nodiscard]] Finding collectives() override;
   // Must be asked after collectives().
   [[nodiscard]] Finding deadlock() override { return deadlock_given(of_one_->deadlock()); }
-  // Each member holds the amounts that a single member holds in a run of its own.
+  // A member of a group holds no more than it could hold in a run of a single member.
   [[nodiscard]] MemoryFinding memory() override;
 
  private:

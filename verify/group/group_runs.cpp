@@ -93,7 +93,7 @@ std::string names(const spec::Program& program, const std::vector<Task>& tasks) 
   return text;
 }
 
-// Names the tasks that each member may start on the engine, equal sets once; empty if none has any.
+// The tasks that members may start on the engine, each different set once; empty if there are none.
 std::string differences(const GroupMachine& group, const GroupMachine::State& state, int rank,
                         Engine engine) {
   std::vector<std::vector<Task>> seen;

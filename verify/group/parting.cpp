@@ -22,7 +22,7 @@ namespace {
 
 // The greatest number of ways to fill a rank's slots that are tried in one state.
 constexpr std::size_t kMostFills = 64;
-// The greatest number of members of a rank with different fills, and of combinations of fills.
+// Limits for a rank: the members that have different fills, and the combinations of fills tried.
 constexpr int kMostApart = 8;
 constexpr std::uint64_t kMostTried = 5'000;
 constexpr std::size_t kTasksPerUnit = 16;  // a state's cost grows with its tasks
@@ -261,7 +261,7 @@ std::vector<const GroupSearch::Fill*> GroupSearch::parted(const std::vector<Fill
   return {};
 }
 
-// Members beyond those that part have the same arrivals as the last one that parts.
+// A run from `state` in which members part. Members beyond these have the last one's arrivals.
 std::optional<GroupRun> GroupSearch::stuck_after(const State& state) {
   GroupRun run;
   for (int rank = 0; rank < program_.ranks; ++rank) {

@@ -1,10 +1,10 @@
 // GroupSearch: searches for runs of a tensor-parallel group in which members act
-// differently, for one microbatch count. States in which all members are alike are
-// visited breadth first, one task at a time, with as few arrivals as each start
+// differently, for one microbatch count. It visits the states in which all members
+// are alike breadth first, one task at a time, with as few arrivals as each start
 // needs (see verify/states/task_moves.h). In each state the search asks whether
-// members that have different messages can part, that is, start different
-// collectives or never agree. A result is a run of spec::GroupMachine under the
-// program's own dispatch, the shortest first; no result proves nothing.
+// members that have different messages can part, that is, start different collectives
+// or never agree. A result is a run of spec::GroupMachine under the program's own
+// dispatch, the shortest first. If there is no result, nothing is known.
 // Deterministic; one thread.
 #pragma once
 
@@ -43,7 +43,7 @@ class GroupSearch {
   // Finds a run that members can make from a state in which they are alike, or nullopt.
   using Look = std::function<std::optional<GroupRun>(const State&, const std::vector<Move>&)>;
   class Alike;
-  // The arrivals at one rank of one member after which nothing more can arrive there.
+  // Arrivals at one rank of one member. After these, nothing more can arrive at this rank.
   struct Fill {
     std::vector<spec::Event> arrivals;
     State after;

@@ -298,7 +298,7 @@ class ProtocolStates {
     before_[to].push_back(from);
   }
 
-  // The first state from which no end can be reached.
+  // The first state from which no state can be reached in which all have ended.
   [[nodiscard]] std::optional<std::size_t> first_without_end() const {
     std::vector<bool> reaches(before_.size(), false);
     std::vector<std::size_t> open = ends_;

@@ -46,7 +46,7 @@ class OneMember {
         return choice(solver_.apply("any", {words(round)}), history);
       case Decides::same_choice:
         if (!protocol_.compares_shapes) return solver_.apply("unanimous", {words(round)});
-        // The member chooses for itself, if all choices have the same shape as its own.
+        // A member issues its own choice if the choices of all members have the same shape.
         solver_.require(solver_.apply("shape", {own("choice")}) ==
                         solver_.apply("unanimous", {words(round)}));
         return own("choice");

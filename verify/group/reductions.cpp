@@ -125,7 +125,7 @@ std::optional<Doubt> Reductions::doubt_of_links(int lane) const {
   return std::nullopt;
 }
 
-// An engine on which members agree could wait, in one replica, for a task that others still need.
+// If members agree on the engine, it could wait for a task that other replicas still need.
 std::optional<Doubt> Reductions::doubt_of_members(int lane) const {
   if (program_.tensor_parallel.members == 1) return std::nullopt;
   const Lane& own = at(program_.lanes, lane);

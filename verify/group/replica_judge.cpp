@@ -27,7 +27,7 @@ Finding ReplicaJudge::collectives() {
   }
   if (agrees_for_every_size(right_protocol(spec::Agree::intersection), options_.solver_steps) ==
       Answer::unsat) {
-    // The method for the members' collectives is more informative, unless it is `structure`.
+    // The method that proved the members' collectives is kept, unless it is `structure`.
     if (of_one.method == Method::structure) of_one.method = Method::induction;
     return of_one;
   }
@@ -48,7 +48,7 @@ Finding ReplicaJudge::deadlock() {
   return {.method = of_one.method, .reason = alone + doubt_->text, .span = doubt_->span};
 }
 
-// A replica's part of a run with others is a run that the replica could make alone.
+// A replica's part of a run with others is also a run of that replica alone, so the peaks hold.
 MemoryFinding ReplicaJudge::memory() {
   MemoryFinding memory = of_one_->memory();
   memory.finding = of_all(std::move(memory.finding));

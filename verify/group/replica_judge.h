@@ -22,7 +22,7 @@ class ReplicaJudge final : public Judge {
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one)
       : ReplicaJudge(program, options, std::move(of_one), Reductions(program).doubt()) {}
-  // Uses the given doubt, which is the program's own, or one that a test makes up.
+  // `doubt` is the program's own, or one that a test makes up.
   ReplicaJudge(const spec::Program& program, const VerifyOptions& options,
                std::unique_ptr<Judge> of_one, std::optional<Doubt> doubt);
 

@@ -23,8 +23,8 @@ Names names_of(const Program& program, const spec::Pool& pool) {
   return names;
 }
 
-// An amount that, in programs of sensible size, no pool exceeds unless it grows with the
-// microbatches; if this guess is wrong, bounds are less tight.
+// A guess: a pool that exceeds this amount grows with the microbatches. If the guess is wrong,
+// which requires a program of unusual size, bounds are less tight.
 std::int64_t beyond_growth(const Program& program) {
   std::int64_t sum = 1'000'000;
   for (const spec::Pool& pool : program.pools) sum += pool.capacity.value_or(0);
@@ -143,7 +143,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
     for (int p = 0; p < pools; ++p) at(found, p) = at(known, p);
     return found;
   }
-  // Else perhaps all pools can be full at once.
+  // If that fails, one query may show that each pool can be full.
   std::vector<Term> full;
   for (int p = 0; p < pools; ++p) {
     const auto& capacity = at(program.pools, p).capacity;
@@ -170,7 +170,7 @@ std::vector<std::optional<std::int64_t>> least_bounds(
       if (solver.check(query, {above_value(p, high)}) != Answer::unsat) continue;
     }
     while (low < high) {
-      // Most pools can be full, so the top is tried first, then halves.
+      // Most pools can be full, so the greatest value is tried first; then the range is halved.
       const std::int64_t middle = high == capacity ? high - 1 : std::midpoint(low, high);
       const Answer answer = solver.check("peak: " + program.pool_name(p), {above_value(p, middle)});
       if (answer == Answer::sat) {

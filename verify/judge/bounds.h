@@ -23,8 +23,8 @@ struct AssertedBound {
 [[nodiscard]] spec::Result<std::vector<AssertedBound>> asserted_bounds(const spec::Program& program,
                                                                        Solver& solver,
                                                                        Term microbatches);
-// For each pool its asserted bounds as functions of q, like `microbatches`. nullopt if a bound is
-// not linear in q from q = `first` on, or has no integer value.
+// For each pool its asserted bounds as functions of q; `microbatches` is a function of q, too.
+// nullopt if a bound is not linear in q from q = `first` on, or has no integer value.
 [[nodiscard]] std::optional<std::vector<std::vector<InQ>>> asserted_in_q(
     const spec::Program& program, InQ microbatches, std::int64_t first);
 // The goal that has, for each pool, the least asserted bound for this count.
@@ -33,14 +33,14 @@ struct AssertedBound {
 // one. Nothing can be proved about such a bound.
 [[nodiscard]] std::optional<spec::Span> bound_without_value(const spec::Program& program,
                                                             int microbatches);
-// The location of the assertion that is violated by a run whose last start is of `last_lane`.
+// The location of the assertion violated by a run that ends with a start of `last_lane`.
 [[nodiscard]] spec::Span span_of_broken(const spec::Program& program, const Goal& goal,
                                         int microbatches, int last_lane);
 
-// For each pool its capacity, which the guards enforce, or nullopt.
+// For each pool its capacity, which the guards enforce; nullopt if it has none.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> capacities_of(const spec::Program& program);
-// For each pool the least bound that, by the queries of `above`, is never exceeded; nullopt if the
-// amount grows with the microbatches. `known` has for each pool the lowest bound to try.
+// For each pool the least bound that is never exceeded according to the queries of `above`; nullopt
+// if the amount grows with the microbatches. `known` has for each pool the lowest bound to try.
 [[nodiscard]] std::vector<std::optional<std::int64_t>> least_bounds(
     const spec::Program& program, Solver& solver,
     const std::function<Term(int pool, Term bound)>& above, std::vector<std::int64_t> known);

@@ -32,7 +32,7 @@ struct CountPlan {
   int most = std::numeric_limits<int>::max();  // at most this many; the rest stays open
   bool to_the_end = false;         // a range that has an end is asked to its end while all are safe
   const Budget* budget = nullptr;  // once the budget is spent, the rest stays open
-  // Returns the first count >= `from` to be asked, or nullopt. If empty, all counts are asked.
+  // Returns the first count >= `from` to be asked, or nullopt. An empty function asks all counts.
   std::function<std::optional<int>(int from)> in_question{};
 };
 
@@ -56,7 +56,7 @@ struct CountAnswers {
   std::optional<Counterexample> other_choices;  // with the fewest microbatches that have one
 };
 
-// `fewest` is true if the dispatch certainly makes no such run with a smaller count.
+// `fewest` is true if the dispatch certainly makes no run of this kind with a smaller count.
 [[nodiscard]] CountAnswers each_count(
     const CountPlan& plan, const std::function<CountAnswer(int microbatches, bool fewest)>& ask);
 
@@ -64,8 +64,8 @@ struct CountAnswers {
 [[nodiscard]] CountAnswer answer_of(const HuntResult& hunted,
                                     const std::function<Finding()>& of_run);
 
-// The finding that is final for all counts, if there is one; unknown if some count is safe only
-// owing to the hint; proved by states if all counts in question are safe; else `open`.
+// The finding that is final for all counts, if there is one. Otherwise unknown if some count is
+// safe only because of the hint; proved by states if all counts in question are safe; else `open`.
 [[nodiscard]] Finding by_counts(const CountAnswers& answers, Finding open);
 
 // A refutation by a run that shows the goal, with explanations. Machine must have replayed the run.

@@ -29,7 +29,7 @@ struct Finding {
 
 struct MemoryFinding {
   Finding finding;
-  // For proved memory, by pool: a bound of its amount; nullopt if that grows with microbatches.
+  // For proved memory: a bound of each pool's amount; nullopt if that amount grows with the count.
   std::vector<std::optional<std::int64_t>> bounds{};
   std::vector<std::int64_t> held{};  // by pool: an amount that some run holds; empty if not known
 };
@@ -46,15 +46,15 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
   virtual ~Judge() = default;
 
-  // Holds for readiness-first dispatch, where each lane runs each microbatch or the program sticks.
+  // With readiness-first dispatch, each lane runs each microbatch once, or the program sticks.
   [[nodiscard]] virtual Finding once() { return by_structure(); }
-  // Holds for one member, which has nobody to agree with.
+  // A single member has no other member to agree with.
   [[nodiscard]] virtual Finding collectives() { return by_structure(); }
   [[nodiscard]] virtual Finding deadlock() = 0;
   [[nodiscard]] virtual MemoryFinding memory() = 0;
-  // Must be asked after once(). By construction each message has one producer and one consumer,
-  // waits for a slot or has its own, and keeps to its link's order, so only the two tasks must run
-  // once. A message that waits for ever is a deadlock.
+  // Must be asked after once(). By construction, each message has one producer and one consumer,
+  // waits for a slot or has its own, and keeps to its link's order. So it remains to show that both
+  // tasks run once. A message that waits for ever is a deadlock.
   [[nodiscard]] virtual Finding messages(Outcome once);
 };
 

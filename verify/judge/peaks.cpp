@@ -21,14 +21,14 @@ using spec::Program;
 
 namespace {
 
-// The number of starts that greedy runs may make or try in all, and of random lane orders.
+// Limits of greedy runs: the starts that they make or try in all, and their random lane orders.
 constexpr std::uint64_t kStarts = 50'000;
 constexpr int kRandomOrders = 8;
 // Counts with more tasks than this are skipped.
 constexpr std::int64_t kMostTasks = 100'000;
 // The number of states that may be visited in all.
 constexpr std::uint64_t kStates = 20'000;
-// If not every count can be visited, visits can only find a run, so they get this fraction.
+// If not every count can be visited, visits can only find a run; then kStates is divided by kShare.
 constexpr std::uint64_t kShare = 4;
 // The bound of a pool for which nothing is proved.
 constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
@@ -147,7 +147,7 @@ class Peaks {
     for (int seed = 1; seed <= kRandomOrders; ++seed) try_wishes(at_random(seed));
   }
 
-  // The wishes that sort lanes by their numbers; lanes with the number 0 start freely.
+  // Wishes that sort lanes by `number_of`, which returns 0, 1 or 2; lanes with 0 start freely.
   template <class NumberOf>
   Wishes by_use(const NumberOf& number_of) const {
     Wishes wishes;

@@ -1,8 +1,8 @@
 // Peaks: which of the proved bounds are reached, and the least bounds if there are few states.
 //
 // A bound may not be the least, since counts and cuts may describe states that no run reaches. So a
-// few greedy runs are made first, and amounts that they hold are reached. If a bound stays open and
-// the range has few counts with few states, all states are visited, which finds the least bound.
+// few greedy runs are made first: a bound is reached if one of these runs holds that amount. If a
+// bound stays open and the range has few counts with few states, all states are visited.
 #pragma once
 
 #include <optional>

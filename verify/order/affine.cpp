@@ -28,8 +28,8 @@ Wide floor_of(Wide a, Wide b) {  // b > 0
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// Writes out a run that has few turns, whatever q is, so that each step of each turn is a position
-// of its own, and any time may pass between turns.
+// Writes out a run whose number of turns is small and the same for every q: each step of each turn
+// becomes a position of its own, and any time may pass between turns.
 PeriodicRun in_one_turn(const PeriodicRun& run) {
   const std::int64_t steps = run.count.base * size_of(run.lanes);
   if (run.count.slope != 0 || run.count.base < 1 || steps > kMostWrittenOut) return run;
@@ -99,7 +99,7 @@ AffineOrder affine_order(const Program& program, const PeriodicOrder& order, InQ
   return affine;
 }
 
-// If the run has turns, they are 0 to turns - 1, and for each q the extremes are at their ends.
+// If the run has turns, they are 0 to turns - 1; for each q the extremes are at the first or last.
 Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& value) {
   const auto some = where_not_negative(order.range, run.turns.slope, Wide{run.turns.base} - 1);
   if (!some) return {};
@@ -115,7 +115,7 @@ Extreme extreme(const AffineOrder& order, const AffineRun& run, const InTurn& va
 std::optional<InQ> tasks_in_q(const Program& program, const AffineOrder& order, int lane) {
   const spec::Lane& l = at(program.lanes, lane);
   if (!l.once && order.microbatches.slope % l.share.period != 0) return std::nullopt;
-  // The number grows by the same amount with each turn of q, so two values determine it.
+  // The number grows by the same amount whenever q grows by 1, so two values determine it.
   const auto tasks = [&](std::int64_t turns) {
     return program.tasks_of(
         lane, static_cast<int>(order.microbatches.slope * turns + order.microbatches.base));

@@ -1,10 +1,10 @@
-// A committed order as positions whose counts are affine in two numbers: the completed turns of a
-// run, and q, of which the number of microbatches is an affine function (periods.h).
+// A committed order as positions. The counts at a position are affine in the completed turns of a
+// run and in q; the number of microbatches is an affine function of q (periods.h).
 //
-// A rank at a position is in turn `t` of its run, 0 <= t < turns(q), before one of the run's
-// steps; its next task is the lane's task number each * t + before(q) + j. Every question about an
-// order is a bound of an affine value over such t and q, whose extremes are at the corners, so no
-// solver is needed. Numbers that might overflow are left to a solver (too_large). Values;
+// A rank at a position is in turn `t` of its run, 0 <= t < turns(q), before one of the run's steps;
+// its next task is the lane's task number each * t + before(q) + j. Every question about an order
+// asks for a bound of an affine value over such t and q. The extremes are at the corners, so no
+// solver is needed. If numbers might overflow, a solver is asked instead (too_large). Values;
 // thread-safe.
 #pragma once
 

@@ -1,14 +1,14 @@
 // Every microbatch count of a committed order.
 //
 // A rank is at a position: in a repeat with some turns completed, before one of its steps; or at
-// the end. How often each lane has then run is linear in the turn and the microbatches. Positions
-// of all ranks with which no lane has run ahead of a producer are a consistent cut, a state that
-// some run could have reached. The run that goes as far as possible ends at such a cut. A cut where
-// no rank can proceed either is reached by a run, which sticks, or is not reached since runs stick
-// before; so the query is exact for each microbatch count. Streams are plain repeats for the counts
-// of one remainder (periods.h), and each remainder has queries of its own. Room is a separate
-// question, since it depends only on the position of the pool's rank: a position without room is
-// never passed.
+// the end. How often each lane has then run is linear in the turn and the microbatches. A
+// consistent cut has a position of each rank such that no lane has run ahead of a producer: it is a
+// state that some run could have reached. The run that goes as far as possible ends at such a cut.
+// Take a consistent cut at which no rank can proceed: either some run reaches it and sticks there,
+// or runs stick before they reach it. So the query is exact for each microbatch count. Streams are
+// plain repeats for the counts of one remainder (periods.h), and each remainder has queries of its
+// own. Room is a separate question, since it depends only on the position of the pool's rank: a
+// position without room is never passed.
 #include "verify/order/cuts.h"
 
 #include <fmt/format.h>
@@ -274,7 +274,7 @@ Term CutQueries::needs_missing(const spec::Edge& edge) {
   return produced < total_of(edge.producer);
 }
 
-// True if the first `count` messages of a rendezvous edge are accepted, by the consumers' progress.
+// True if the progress of the consumers implies that the first `count` messages were accepted.
 Term CutQueries::accepted(const spec::Edge& edge, Term count) {
   const Term taken = at(done_, edge.consumer);
   return solver_.any_of({count <= taken, solver_.all_of({count <= taken + solver_.number(1),
@@ -292,7 +292,7 @@ Term CutQueries::taken_of(const spec::Edge& edge, const spec::Share& needed) {
   return below(solver_, needed, reach(solver_, to, at(done_, edge.consumer)) - shift_of(edge));
 }
 
-// True if all tasks that the consumer needed so far have ended, for lanes with different shares.
+// For lanes with different shares: true if all tasks that the consumer needed so far have ended.
 Term CutQueries::none_ahead(const spec::Edge& edge) {
   const spec::Share needed = needed_share(program_, edge);
   if (needed.remainders == 0) return solver_.all_of({});
@@ -457,15 +457,15 @@ Term CutQueries::above(int pool, Term bound) {
   return solver_.any_of(ways);
 }
 
-// The amounts that tasks of paired lanes may still hold beside a task of this one, though they
-// count as ended: the amount that each lane releases, once a task of the lane has begun.
+// The amounts that tasks of paired lanes may still hold beside a task of this lane, though they
+// count as ended: for each such lane that has begun a task, the amount that the lane releases.
 std::vector<Term> CutQueries::unreleased_beside(int lane, int pool) {
   std::vector<Term> ways;
   for (const int other : at(guards_, lane).beside) add_unreleased(other, pool, ways);
   return ways;
 }
 
-// The same amounts for paired lanes on another engine, beside that engine's next task.
+// The amounts of unreleased_beside() for paired lanes on another engine, beside its next task.
 std::vector<Term> CutQueries::unreleased_on(int rank, spec::Engine engine, int pool) {
   std::vector<Term> ways;
   for (int lane = program_.first_lane(rank); lane < program_.first_lane(rank + 1); ++lane) {
@@ -501,7 +501,7 @@ std::int64_t CutQueries::acquired(int lane, int pool) const {
   return 0;
 }
 
-// The amount that an engine's next task holds. It may be running, since it has not ended.
+// The amount that an engine's next task holds; the task may be running, since it has not ended.
 Term CutQueries::held_by_running(std::size_t engine, int pool, std::vector<Term>& facts) {
   const Term zero = solver_.number(0);
   const auto& positions = positions_[engine];

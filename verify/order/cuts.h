@@ -20,7 +20,7 @@
 // before a task that lacks something. Rank 0 lacks something only before a B, when b1 <= b0, hence
 // b1 = b0. Then rank 1 stands before its F, which lacks nothing since f1 = b1 = b0 < f0; or before
 // its B, which never lacks its own F; or at its end, and b0 = M is no position before a B. So no
-// cut is stuck, for any M. Were rank 0's first task a B, the cut with all four counts 0 would be
+// cut is stuck, for any M. If rank 0's first task were a B, the cut with all four counts 0 would be
 // stuck: 0B0 and 1F0 both need 0F0.
 #pragma once
 
@@ -39,12 +39,12 @@
 
 namespace ripeline::verify {
 
-// Why cuts cannot follow the program; nullopt if they can. Examples: a rendezvous between tasks of
-// different microbatches, or between lanes that have different microbatches.
+// The reason why cuts cannot model the program, such as a rendezvous between tasks of different
+// microbatches or between lanes that have different microbatches; nullopt if cuts can model it.
 [[nodiscard]] std::optional<spec::Diagnostic> beyond_cuts(const spec::Program& program);
 
-// The subject of the queries: a program and how its order is read; tests that plant mistakes change
-// either. The program must outlive the input.
+// The subject of the queries: a program, and how its order is read. Tests change one of these to
+// plant a mistake. The program must outlive the input.
 struct CutInput {
   CutInput(const spec::Program& of) : program(of) {}
   CutInput(spec::Program&& of) = delete;  // the input keeps a reference
@@ -85,7 +85,7 @@ class CutQueries {
   struct Position {
     Term here;      // the rank is at this position
     int lane = -1;  // the next task's; -1 at the end
-    // The lanes that may have had the previous task, each with the condition under which it did.
+    // The lanes that may have run the previous task, each with the condition under which it has.
     std::vector<std::pair<Term, int>> last;
   };
 
@@ -124,7 +124,7 @@ class CutQueries {
   std::vector<std::vector<Position>> positions_;  // per rank and engine
   std::vector<Term> done_;                        // per lane, at its rank's position
   std::map<std::pair<std::size_t, int>, Term>
-      running_;  // by engine of a rank, and pool: the amount its task holds
+      running_;  // by a rank's engine and a pool: the amount that the engine's task holds
 };
 
 }  // namespace ripeline::verify

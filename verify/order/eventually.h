@@ -24,7 +24,7 @@ struct Value {
 
 struct Trouble {
   std::string why;
-  std::int64_t factor = 1;  // above 1 if a period this many times longer would avoid it
+  std::int64_t factor = 1;  // above 1 if a period this many times longer avoids the trouble
   spec::Span span{};
 };
 

@@ -1,4 +1,4 @@
-// Every count: each remainder is judged by times, and the counts below its first q by graphs.
+// Every count: times judge each remainder from its first q on, and graphs judge smaller counts.
 #include "verify/order/every_count.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool waits_for_tasks_alone(const Program& program) {
                       [](const spec::Edge& e) { return e.rendezvous; });
 }
 
-// True if a task may count as ended in a pool from which a task that runs beside it acquires.
+// True if tasks side by side use one pool, so that one may hold room there but count as ended.
 bool holds_beside(const Program& program) {
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
     for (const int other : spec::guards_of(program, lane).beside) {

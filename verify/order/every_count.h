@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMostGraphTasks = 20'000'000;
 
 struct EveryCount {
   bool memory = false;  // true if asserted peaks hold and `bounds` are never exceeded
-  std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nullopt if it grows
+  std::vector<std::optional<std::int64_t>> bounds{};  // per pool; nullopt if the amount grows
 };
 
 // Proves that an order has each task once and never sticks, for each count in range; nullopt if

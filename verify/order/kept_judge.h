@@ -1,5 +1,5 @@
-// KeptJudge: readiness-first dispatch that keeps room for the rest of an order, judged by the proof
-// of the committed order if this decides, else count by count.
+// KeptJudge: judges readiness-first dispatch that keeps room for the rest of an order. The proof of
+// the committed order decides if it can; otherwise counts are judged one by one.
 //
 // One thread.
 #pragma once

@@ -16,10 +16,10 @@ using spec::Program;
 
 namespace {
 
-// The most states visited when the slots at the end of a run are filled.
+// The greatest number of states that are visited while the slots at a run's end are filled.
 constexpr std::uint64_t kReplayStates = 1'000'000;
 
-// A refutation by the events that `find` returns, which show `what`.
+// A refutation by the run whose events `find` returns; the run shows `what`.
 template <class Find>
 Finding shown_by_run(const Program& program, int microbatches, const Goal& goal, bool fewest,
                      Method method, const std::string& what, const Find& find) {
@@ -136,7 +136,7 @@ std::optional<Finding> stuck(const Program& program, int microbatches, bool fewe
   if (!found.counterexample) return found;
   const auto full = span_of_full(program, found.counterexample->waits);
   if (!full) return found;
-  // If the order ends with unlimited pools, a capacity is too small, and the order is right.
+  // If the order ends with unlimited pools, the order itself is right and a capacity is too small.
   Program roomy = program;
   for (spec::Pool& pool : roomy.pools) pool.capacity.reset();
   if (run_order(roomy, microbatches, Slots::as_given).finished) found.span = *full;

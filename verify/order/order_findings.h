@@ -14,22 +14,22 @@
 namespace ripeline::verify {
 
 [[nodiscard]] std::string with_microbatches(int n);
-// Unknown: Machine does not make the run that was found, which shows a mistake in the verifier.
+// An unknown finding: Machine does not make the run that was found, so the verifier has a mistake.
 [[nodiscard]] Finding not_confirmed(const std::string& what, int microbatches, Method method);
 
 // Why the lists do not have each task once; nullopt if they do.
 [[nodiscard]] std::optional<Finding> not_listed_once(const spec::Program& program, int microbatches,
                                                      const OrderRunResult& graph);
-// nullopt if the order can reach its end; messages in slots may still deny slots to others.
+// nullopt if the order can reach its end. Messages that take slots from others may still block it.
 [[nodiscard]] std::optional<Finding> stuck(const spec::Program& program, int microbatches,
                                            bool fewest, Method method);
 [[nodiscard]] Finding overfull(const spec::Program& program, int microbatches,
                                const Overflow& overflow, Method method);
-// A refutation, or an unknown finding: with a reason, or without if the run exceeds no bound.
+// A refutation or an unknown finding; the latter has no reason if the run exceeds no bound.
 [[nodiscard]] Finding bound_broken(const spec::Program& program, int microbatches,
                                    const OrderRunResult& result);
-// Proved, refuted, or unknown with or without a reason, since for pairs, and for ranks that slots
-// may stop, graphs give only upper bounds of the amounts held. `graph` was made without slots.
+// Proved, refuted, or unknown with or without a reason. For pairs, and for ranks that slots may
+// stop, graphs give only upper bounds of the amounts held. `graph` was made without slots.
 [[nodiscard]] Finding asserted_peaks_of(const spec::Program& program, int microbatches,
                                         const OrderRunResult& graph);
 

@@ -2,7 +2,7 @@
 //
 // Cuts find the fewest microbatches with a fault, and the graph of that count gives the run, which
 // Machine replays. If two engines compete for a resource or an inbox, a graph shows only one of
-// many timings. Then cuts are a proof if they exclude every stuck place; otherwise a few counts are
+// many timings. Then cuts are a proof if they exclude every stuck cut; otherwise a few counts are
 // visited state by state.
 #include "verify/order/order_judge.h"
 
@@ -30,7 +30,7 @@ using spec::Program;
 
 namespace {
 
-// The number of counts judged one by one if not all can be; they may refute, and reasons name them.
+// The number of counts judged one by one if not all can be. They may refute, and reasons name them.
 constexpr int kSampled = 64;
 
 using PoolBounds = std::vector<std::optional<std::int64_t>>;
@@ -47,8 +47,8 @@ bool is_short(const Program& program) {
   return counts * *range.max <= kMostGraphTasks / static_cast<std::int64_t>(program.lanes.size());
 }
 
-// Raises `peaks` to the amounts held in the run of one count, which probably suffices for the order
-// to reach a steady state.
+// Raises `peaks` to the amounts held in the run of one count. With this count, the order probably
+// reaches a steady state.
 void raise_to_sample(const Program& program, std::vector<std::int64_t>& peaks) {
   int sample = std::max(program.microbatches.min, 4 * size_of(program.stages));
   sample = std::min(sample, program.microbatches.max.value_or(sample));
@@ -58,7 +58,7 @@ void raise_to_sample(const Program& program, std::vector<std::int64_t>& peaks) {
   }
 }
 
-// Judges counts one by one, each by its graph. Counts beyond these are open, if there are any,
+// Judges counts one by one, each by its graph. If there are counts beyond these, they are open
 // unless a derived judge settles them.
 class GraphJudge : public Judge {
  public:
@@ -92,12 +92,12 @@ class GraphJudge : public Judge {
   MemoryFinding peaks();
 
  protected:
-  // The findings for the counts beyond the graphs. All except the first require an order that has
-  // each task once; deadlock_beyond() also that timing cannot change what runs.
+  // The findings for the counts beyond the graphs. All except once_beyond() require that the order
+  // has each task once; deadlock_beyond() also requires that timing cannot change what runs.
   virtual Finding once_beyond() { return problem_ ? not_settled() : proved(); }
   virtual Finding deadlock_beyond() { return once_beyond(); }
-  // If the finding is unknown without a reason, states are visited.
-  // Without a proof for further counts only guards bound memory: they enforce capacities.
+  // Judges asserted peaks. If the finding is unknown without a reason, states are visited. Without
+  // a proof for further counts, only the guards bound memory, by the capacities.
   virtual Finding asserted_peaks_beyond() {
     if (!problem_) return proved();
     return program_.assertions.empty() ? by_structure() : not_settled();
@@ -141,8 +141,8 @@ class GraphJudge : public Judge {
   std::optional<Finding> once_;  // the other obligations depend on it
 };
 
-// Graphs and cuts show what runs only if timing cannot change it. Both also require that each task
-// is listed once, since no rank can pass a place whose task is missing or doubled.
+// Graphs and cuts show which tasks run only if timing cannot change this. Both also require that
+// each task is listed once, since no rank can pass an entry whose task is missing or doubled.
 Finding GraphJudge::deadlock() {
   if (const auto timing = depends_on_timing(program_)) {
     if (once().outcome != Outcome::proved || !never_sticks()) return deadlock_by_states(*timing);
@@ -178,7 +178,7 @@ Finding GraphJudge::deadlock_by_states(const std::string& timing) const {
     }
     const HuntResult hunted = hunt(
         program_, m, Goal{}, false, [] { return std::optional<Target>(); }, budget);
-    // An order leaves no other choices: the dispatch could make the run, but was not seen to do so.
+    // An order leaves no other choices, so the dispatch could make this run; no search shows it.
     if (hunted.what == HuntResult::What::others) return {CountAnswer::What::open};
     return answer_of(hunted, [&] {
       return refuted_by(Machine(program_, m), Goal{}, hunted.events, fewest, Method::states);
@@ -207,7 +207,7 @@ MemoryFinding GraphJudge::peaks() {
   if (undecided) found.finding = peaks_by_states();
   if (found.finding.outcome != Outcome::proved) return found;
   found.bounds = bounds_beyond(known);
-  // A count's run holds the amounts that its graph shows if only needs and room delay tasks.
+  // If only needs and room delay tasks, each count's run holds the amounts that its graph shows.
   if (program_.pairs.empty() && program_.inboxes.empty()) found.held = std::move(known);
   return found;
 }
@@ -231,7 +231,7 @@ Finding GraphJudge::peaks_by_states() const {
   return by_counts(each_count(plan, ask), open);
 }
 
-// Judges all counts at once, or with streams those from a first one on, by cuts of each remainder.
+// Judges all counts at once by cuts; with streams, the counts from a first one on, by remainder.
 class CutJudge final : public GraphJudge {
  public:
   CutJudge(const Program& program, const VerifyOptions& options, const CutInput& asked);
@@ -261,7 +261,7 @@ class CutJudge final : public GraphJudge {
   // sticks, the answer to one is yes.
   Finding deadlock_beyond() override {
     if (problem_) return not_settled();
-    // With several engines, room may be released later; stuck cuts have ranks that never get it.
+    // With several engines, room may be released later; in a stuck cut, some rank never gets room.
     const bool several = has_other_engines(program_);
     // The two questions are easier to answer apart.
     const bool safe = std::all_of(cuts_.begin(), cuts_.end(), [&](CutQueries& cuts) {
@@ -276,7 +276,7 @@ class CutJudge final : public GraphJudge {
       return cuts.solver().any_of({cuts.no_room(), cuts.stuck_cut()});
     };
     const Finding found = by_fewest("deadlock", stuck_or_full, [&](int m) -> Finding {
-      // Below this count only slots can make the order stick.
+      // With fewer than m microbatches, only slots can make the order stick.
       if (!program_.inboxes.empty()) {
         Finding full = slots();
         const auto& run = full.counterexample;
@@ -374,7 +374,7 @@ class CutJudge final : public GraphJudge {
                                 "it; other counts were not searched.",
                                 with_microbatches(microbatches))};
     }
-    // The order sticks before that position, so each count is judged by itself.
+    // Runs stick before the position that breaks the assertion, so each count is judged by itself.
     const auto ask = [&](int m, bool /*fewest*/) -> CountAnswer {
       Finding one = asserted_peaks_of(program_, m, run_order(program_, m, Slots::unbounded));
       if (one.outcome == Outcome::proved) return {CountAnswer::What::safe};

@@ -1,6 +1,6 @@
 // OrderJudge: a committed order, judged by the first of these that can:
 //   one count; or streams and a short range  a graph of each count
-//   tasks that have times (every_count.h)    all but memory is proved, mostly memory too
+//   tasks that have times (every_count.h)    all but memory is proved, and usually memory, too
 //   counts that are linear                   cuts for all; with streams, graphs for small counts
 //   not linear, and a short range            a graph of each count
 //   not linear, and a long or open range     graphs of the first counts; one may refute, else the
@@ -29,7 +29,7 @@ class OrderJudge final : public Judge {
   [[nodiscard]] MemoryFinding memory() override { return chosen().memory(); }
 
  private:
-  // The judge, chosen with the first obligation, so that its time counts for that one.
+  // The judge. Choosing it is counted in the time of the first obligation.
   [[nodiscard]] Judge& chosen();
 
   const spec::Program& program_;

@@ -66,8 +66,8 @@ class OrderGraph {
   }
 
  private:
-  // The engine that takes messages from the inbox, if timing decides which have its slots; else -1,
-  // as for fifo edges, where timing decides nothing (slot_stops.h).
+  // The engine that takes messages from the inbox, if timing decides which of them get its slots;
+  // else -1, as for fifo edges, where timing decides nothing (slot_stops.h).
   int receiver(int inbox) const {
     int engine = -1;
     for (const spec::Edge& e : program_.edges) {
@@ -195,8 +195,8 @@ class OrderGraph {
     if (!l.releases.empty()) wake(waiting_for_room_[static_cast<std::size_t>(l.rank)]);
   }
 
-  // The greatest amount that a task paired with the lane may still hold beside it, though it counts
-  // as ended, among the amounts beside which the lane's own amount has room.
+  // The greatest amount that a task paired with the lane may still hold although it counts as
+  // ended. Only amounts that leave room for the lane's own amount are possible.
   std::int64_t unreleased_beside(int lane, const spec::Acquire& own, std::int64_t held) const {
     std::int64_t most = 0;
     const spec::Guards& guards = at(guards_, lane);

@@ -1,10 +1,10 @@
 // A committed order with one microbatch count, as a graph of tasks.
 //
-// A rank runs its tasks one after another, so a task whose resource has no room when it is next
-// never starts, and all runs of one microbatch count run the same tasks: for any timing, either all
-// deadlock or none does. The same holds with several engines if no resource is acquired on two of
-// them, and for rendezvous: a wait that has ended never begins again. The only exception are slots
-// that other messages may take (Overflow). Pure functions.
+// A rank runs its tasks one after another. A task that finds no room when it is next never starts,
+// so all runs of one microbatch count run the same tasks: either all runs deadlock or none does,
+// whatever the timing. The same is true with several engines if no resource is acquired on two of
+// them, and with rendezvous, since a wait that has ended never begins again. The only exception is
+// slots that other messages may take (Overflow). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct OrderRunResult {
   std::optional<spec::Diagnostics> invalid;  // set if the order has no meaning for this count
   bool finished = false;                     // every task has ended
   Run run;  // all tasks that can run, in an order in which they can run
-  // By pool; for pairs, the greatest possible amount while the first still runs and holds its own.
+  // By pool. For a pair: the greatest possible amount while its first task runs and holds its own.
   std::vector<std::int64_t> peaks;
   std::vector<int> peak_at;  // by pool: index in `run` of the start that reaches the peak, or -1
   // Why a rank's list does not have each task exactly once; empty if every list does.
@@ -36,7 +36,7 @@ enum class Slots : std::uint8_t { as_given, unbounded };
 // A run after which more messages wait for an inbox than it has slots. Timing may then deny a slot
 // to the message that is needed first, so that its rank never passes the task that needs it. If
 // there is no such run, no message ever waits for a slot. The order must end with the slots that
-// links have, and one engine only may take messages from an inbox.
+// links have, and only one engine may take messages from an inbox.
 struct Overflow {
   int inbox = -1;
   Run run;
@@ -44,9 +44,9 @@ struct Overflow {
 // Takes time in proportion to the number of tasks times the number of ranks with inboxes.
 [[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
 
-// Why the order alone does not decide which tasks run, as in "X is acquired" (on two engines);
-// nullopt if it does. A resource that two engines of a rank acquire is given to the faster one, and
-// an inbox from which two engines take may be filled by the messages of either.
+// Why the order alone does not decide which tasks run, as the beginning of a sentence: "X is
+// acquired"; nullopt if it does. A resource that two engines of a rank acquire goes to the faster
+// one, and an inbox from which two engines take may be filled by messages of either.
 [[nodiscard]] std::optional<std::string> depends_on_timing(const spec::Program& program);
 
 }  // namespace ripeline::verify

@@ -26,7 +26,7 @@ struct Group {
   Value count;
 };
 
-// The rest of a stream: its next item is the first lane of its run number `at`.
+// The rest of a stream. The next item is the first lane of `runs[at]`.
 struct Stream {
   std::vector<Group> runs;  // counts are not used
   std::vector<Value> left;  // per run: items

@@ -34,7 +34,7 @@ struct PeriodicOrder {
   std::vector<std::vector<PeriodicRun>> ranks;  // per rank
   std::string problem;                          // the reason if there is no order
   spec::Span span;                              // the location of the problem
-  std::int64_t factor = 1;  // if a problem: above 1 if a period so many times longer may work
+  std::int64_t factor = 1;  // above 1 if a period this many times longer may avoid the problem
 };
 
 [[nodiscard]] PeriodicOrder periodic_order(const spec::Program& program, const spec::Order& order,
@@ -46,7 +46,7 @@ struct PeriodicFamily {
   std::vector<PeriodicOrder> orders;  // by remainder; empty if there is a problem
   std::string problem;
   spec::Span span;
-  // The number of microbatches from which on all orders hold.
+  // The number of microbatches from which on all orders are valid.
   [[nodiscard]] std::int64_t first_microbatches() const;
 };
 [[nodiscard]] PeriodicFamily periodic_family(const spec::Program& program,

@@ -1,7 +1,7 @@
 // Positions: where a rank may be within one turn of a repeat of its order.
 //
-// Plain data for every encoder of committed orders, whether the counts of turns are variable or
-// also the number of ranks.
+// Plain data for all encoders of committed orders. Their variables may be the numbers of turns, or
+// the numbers of turns and of ranks.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct PositionInTurn {
   int passed = 0;
 };
 
-// One position before each step, at which the earlier steps of the turn have run.
+// One position before each step: the earlier steps of the turn have run.
 [[nodiscard]] inline std::vector<PositionInTurn> positions_in_turn(int steps) {
   std::vector<PositionInTurn> positions;
   for (int i = 0; i < steps; ++i) positions.push_back({i, i});

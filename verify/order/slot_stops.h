@@ -13,12 +13,12 @@ namespace ripeline::verify {
 
 inline constexpr std::size_t kNoStop = static_cast<std::size_t>(-1);
 
-// By rank and engine: the index in its list of the entry that the engine never passes, or kNoStop.
-// Either no such task exists, or for no timing all its messages have slots at once: they outnumber
-// the slots, or earlier messages of a fifo edge, for later tasks, leave too few.
+// By rank and engine: the index of the list entry that the engine never passes, or kNoStop. Either
+// this entry is no task of the program, or its messages never have slots all at once: they
+// outnumber the slots, or earlier messages of a fifo edge, which later tasks take, leave too few.
 //
-// No other message waits for ever if each arrives just before its task starts: then all slots of an
-// inbox without fifo are free, and of a fifo edge's inbox as many slots as are computed here.
+// No other message waits for ever if each arrives just before its task starts: at that time an
+// inbox without fifo has all slots free, and a fifo edge's inbox as many as are computed here.
 [[nodiscard]] std::vector<std::size_t> slot_stops(const spec::Program& program, int microbatches,
                                                   const OrderLists& lists);
 

@@ -1,8 +1,8 @@
 // Times: the weights of pairs of positions, and a search for bases.
 //
-// Take a position of a task and a position of a task that it needs: they meet at those turns t and
-// u and those q for which the first task needs the second. That is one equation in t, u and q,
-// which gives u and leaves the bound of an affine value over an interval of t that depends on q.
+// Take a position of a task and a position of a task that it needs. They meet at those turns t and
+// u and those q for which the first task needs the second. This is one equation in t, u and q. It
+// determines u; what remains is to bound an affine value over an interval of t that depends on q.
 // The bound is over all real t and u, which include all turns.
 #include "verify/order/times.h"
 
@@ -25,7 +25,7 @@ constexpr std::int64_t kMostTimeOfTurn = std::int64_t{1} << 38;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 45;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 60;
 constexpr int kMostSweeps = 64;
-// The limit of pairs of positions for one remainder; if there are more, a solver is asked.
+// If an order (for one remainder) has more pairs of positions than this, a solver is asked.
 constexpr std::int64_t kMostPairs = 20'000'000;
 
 Wide floor_of(Wide a, Wide b) {  // b > 0
@@ -139,7 +139,7 @@ class Edges {
     return {true, *ahead + 1};
   }
 
-  // Adds edges to the consumer's tasks each * t + before + j from those of the producer they need.
+  // Adds edges from needed tasks of the producer to the consumer's tasks each * t + before + j.
   void add_needs(const LaneInRun& consumer, const LaneInRun& producer, const InTurn& needed) {
     InTurn number;  // the number that the task at positions[0] needs, minus the producer's `before`
     number.turn = has_one_turn(consumer) ? 0 : needed.turn * consumer.each();
@@ -222,8 +222,8 @@ class Edges {
     return past(producer, consumer, difference, *range, lower, upper);
   }
 
-  // The greatest lead of the producer's time over the consumer's, without bases. `each` times the
-  // lead is affine in t and q; at each q it is greatest at an end of the interval of t.
+  // The greatest lead of the producer's time over the consumer's if all bases are 0. `each` times
+  // the lead is affine in t and q; at each q it is greatest at an end of the interval of t.
   Weight past(const LaneInRun& producer, const LaneInRun& consumer, const InTurn& difference,
               const QRange& range, const std::array<LinearBound, 2>& lower,
               const std::array<LinearBound, 2>& upper) const {
@@ -252,8 +252,8 @@ class Edges {
   bool impossible_ = false;
 };
 
-// Sorts positions so that most edges lead forward; edges that lead back about a turn are ignored,
-// and positions on a cycle are last.
+// Sorts positions so that most edges lead forward. Edges that lead back by about a turn are
+// ignored, and positions on a cycle are last.
 std::vector<int> sorted(std::size_t positions, const std::vector<std::vector<std::size_t>>& out,
                         const std::vector<TimeEdge>& edges) {
   const auto counts = [](const TimeEdge& edge) { return edge.weight > -kTimeOfStep / 2; };

@@ -109,7 +109,7 @@ class FewRanks {
 
   [[nodiscard]] int rank_of(int lane) const { return at(program_.lanes, lane).rank; }
 
-  // Stores a fact. One about arrivals, which no lane counts, belongs to no rank and is left out.
+  // Stores a fact, unless it is about arrivals: no lane counts these, so it belongs to no rank.
   void know(const Linear& of, Term holds) {
     Fact fact{{}, holds};
     for (const auto& [counter, factor] : of.lanes) {

@@ -1,11 +1,11 @@
 // Backlogs: facts about every stuck state, each found from a few ranks at a time.
 //
 // A need has a backlog when its producer is ahead of its consumer. Whether some state is stuck is
-// one question about all ranks, in which a solver must find by itself the ranks that matter, which
-// takes minutes for 64 ranks. If each task waits for ranks nearby, those ranks suffice. So the
-// solver is asked about each need in turn whether its consumer can have a backlog while nothing may
-// start at the consumer's rank and its producers' ranks. If not, no stuck state has that backlog,
-// and later questions use this as a fact.
+// one question about all ranks. A solver must find by itself which ranks matter, and needs minutes
+// for 64 ranks. If each task waits only for ranks nearby, those ranks suffice. So the solver is
+// asked about each need in turn: can its consumer have a backlog while nothing may start at the
+// consumer's rank and its producers' ranks? If not, no stuck state has that backlog, and later
+// questions use this as a fact.
 //
 // This is sound, since such a question only leaves facts out: if it has no solution, then neither
 // has the question with all facts. The question about all ranks decides on other backlogs.
@@ -29,8 +29,8 @@
 
 namespace ripeline::verify {
 
-// Each result is >= 0 if some need has a backlog; no stuck state within the invariant has it. The
-// needs are `same` needs within one share; each question takes at most `steps` of the solver.
+// Each sum is >= 0 if a certain need has a backlog, which no stuck state within the invariant has.
+// The needs are `same` needs within one share; each question takes at most `steps` of the solver.
 [[nodiscard]] std::vector<Linear> excluded_backlogs(const spec::Program& program,
                                                     const Counters& counters, std::uint64_t steps);
 

@@ -122,7 +122,7 @@ class Divided {
     }
   }
 
-  // Lanes of one class have the same needs as the originals; a need of all is one of all classes.
+  // Copies of one class keep the need of their originals; a need of all is kept among all classes.
   void add_edges(const spec::Edge& edge) {
     Program& made = to_.program;
     for (const int producer : at(copies_, edge.producer)) {

@@ -27,8 +27,8 @@ struct ByClasses {
   std::vector<int> lane_of;  // per lane of `program`, the original lane
 };
 
-// Null if no need crosses shares, if some lane starts its microbatches in order or needs the
-// previous one, if links are bounded, or if a rank has several members.
+// Null if no need crosses shares, if some lane starts its microbatches in order or needs its
+// previous microbatch, if links are bounded, or if a rank has several members.
 [[nodiscard]] std::unique_ptr<ByClasses> by_classes(const spec::Program& program);
 
 }  // namespace ripeline::verify

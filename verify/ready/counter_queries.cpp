@@ -64,7 +64,7 @@ Term CounterQueries::may_start(int lane) {
 // arrivals change no count, so starts are the only events to check.
 bool CounterQueries::invariant_is_inductive() {
   for (const Linear& fact : counters_.invariant) {
-    // Before the first task all counts are 0; there is a microbatch, but perhaps none of a share.
+    // Before the first task all counts are 0. There is a microbatch, but a share may have none.
     std::int64_t least = fact.constant;
     for (const auto& [share, factor] : fact.microbatches) {
       if (factor < 0) return false;
@@ -147,8 +147,8 @@ Term CounterQueries::stuck() {
 
 Term CounterQueries::total_of(int lane) { return term(tasks_of(program_, lane)); }
 
-// Each edge that shares slots has as many arrived messages as timing gave slots to the edge, and
-// slots are free only if all messages have arrived.
+// Timing gives each edge some of the shared slots, which hold the edge's arrived messages; slots
+// are free only if all messages have arrived.
 void CounterQueries::add_quiescence(std::vector<Term>& parts) {
   for (const SharedSlots& shared : counters_.shared) {
     std::vector<Term> arrived;
@@ -220,7 +220,7 @@ std::vector<Term> CounterQueries::starts_above(int lane, int pool, Term bound) {
     const std::vector<Term> sums = held_elsewhere(lane, pool);  // the first sum is 0
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::vector<Term> facts = {may_start(lane), bound < after + sums[i]};
-      // Amounts that are still held were already held when the task was admitted.
+      // The amounts still held were also held when the task was admitted, and there was room then.
       if (room && i > 0) {
         facts.push_back(after + sums[i] <= solver_.number(room->most_held_after()));
       }

@@ -1,5 +1,5 @@
-// CounterQueries: the counters of a program as terms of a solver, which is told the invariant and
-// the range.
+// CounterQueries: the counters of a program as terms of a solver. The solver requires the invariant
+// and the range of microbatches.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class CounterQueries {
 
   // True if the invariant holds before the first task, and every start preserves it.
   [[nodiscard]] bool invariant_is_inductive();
-  // The parts of this statement as terms for evidence, which asks even the obvious.
+  // The parts of this statement as terms. Evidence asks all of them, even the obvious ones.
   [[nodiscard]] Term at_start();                 // true if no task has ended
   [[nodiscard]] Term invariant_broken();         // true if broken in the present state
-  [[nodiscard]] Term broken_by_start(int lane);  // by a startable task of the lane
-  // How many required terms a solver that writes has before those of the invariant.
+  [[nodiscard]] Term broken_by_start(int lane);  // true if some start of the lane breaks it
+  // In a solver that writes: the number of required terms before those of the invariant.
   [[nodiscard]] std::size_t required_before_invariant() const { return before_invariant_; }
   [[nodiscard]] bool exact() const { return counters_.inexact.empty(); }
   [[nodiscard]] const Counters& counters() const { return counters_; }

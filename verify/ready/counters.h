@@ -3,30 +3,30 @@
 // A state is the number of ended tasks of each lane, and the number of microbatches; tasks run
 // atomically. This suffices: if the tasks of a run are executed in the order of their starts, each
 // ending before the next starts and each message arriving at once, they reach the same quiescent
-// states, as ends and arrivals only enable starts. Amounts held just after a start are the same if
-// a rank runs one task at a time; else amounts that its other running tasks hold are added.
+// states, since ends and arrivals only enable starts. Amounts held just after a start are the same
+// if a rank runs one task at a time; else the amounts of its other running tasks are added.
 //
-// Counts alone decide exactly which lanes may start if, for each lane, the sets of microbatches
-// that its producers have ended are nested, as then the smallest count decides. Sets are nested if
-// one producer is an ancestor of the other, or if both are prefixes. Prefixes are sequential lanes,
-// lanes whose needs lead back to their own previous microbatch, and lanes between the start of a
-// prefix, which acquires room, and the end that releases it, if there is room for one. A prefix
-// that consumes needs prefixes. Else `may` has facts that must hold and `must` has facts that
-// suffice; then only proofs are sound, not the search for states. The facts that suffice count
-// within a set that contains all others: the microbatches that a common ancestor has ended, or all.
+// Counts alone decide which lanes may start if, for each lane, the sets of microbatches that its
+// producers have ended are nested: then the smallest count decides. Sets are nested if one producer
+// is an ancestor of the other, or if both are prefixes: sequential lanes, lanes whose needs lead
+// back to their own previous microbatch, and lanes between a prefix that acquires room for one
+// microbatch at a time and the lane that releases it. The producers of a prefix must be prefixes.
+// Where counts do not decide, `may` has facts that must hold and `must` has facts that suffice;
+// then only proofs are sound, not the search for states. The facts that suffice count within a set
+// that contains all others: the microbatches that a common ancestor has ended, or all.
 //
-// Bounded links. The order of arrivals over fifo edges is ignored, which only adds runs, and
-// arrivals that no start uses are delayed to the end of the run: no task starts later, and no slot
-// is freed later. (With the order, a message that no start uses may have to arrive before one that
-// a start uses; this is taken into account in the last state alone.) So the same quiescent states
-// are reached by running tasks one at a time, each taking its messages just before it starts, and
-// by filling the slots at the end, in any way that timing allows; quiescent means that a slot is
-// free only if no message waits for it. With k slots, some k of the messages that one edge has
-// ready, chosen by timing, have arrived: at least one, which is enough for a lane that takes any
-// microbatch and needs only this message still; otherwise counts only tell that all have arrived if
-// there are at most k. Over a fifo edge with a sequential producer a prefix arrives, and with it
-// the next message. Timing decides how many of a channel's slots each edge has; a variable counts
-// them.
+// Bounded links. The order of arrivals over fifo edges is ignored, which only adds runs. Arrivals
+// that no start uses are delayed to the end of the run: no task starts later, and no slot is freed
+// later. (With the order, a message that no start uses may have to arrive before one that a start
+// uses; this is taken into account in the last state alone.) So the same quiescent states are
+// reached by running tasks one at a time, each taking its messages just before it starts, and by
+// filling the slots at the end in any way that timing allows. In a quiescent state a slot is free
+// only if no message waits for it. If an edge has k slots, k of its messages that are ready have
+// arrived, or all if there are fewer; timing chooses which. At least one has arrived, which is
+// enough for a lane that takes any microbatch and needs only this message still. Otherwise counts
+// show only that all have arrived if there are at most k. Over a fifo edge with a sequential
+// producer a prefix arrives, and with it the next message. Timing decides how many of a channel's
+// slots each edge has; a variable counts them.
 //
 // An example: 1F1B's memory on two ranks, `F needs F at prev; B needs F at here, B at next`, where
 // stage s has room for 2 - s activations, held from F to B. The four lanes have ended f0, b0, f1
@@ -37,7 +37,7 @@
 //   0B:  b1 - b0 - 1 >= 0                            0F, which 1B needs, is ahead then as well
 // Each lane has one innermost need, so the sets are nested and `must` is the same as `may`. The
 // invariant has 0 <= f0 <= M and the like, f1 <= f0, b1 <= f1, b0 <= b1, and held <= capacity.
-// Stuck would be a state in which none of the four holds and something is left. Then 1B is blocked,
+// Suppose a state is stuck: none of the four holds and some task is left. Then 1B is blocked,
 // so b1 = f1, so 1F has room and is blocked by f1 = f0 or by f1 = M. If f1 = M, then b1 = M and 0B
 // may start unless all is done. If f1 = f0 < M, then 0F is blocked, so f0 - b0 >= 2, so b0 < f0 =
 // b1 and 0B may start. The solver finds no such integers for any M: proved, whatever the timing.
@@ -54,8 +54,8 @@
 
 namespace ripeline::verify {
 
-// Plain data. Queries (verify/ready/counter_queries.h) read Counters and, of the guards, only which
-// tasks run side by side, with the room that these leave.
+// Plain data. Queries (verify/ready/counter_queries.h) read Counters, and from the guards only
+// which tasks run side by side and how much room these leave.
 struct Counters {
   int variables = 0;  // as numbered in Linear: the lanes' counts, then `shared`
   std::vector<SharedSlots> shared;
@@ -67,9 +67,9 @@ struct Counters {
 
 [[nodiscard]] Counters count(const spec::Program& program);
 
-// Why counts cannot follow the program; nullopt if they can. They cannot if lanes with different
-// microbatches need each other's previous microbatch, or need each other over a link with slots
-// that is not fifo between prefixes, or shares its slots.
+// Why counts cannot follow the program; nullopt if they can. They cannot follow a need of a lane
+// that has other microbatches if it is of the previous microbatch, or if its link has slots, unless
+// the link is fifo between prefixes and its slots are its own.
 [[nodiscard]] std::optional<std::string> beyond_counters(const spec::Program& program);
 
 }  // namespace ripeline::verify

@@ -12,8 +12,8 @@ using spec::Program;
 
 namespace {
 
-// Lanes of the stage whose tasks of the same number each task of `lane` needs, perhaps through
-// others. Their counts are never less than the lane's, by the facts about single needs.
+// Lanes of the stage that each task of `lane` needs, directly or through others, with the same task
+// number. Their counts are never less than the lane's, by the facts about single needs.
 std::vector<int> needed_at_stage(const Program& program, int lane) {
   const spec::Lane& own = at(program.lanes, lane);
   std::vector<int> found{lane};
@@ -78,7 +78,7 @@ class StageHolders {
   }
 
  private:
-  // Releases the lane's own amount first, then those that leave least, as others are held longer.
+  // Releases the lane's own amount first, then amounts of needed lanes, the least `leaving` first.
   bool give_back(const Released& r) {
     std::vector<Acquired*> from;
     for (Acquired& a : acquired_) {
@@ -143,7 +143,7 @@ std::vector<Holder> holders_of(const Program& program, const std::vector<spec::G
   std::vector<Holder> holders;
   for (auto& [stage, of_stage] : stages) {
     auto divided = of_stage.divided();
-    // If so, it may not follow that the amount held by each stage is 0 or more.
+    // Without a division, it may not follow that the amount held by each stage is 0 or more.
     if (!divided) return whole_stages(program, guards, pool, held);
     std::move(divided->begin(), divided->end(), std::back_inserter(holders));
   }

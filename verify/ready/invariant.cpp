@@ -40,7 +40,7 @@ void add_room(const Program& program, const std::vector<spec::Guards>& guards, i
   };
   at_most(capacity).add(held, -1);
   const std::vector<Holder> holders = holders_of(program, guards, pool, held);
-  // Visits each part with the room that is free beside it and beside the parts released later.
+  // Visits each part with the room that is free beside this part and all parts released later.
   const auto each_part = [&holders](const auto& visit) {
     for (const Holder& holder : holders) {
       std::int64_t free = holder.free_beside;

@@ -3,12 +3,12 @@
 // It is inductive for these reasons. Counts: a task starts only behind its producers, and raises
 // only its own count. Room: a start is admitted only if held + amount + leaving <= capacity, and
 // all other events only lower amounts. Reserved room: verify/ready/holders.h divides a pool's
-// amount into parts, none negative, each raised by the starts of one lane alone. Let K be some set
-// of parts. When a lane starts that leaves l and acquires a, of which k is for its parts in K, then
-// held + a + l <= capacity beforehand, and K holds at most what the pool holds, so afterwards K
-// holds at most capacity - l - (a - k). Other events only lower the amount in K. For n > 0 let K
-// have, for each lane, the most parts released last with l + (a - k) >= n: then K never holds more
-// than capacity - n. CounterQueries lets the solver check this again.
+// amount into parts, none negative, each raised by the starts of one lane alone. Let K be a set of
+// parts. Suppose that a lane starts that leaves l and acquires a, of which k is for its parts in K.
+// Before the start, held + a + l <= capacity, and K holds at most what the pool holds; so
+// afterwards K holds at most capacity - l - (a - k). Other events only lower the amount in K. For n
+// > 0 choose K so that it has the last released parts of each lane, as many as allow l + (a - k) >=
+// n: then K never holds more than capacity - n. CounterQueries lets the solver check this again.
 //
 // An example: two chunks on a rank share room for 2, and stage 0 acquires `leaving 1` where stage 3
 // leaves nothing. Then for n = 1, K is the amount that stage 0 holds, and K <= 1 is a fact. Without

@@ -11,7 +11,7 @@
 namespace ripeline::verify {
 
 struct Linear {
-  // Lanes, and variables that are numbered after the lanes, each at most once, with a factor.
+  // Lanes, and variables that are numbered after the lanes; each at most once, with its factor.
   std::vector<std::pair<int, std::int64_t>> lanes;
   std::vector<std::pair<spec::Share, std::int64_t>> microbatches;  // each share at most once
   std::int64_t constant = 0;

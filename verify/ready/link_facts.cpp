@@ -55,7 +55,7 @@ bool LinkFacts::add(int lane, const std::vector<int>& edges, const std::vector<O
   for (const int e : bounded) {
     const bool shares = at(inbox_edges_, edge(e).inbox).size() > 1;
     if (edge(e).of == spec::Of::all) {
-      // The edge's own slots must hold all its messages, or no start is possible.
+      // Own slots need no fact: if they cannot hold all the edge's messages, no start is possible.
       if (shares) require(e, {});
     } else if (arrives_in_order(e) &&
                (prefixes_.is_prefix(lane) || all_in_order(offers, bounded))) {
@@ -113,7 +113,7 @@ Linear LinkFacts::some_arrived(int e) const {
   return here;
 }
 
-// Facts that all other offers are whole, so that whatever arrives over this edge may start.
+// Facts by which all other offers are complete, so that any message of this edge starts a task.
 Facts LinkFacts::others_whole(int e, const std::vector<Offer>& offers) const {
   Facts facts;
   if (at(arrived_, e) >= 0) {

@@ -1,9 +1,9 @@
 // LinkFacts: the facts about a lane's next start that follow from bounded links.
 //
-// With k slots, some k of the messages that one edge has ready, chosen by timing, have arrived: at
-// least one. That is enough for a lane that takes any microbatch and needs only this message still;
-// over a fifo edge with a producer in order the next message is among them. Otherwise counts only
-// tell that all have arrived if there are at most k. See verify/ready/counters.h.
+// If an edge has k slots, k of its ready messages have arrived, or all if there are fewer; timing
+// chooses which. One is enough for a lane that takes any microbatch and needs only this message
+// still. Over a fifo edge with a producer in order the next message is among them. Otherwise counts
+// only show that all have arrived if there are at most k. See verify/ready/counters.h.
 //
 // An example: 0F, in any order, sends over 2 slots to 1F, which is sequential. If 0F has ended
 // three tasks and 1F none, the two messages that arrived may be those of 1 and 2, and 1F, which
@@ -25,7 +25,7 @@
 
 namespace ripeline::verify {
 
-// Slots shared by edges, once nothing more can arrive: either all are taken, or no message is left.
+// Slots that edges share when nothing more can arrive: all are taken, or no message waits.
 struct SharedSlots {
   std::int64_t slots = 0;
   std::vector<int> arrived;     // per edge: the variable that counts arrived, untaken messages

@@ -9,8 +9,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-// The size is how many tasks the producer has ended, plus 1 if the first microbatch needs nothing.
-// If the producer overtakes, there is no 1: it may have ended its last task, which no task needs.
+// The size is the number of tasks that the producer has ended, plus 1 if the first microbatch needs
+// nothing. If the producer overtakes, the 1 is left out: its last, unneeded task may have ended.
 Offer NeedFacts::offer_of(int e) const {
   Offer offer{e, {}, prefixes_.is_prefix(edge(e).producer)};
   offer.size.add(edge(e).producer, 1);
@@ -33,7 +33,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
       const spec::Edge& theirs = edge(other.edge);
       if (theirs.of != spec::Of::same) return false;
       if (mine.of == spec::Of::same) return prefixes_.is_ancestor(mine.producer, theirs.producer);
-      // The offer is a prefix, and larger by one.
+      // A need `before` offers one microbatch more; if this offer is a prefix, it holds the other.
       return prefixes_.is_prefix(mine.producer) &&
              prefixes_.is_or_precedes(mine.producer, theirs.producer);
     };
@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A shifted set, which includes the first microbatch for free, has at least as many microbatches
-  // in common with the set that contains all offers as before the shift.
+  // A shifted offer has the first microbatch, which needs nothing. So the set that contains all
+  // offers has at least as many microbatches of the shifted offer as of the offer before the shift.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;
@@ -118,7 +118,7 @@ void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const 
     all.add(edge(offer.edge).producer, 1).add(whole, -1);
     ways.push_back({all});
   }
-  // The ended ones are then a prefix, and the first microbatch, which needs nothing, adds one.
+  // `ways` makes the ended microbatches a prefix; the first, which needs nothing, adds one to it.
   if (edge(offer.edge).of == spec::Of::before) ++ahead.constant;
   facts.suffices({{ahead}});
   facts.suffices(ways);
@@ -192,8 +192,8 @@ void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
   }
 }
 
-// How far a prefix must have run before the lane's next microbatch. The number of needed tasks
-// repeats with the shares; the greatest excess over a line within a period is added.
+// The fact that a producer in order has ended what the lane's next microbatch needs. The number of
+// needed tasks repeats with the shares; it exceeds a line by at most `most` within a period.
 Linear NeedFacts::next_has_ended(int lane, int producer) const {
   const spec::Share& from = share_of(producer);
   const spec::Share& to = share_of(lane);

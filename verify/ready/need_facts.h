@@ -1,18 +1,18 @@
 // NeedFacts: the facts about a lane's next start that follow from its needs.
 //
 // Each need *offers* a set of microbatches: those for which the need is met. A task may start only
-// if each offer is larger than the count of the lane. That suffices if the offers are nested, since
-// the smallest is then their intersection. If not, the offers lie in a set of some size w that
-// holds them all: k sets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w in common.
+// if each offer has more microbatches than the lane has run. That suffices if offers are nested,
+// since the smallest is then their intersection. Otherwise they are subsets of a set of size w, and
+// k subsets of sizes s1, …, sk have at least s1 + … + sk - (k - 1) w microbatches in common.
 //
 // An example: two encoders on ranks 0 and 1 feed a model on rank 2; all run microbatches in any
-// order. If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, the sizes are 2
-// and 2, and `may` lets two tasks of 2F start though only one has both its inputs. Only 2 + 2 - 3 =
-// 1 is certain. Were both sequential, the sets would be {0, 1} and {0, 1}, and the smallest exact.
+// order. If 0F has ended 0 and 1 of three microbatches, and 1F has ended 1 and 2, both offers have
+// size 2. StartFacts::may then allows two tasks of 2F, though only microbatch 1 has both inputs;
+// `must` allows 2 + 2 - 3 = 1. If both were sequential, both sets would be {0, 1}: two may start.
 //
-// Between lanes of different shares, an offer includes the consumer's tasks that need nothing, and
-// for a producer in order the count tells how far it must have run (next_has_ended). One thread;
-// the constructor's arguments must outlive it.
+// Between lanes of different shares, an offer includes the consumer's tasks that need nothing. If
+// the producer starts its microbatches in order, its count shows whether it has ended all that the
+// lane's next task needs (next_has_ended). One thread; keeps references to both arguments.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ namespace ripeline::verify {
 struct Offer {
   int edge = -1;
   Linear size;
-  bool prefix = false;  // the set is 0, 1, 2, …, `size` of them, or all
+  bool prefix = false;  // the set is the first `size` microbatches, or all if there are fewer
 };
 
 class NeedFacts {
@@ -39,12 +39,12 @@ class NeedFacts {
     std::vector<Offer> offers;  // the innermost offers: none contains another
     bool exact = true;          // the facts that must hold also suffice
   };
-  // Adds what these edges need to the facts of their consumer.
+  // Adds the facts about the consumer's next start that follow from its needs over these edges.
   Needs add(int lane, const std::vector<int>& edges, StartFacts& facts) const;
 
-  // Sizes of sets that contain the tasks that the producers of all these offers have ended: those
-  // ended by a lane that all producers need, or every microbatch. With `in_order`, only sets 0, 1,
-  // 2, …, which contain shifted offers, too, except for one task.
+  // Sizes of sets that contain all tasks that the producers of these offers have ended: the tasks
+  // ended by a lane that all producers need, or every microbatch. With `in_order`, only prefixes;
+  // these also contain all but one microbatch of the offers of needs for the microbatch before.
   [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
                                             bool in_order = false) const;
 

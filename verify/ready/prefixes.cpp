@@ -37,7 +37,7 @@ bool Prefixes::is_ancestor(int lane, int of) const {
   return std::binary_search(all.begin(), all.end(), lane);
 }
 
-// Marks the lanes on a path from `first` to `last`, and these two.
+// Marks the lanes on the paths from `first` to `last`, including these two.
 void Prefixes::add_between(int first, int last) {
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
     if (is_or_precedes(first, lane) && is_or_precedes(lane, last)) {

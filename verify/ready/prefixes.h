@@ -17,9 +17,9 @@ class Prefixes {
  public:
   Prefixes(const spec::Program& program, const std::vector<spec::Guards>& guards);
 
-  // True if the lane's microbatches start in order, as the lane is sequential, or needs a task that
-  // needs the lane's previous microbatch, or lies between a lane in order that acquires room for
-  // one microbatch at a time and the lane that releases the room.
+  // True if the lane's microbatches start in order. This is so if the lane is sequential, if it
+  // needs a task that needs the lane's previous microbatch, or if it lies between a lane in order
+  // that acquires room for one microbatch at a time and the lane that releases the room.
   [[nodiscard]] bool is_prefix(int lane) const { return prefixes_[static_cast<std::size_t>(lane)]; }
   // True if each task of `of` needs the lane's task of the same microbatch, directly or not.
   [[nodiscard]] bool is_ancestor(int lane, int of) const;

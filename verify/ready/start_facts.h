@@ -16,15 +16,15 @@ struct StartFacts {
   Facts may;                // a task may start only if all these facts hold
   std::vector<Facts> must;  // ways to start: a task may start if all facts of one hold
 
-  // Adds a fact without which no task may start, and which is from now on part of each way.
+  // Adds a fact without which no task may start: to `may`, and to each way in `must`.
   void require(const Linear& fact);
-  // Requires, from now on, one of these ways in addition to one of the previous ways.
+  // Requires one of these ways in addition: each way in `must` is combined with each of these.
   void suffices(const std::vector<Facts>& ways);
 };
 
-// >= 0 if the lane has a task left: its number of tasks minus the ended ones, minus 1.
+// This sum is >= 0 if the lane has a task left: its number of tasks minus the ended ones, minus 1.
 [[nodiscard]] Linear has_one_left(const spec::Program& program, int lane);
-// >= 0 if the producer has ended more tasks than the lane: the difference minus 1.
+// This sum is >= 0 if the producer has ended more tasks than the lane: the difference minus 1.
 [[nodiscard]] Linear is_ahead(int producer, int lane);
 
 }  // namespace ripeline::verify

@@ -37,7 +37,7 @@ std::optional<std::int64_t> least(Solver& solver, const std::string& query, Term
 
 std::optional<std::int64_t> small(Solver& solver, const std::string& query, Term objective,
                                   std::vector<Term> extra) {
-  // The first model often has the least value, and proving that it is the least takes long.
+  // The first model often has the least value; a proof of this takes long, so steps are limited.
   constexpr std::uint64_t kSteps = 300'000;
   if (solver.check(query, extra) != Answer::sat) return std::nullopt;
   std::int64_t best = solver.value(objective);

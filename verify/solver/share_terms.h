@@ -18,7 +18,7 @@ namespace ripeline::verify {
 [[nodiscard]] Term below(Solver& solver, const spec::Share& share, Term microbatches);
 // The k-th microbatch, counted from 0, of a share that is not empty.
 [[nodiscard]] Term microbatch(Solver& solver, const spec::Share& share, Term k);
-// The least count of microbatches that has `tasks` of the share; 0 or less if `tasks` is.
+// The least count of microbatches that has `tasks` of the share; 0 or less if `tasks` is 0 or less.
 [[nodiscard]] Term reach(Solver& solver, const spec::Share& share, Term tasks);
 
 }  // namespace ripeline::verify

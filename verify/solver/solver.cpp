@@ -87,7 +87,7 @@ struct Solver::State {
     return answer(fresh);
   }
 
-  // The answer to the extra terms, in a scope of their own and within `most` steps.
+  // The answer for the extra terms, which get a scope of their own, within at most `most` steps.
   Answer answer_within(std::uint64_t most, const std::vector<z3::expr>& extra) {
     limit(solver, most);
     solver.push();

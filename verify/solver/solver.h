@@ -36,7 +36,7 @@ enum class Answer : std::uint8_t { sat, unsat, unknown };
 
 // How a solver is used: to solve, to write, or to write while `ask` gives the answers.
 struct SolverUse {
-  // For solving: `steps` is Z3's rlimit for each check, halved when one gives up; 0 if no limit.
+  // For solving: `steps` is Z3's rlimit for each check (0: none); a check that gives up halves it.
   SolverUse(std::uint64_t limit) : steps(limit) {}
   [[nodiscard]] static SolverUse writing() {
     SolverUse use(0);
@@ -52,8 +52,8 @@ struct SolverUse {
     return use;
   }
   std::uint64_t steps;
-  bool writes = false;  // if true, check() answers unknown unless `ask`
-  Ask ask = {};         // is set and answers
+  bool writes = false;  // if true, terms become text, and only `ask` gives answers
+  Ask ask = {};         // if empty, check() of a solver that writes answers unknown
 };
 
 // Z3's answer to a whole SMT-LIB file. Never throws.

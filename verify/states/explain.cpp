@@ -161,7 +161,7 @@ class Explanation {
     return text + fmt::format(", and {} in turn.", one ? "it waits" : "they wait");
   }
 
-  // Tasks that release to the pool, for microbatches for which their stage acquired from the pool.
+  // Tasks that release to the pool what their stage has acquired for the same microbatch.
   std::vector<Task> would_free(int pool) const {
     std::vector<Task> found;
     for (int lane = 0; lane < size_of(program_.lanes); ++lane) {

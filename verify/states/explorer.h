@@ -1,7 +1,7 @@
 // Explorer: visits states, each once, and stores the moves that lead to each.
 //
-// Only this code decides when a state is new, what a search pays and when it has visited
-// everything. Searches differ only in their states, which a Space describes:
+// Only this code decides when a state is new, what a search deducts from its budget and when all
+// states are visited. Searches differ only in their states, which a Space describes:
 //
 //   struct Space {
 //     using State = …;                                // a value
@@ -41,7 +41,7 @@ namespace ripeline::verify {
 template <class Move>
 struct Visit {
   bool found = false;             // true if the goal is this state,
-  std::optional<Move> through{};  // or is reached from it by this move
+  std::optional<Move> through{};  // or if this move leads from this state to the goal
   std::vector<Move> moves{};      // otherwise, the moves to make from here, in order
 };
 

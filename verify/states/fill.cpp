@@ -37,7 +37,7 @@ class GreedyRun {
   }
 
  private:
-  // Starts wanted tasks; true if any started, since then more wanted lanes may be able to start.
+  // Starts wanted tasks; true if any started, as more wanted lanes may then be able to start.
   bool start_wanted() {
     hand_over();
     bool any = false;
@@ -85,7 +85,7 @@ class GreedyRun {
     return Task{lane, started};
   }
 
-  // Lets those of the task's messages arrive that were sent; false if some have not arrived.
+  // Lets the task's messages that were sent arrive; false if some of its messages do not arrive.
   bool collect(const Task& task) {
     for (const int edge : at(program_.lanes, task.lane).edges) {
       const spec::Edge& e = at(program_.edges, edge);
@@ -107,7 +107,7 @@ class GreedyRun {
                            static_cast<std::size_t>(microbatch)];
   }
 
-  // Accepts messages by rendezvous that are due, which frees the engines of their senders.
+  // Lets all rendezvous messages that are due arrive, which frees the engines of their senders.
   void hand_over() {
     for (const int edge : rendezvous_) {
       for (int m = 0; m < machine_.microbatches(); ++m) {

@@ -2,7 +2,7 @@
 //
 // The run is greedy and never backtracks: the most wanted lanes start as long as they can, and
 // tasks that release amounts end only when nothing else can happen. Pools reach the amounts of such
-// a run, so no lower bound is true; the run does not show that no run holds more. Pure functions.
+// a run, so no smaller bound is true; but other runs may hold more. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace ripeline::verify {
 // The order in which lanes are to start.
 struct Wishes {
   std::vector<int> lanes;  // all lanes, the most wanted first
-  int freely = 0;          // this many start as often as they may; others one task at a time
+  int freely = 0;          // the first lanes, which start freely; the others run one task at a time
 };
 
-// Events that spec::Machine can make with Chooser::any, until every pool with a number in `enough`
-// has held this amount, or no event is possible. The budget counts starts, made or tried.
+// The events of a run under Chooser::any, which ends when every pool with an amount in `enough` has
+// held this amount, or no event is possible. The budget counts starts, made or tried.
 [[nodiscard]] std::vector<spec::Event> fill(const spec::Machine& machine, const Wishes& wishes,
                                             std::vector<std::optional<std::int64_t>> enough,
                                             Budget& budget);

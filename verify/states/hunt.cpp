@@ -12,13 +12,13 @@ using Chooser = spec::Machine::Chooser;
 
 namespace {
 
-// With more tasks than this no run is searched for, since a single state would take long.
+// With more tasks than this, no run is searched for, since visiting a single state takes long.
 constexpr std::int64_t kMostTasks = 200'000;
 constexpr int kTargets = 6;
 constexpr std::size_t kStatesPerTarget = 5'000;
 constexpr int kWalks = 64;
-// An exhaustive search may use 1 / kShare of the budget left, so that one count does not use all of
-// it, but at least kEnough, or half if less, which settles most counts of small programs.
+// An exhaustive search may use 1 / kShare of the remaining budget, so that one count does not use
+// all. It may always use kEnough, or half if less, which settles most counts of small programs.
 constexpr std::uint64_t kShare = 8;
 constexpr std::uint64_t kEnough = 250'000;
 
@@ -51,7 +51,7 @@ HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
   Search any(machine, Chooser::any, goal, counts_decide, budget);
   std::optional<std::vector<spec::Event>> others;
-  // If counts decide, a state sticks for any order of microbatches.
+  // If counts decide, a state sticks for any order of microbatches, so one order is enough.
   std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
   if (!counts_decide) ways.push_back(Search::Microbatches::high);
   for (int i = 0; i < kTargets; ++i) {

@@ -1,4 +1,4 @@
-// hunt: from a solver's stuck state, or broken bound, to a run that shows it.
+// hunt: searches for a run that shows a stuck state, or a broken bound, found by a solver.
 //
 // A model of the counters may be a state that no run reaches, or that the dispatch does not reach.
 // Nothing is refuted before Machine has replayed a run.

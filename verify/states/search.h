@@ -24,8 +24,8 @@
 
 namespace ripeline::verify {
 
-// A state to search for, by the number of tasks that each lane has run and, if the goal is a bound,
-// the lane whose next start must exceed it.
+// A state to search for: the number of tasks that each lane has run. If the goal is a bound, the
+// next start of `last_lane` must exceed it.
 struct Target {
   std::vector<std::int64_t> counts;
   int last_lane = -1;
@@ -37,23 +37,23 @@ class Search {
   Search(const spec::Machine& machine, spec::Machine::Chooser chooser, const Goal& goal,
          bool lowest_only, Budget& budget);
 
-  // Searches depth first for the target, never beyond its counts. Consumers are tried before
-  // producers, and within a lane the microbatches at the given end first. The target is a state
-  // that the solver named, which perhaps no run reaches.
+  // Searches depth first for the target, never beyond its counts. Tries consumers before producers
+  // and, within a lane, the microbatches at the given end first. The target is a state that the
+  // solver named; perhaps no run reaches it.
   enum class Microbatches : std::uint8_t { low, high };
   [[nodiscard]] std::optional<Run> towards(const Target& target, Microbatches first,
                                            std::size_t most_states);
   // Makes `walks` random runs to the end, the same runs in every call. Most runs prefer some lanes,
-  // and within a lane its first or its last microbatch, since it is lanes in different orders that
-  // stick at a join. For goals to which the solver's states did not lead.
+  // and in each lane the first or the last microbatch, since a join sticks if its lanes run in
+  // different orders. For goals to which the solver's states did not lead.
   [[nodiscard]] std::optional<Run> walk(int walks);
 
   // Continues a run of a committed order after which more messages wait for the inbox than it has
-  // slots. One message is left out, as many of the others arrive as fit, and the run continues as
-  // far as possible; this is repeated with another message left out, until a run sticks.
+  // slots. One message does not arrive, as many of the others arrive as fit, and the run continues
+  // as far as possible. This is repeated with another message until a run sticks.
   [[nodiscard]] std::optional<std::vector<spec::Event>> overfill(const Run& run, int inbox) const;
 
-  // Visits every state that moves reach; a run found has the fewest tasks.
+  // Visits every state that moves reach. A run that is found has the fewest tasks.
   [[nodiscard]] Explored<Task> explore();
 
   // Drops tasks as long as the rest is still a run that shows the goal.

@@ -47,9 +47,9 @@ TaskMoves::TaskMoves(const Machine& machine, Machine::Chooser chooser, bool lowe
   for (int edge = 0; edge < size_of(program_.edges); ++edge) {
     const spec::Edge& e = at(program_.edges, edge);
     if (e.rendezvous) rendezvous_.push_back(edge);
-    // A fifo edge may then hold the lowest microbatch behind others.
+    // A fifo edge whose producer is not sequential may deliver the lowest microbatch after others.
     if (e.fifo && !at(program_.lanes, e.producer).sequential) lowest_only_ = false;
-    // Microbatches that some lanes leave out differ from the others.
+    // Microbatches that some lanes leave out differ from others, so all must be considered.
     if (program_.crosses_shares(e)) lowest_only_ = false;
   }
 }
@@ -130,7 +130,7 @@ bool TaskMoves::may_start_after_arrivals(State& state, const Task& task) const {
     state.messages[message] = MessageState::arrived;
     delivered.push_back(message);
   });
-  // A task that the dispatch chooses may start, and it is quicker to check this first.
+  // A task chosen by the dispatch may always start; may_start() is asked first since it is quicker.
   const bool may =
       machine_.may_start(state, task.lane, task.microbatch) &&
       (chooser_ == Machine::Chooser::any || machine_.is_enabled(state, start, chooser_));
@@ -189,7 +189,7 @@ std::optional<std::vector<Event>> TaskMoves::sticking(const State& state,
       machine_.step(after, event);
     }
   }
-  // A task that may start now may also start after any further arrivals.
+  // If some task may start now, further arrivals do not prevent this, so the state does not stick.
   if (any_may_start(after) || !fill(after, 0, arrivals, budget)) return std::nullopt;
   return arrivals;
 }
@@ -221,7 +221,7 @@ bool TaskMoves::fill(State& state, int first_edge, std::vector<Event>& arrivals,
 std::string TaskMoves::key(const State& state) const {
   StateKey key;
   key.add_ended(state);
-  // A hint's position in its order follows from the tasks that have ended.
+  // A hint's position in its order follows from the tasks that have ended; its turns do not.
   if (chooser_ == Machine::Chooser::dispatch) key.add_rounds(state);
   if (bounded_) key.add_queues(state);
   return key.take();

@@ -1,7 +1,7 @@
 // TaskMoves: how a Machine goes from one state in which nothing runs to the next.
 //
-// A move runs one task to its end, right after those of its messages that are still on their way
-// arrive, and over a fifo edge the messages before them. This loses no reachable state. Delaying
+// A move lets the messages of one task that are still on their way arrive, and on fifo edges the
+// messages before them; then it runs the task to its end. This loses no reachable state. Delaying
 // all other messages leaves the hint the fewest tasks to choose from, and a hint never comes to
 // prefer a lane because another lane becomes ready; so, on ranks with one engine, these moves find
 // exactly the sequences of lanes that dispatch runs under some timing. Bounded slots are filled at

@@ -4,11 +4,11 @@
 // numbers (LEB128; signed ones zigzag). Times are in ticks of `tick` nanoseconds, the greatest
 // common divisor of all times. The numbers of a task are:
 //   the time since the end of the previous task in the row; the duration; the lane, counted from
-//   the rank's first; the microbatch, less the one after the lane's last (signed); the step, less
-//   that of the previous task (signed); the reason: Reason::why, plus 7 * (the pool + 1) if it is
-//   `room`; the other task's lane, and its microbatch less this task's (signed), unless the
-//   reason is `nothing`, or `engine` on an engine with one row; how long before the task's start
-//   the reason was met, unless it is `nothing`.
+//   the rank's first; the microbatch, minus one more than the lane's previous one (signed); the
+//   step, minus that of the previous task (signed); the reason: Reason::why, plus 7 * (the pool
+//   + 1) if it is `room`; the other task's lane, and its microbatch minus this task's (signed),
+//   unless the reason is `nothing`, or `engine` on an engine with one row; how long before the
+//   task's start the reason was met, unless it is `nothing`.
 // In the same way, `idle` of a row has the idle intervals whose cause has a tint: the time since
 // the end of the previous interval, the duration, and the index of the cause in `causes`. `steps`
 // has the first start of each step, from the first step on; -1 if no task of it ran.
@@ -138,7 +138,7 @@ class PanelData {
     json["pools"] = std::move(pools);
   }
 
-  // The ops, each with its own colour and the colour of text on it, by chunk.
+  // The ops, each with its own colours and the colours of text on them, one for each chunk.
   [[nodiscard]] Json ops(int chunks) const {
     const core::ProgramFacts& facts = timeline_.facts();
     const Palette palette(facts);

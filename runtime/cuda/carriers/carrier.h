@@ -15,10 +15,10 @@
 // enqueued.
 //
 // In a carrier whose moves have two sides, a send and a receive, the receiver queues an announced
-// message with expect() and launches the receive in turn. Calls fail by status: `lost`, and
-// `invalid` from receive_control(), are the peer's fault, all else is the device's. One thread, in
-// which the device is current; no call waits, except when memory is allocated or freed, which CUDA
-// may do only when the device has finished its work.
+// message with expect() and launches the receive in turn. Failures are statuses: `lost`, and
+// `invalid` from receive_control(), are the peer's fault; all others are the device's. One thread,
+// in which the device is current; no call waits, except when memory is allocated or freed, which
+// CUDA may do only when the device has finished its work.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ enum class CarrierKind : std::uint8_t {
 
 class Carrier {
  public:
-  // `control` is borrowed, and leads to the peer.
+  // `control` is a transport to the peer; it is borrowed.
   Carrier(Transport& control, int peer) : control_(control), peer_(peer) {}
   virtual ~Carrier() = default;
   Carrier(const Carrier&) = delete;
@@ -56,16 +56,16 @@ class Carrier {
   // Advances every message that can be advanced, and appends those that are to be delivered.
   core::Status progress(std::vector<Delivery>& deliveries);
 
-  // The bytes of messages to the peer that are queued or in flight.
+  // The number of bytes of messages to the peer that are queued or in flight.
   [[nodiscard]] std::size_t queued() const;
-  // Whether this end knows of a message from the peer that it has not delivered.
+  // Whether this end knows of a message from the peer that is not yet delivered.
   [[nodiscard]] bool is_expecting() const;
   // Whether progress() must be called again soon, even if nothing arrives from the peer.
   [[nodiscard]] virtual bool is_busy() const { return !in_flight_.empty(); }
   [[nodiscard]] bool is_idle() const { return queued_.empty() && in_flight_.empty(); }
 
-  // Stops sending to the peer. Its process may still run, so memory of this process that the peer
-  // has open stays until this process ends.
+  // Stops sending to the peer. The peer's process may still run, so memory of this process that it
+  // has open stays allocated until this process ends.
   virtual void peer_is_gone();
   // Closes the peer's memory; call this when nothing is sent any more. Afterwards is_closed() is
   // false as long as the peer has memory of this end open.

@@ -4,7 +4,7 @@
 // and how to open a sample of its device's memory. A neighbour on the same host opens and reads
 // that sample, and reports whether that worked. If it worked at both ends they use `ipc`, else
 // `staged`, so both ends choose alike. A process that cannot have the carrier that it must use is
-// refused; so are neighbours that must use different ones. `nccl` is used only if all must use it.
+// refused; so are neighbours that must use different carriers. `nccl` is used only if all must.
 //
 // Waits for other processes up to the meeting's limit, and for the device without a limit. Fails by
 // status. One thread, in which the device is current.
@@ -27,7 +27,7 @@ namespace ripeline::runtime::cuda {
 core::Status read_carrier(std::optional<CarrierKind>& carrier);
 
 // A text that is equal in processes that can open each other's memory, as far as the system tells.
-// It names the running system, its start, and the process's namespace for shared objects.
+// It names the running system, its boot, and the process's namespace for shared objects.
 [[nodiscard]] std::string memory_host();
 
 class CarrierChoice {
@@ -36,7 +36,7 @@ class CarrierChoice {
   struct End {
     std::optional<CarrierKind> carrier;
     std::string host;
-    std::string why_no_nccl;  // empty: NCCL can be used
+    std::string why_no_nccl;  // empty if NCCL can be used
     std::size_t granule = 0;  // bytes of the sample that others open
   };
 
@@ -48,7 +48,7 @@ class CarrierChoice {
   core::Status meet();
 
   [[nodiscard]] CarrierKind of(int peer) const;
-  // "ipc with rank 1, staged with rank 2 (on another host)".
+  // A text such as "ipc with rank 1, staged with rank 2 (on another host)".
   [[nodiscard]] std::string text() const;
 
  private:
@@ -69,7 +69,7 @@ class CarrierChoice {
   [[nodiscard]] core::Status has_nccl(int process, const std::string& why_not) const;
   core::Status agree() const;
   core::Status copy(void* onto, const void* from);
-  [[nodiscard]] int first_missing() const;  // -1: none
+  [[nodiscard]] int first_missing() const;  // -1 if none
 
   CarrierMeeting& meeting_;
   network::BufferPool& pinned_;

@@ -18,7 +18,7 @@ namespace {
 
 // The time between two checks whether the process is told to end.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
-// How long this process waits for its refusal to leave.
+// How long this process waits until its refusal is sent.
 constexpr auto kRefusalLimit = std::chrono::milliseconds(300);
 
 std::string text_of(const Payload& payload) {

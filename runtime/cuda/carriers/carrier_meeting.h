@@ -2,7 +2,7 @@
 //
 // Each part of a start (CarrierChoice, connect_by_nccl) sends its messages, and calls next() until
 // all messages that it waits for have arrived. Deliveries from neighbours that are already past the
-// start are kept for later. A neighbour that is lost, or does not start, is a failure. If one
+// start are kept for later. A neighbour that is lost, or does not start, makes next() fail. If one
 // process does not start, none does: refuse() tells its neighbours why, and they tell theirs.
 //
 // Waits up to the limit, for all parts together. One thread.
@@ -29,8 +29,8 @@ class CarrierMeeting {
     protocol::CarrierMessage content;
   };
 
-  // All are borrowed; deliveries for later are appended to `early`. With a `termination`, next()
-  // fails when the process is told to end.
+  // All arguments are borrowed; deliveries for later are appended to `early`. With a `termination`,
+  // next() fails when the process is told to end.
   CarrierMeeting(Transport& control, std::chrono::nanoseconds limit, std::vector<Delivery>& early,
                  const Termination* termination = nullptr);
 
@@ -46,7 +46,7 @@ class CarrierMeeting {
   void keep(Message message) { kept_.push_back(std::move(message)); }
   [[nodiscard]] std::vector<Message> take_kept() { return std::exchange(kept_, {}); }
 
-  // Tells the neighbours that this process does not start; waits a moment until that has left.
+  // Tells the neighbours that this process does not start, and waits briefly until that is sent.
   void refuse(const core::Status& why);
 
  private:

@@ -68,13 +68,13 @@ class DeviceTransport final : public Transport {
   [[nodiscard]] core::Time heard(int from) const override { return inner_.heard(from); }
   [[nodiscard]] core::Time ahead() const override { return inner_.ahead(); }
   core::Status finish(std::chrono::nanoseconds limit) override;
-  // Flushes only messages that have left the device: a run that fails needs no other data.
+  // Flushes only messages that have left the device, since a run that fails needs no other data.
   void flush(std::chrono::nanoseconds limit) override { inner_.flush(limit); }
 
  private:
   struct Peer {
     std::unique_ptr<StagedCarrier> staged;  // for messages that `direct` does not take
-    std::unique_ptr<Carrier> direct;        // null: all messages are staged
+    std::unique_ptr<Carrier> direct;        // null if all messages are staged
     bool is_gone = false;
     std::optional<Delivery> loss;  // to be delivered after all that the peer has sent
 
@@ -89,13 +89,13 @@ class DeviceTransport final : public Transport {
   core::Status look(std::chrono::nanoseconds wait);
   void take(Delivery delivery);
   static void lose(Peer& peer, Delivery loss);
-  // Advances the carriers, and delivers each loss whose peer has no message left to deliver.
+  // Advances the carriers, and delivers the loss of each peer that has no message left to deliver.
   void progress();
   // Yields the processor now and then while something is expected to arrive soon.
   void give_way();
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] int first_open() const;  // a neighbour whose carrier is not closed; -1 if none
-  // Both keep the first failure. But `lost` from a carrier is a loss of the peer `process`.
+  // note() keeps the first failure. But `lost` from the carrier of `process` is that peer's loss.
   void note(core::Status status);
   void note(int process, core::Status status);
 

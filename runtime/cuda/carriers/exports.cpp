@@ -1,6 +1,6 @@
 // The program bounds how many buffers are in use at once. For a forward the bound is the slots of
-// the link plus the proved peak of the activations at the consumer's stage, for a gradient one more
-// than the slots. A link with a slot for each message has as many slots as microbatches.
+// the link plus the proved peak of the activations at the consumer's stage. For a gradient it is
+// one more than the slots. A link with a slot for each message has as many slots as microbatches.
 #include "runtime/cuda/carriers/exports.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class Exports::Pool {
       }
     }
     const std::lock_guard lock(mutex_);
-    // Buffers that were given after the peer asked: the peer will use them for its sizes in order.
+    // Buffers that had not reached the peer when it asked. It will use them for its sizes in order.
     std::multiset<std::uint64_t> coming;
     for (const auto& [id, buffer] : buffers_) {
       if (buffer.state == State::given && buffer.number > asked.seen) coming.insert(buffer.bytes);
@@ -135,7 +135,7 @@ class Exports::Pool {
     DeviceMemory::Own memory;
     std::size_t bytes = 0;
     State state = State::given;
-    std::uint64_t number = 0;  // the last giving's number, among all from 1
+    std::uint64_t number = 0;  // the running number of its last giving, from 1
     bool is_open = false;      // at the peer, or about to be
     Readers readers;           // the readers at its release
   };

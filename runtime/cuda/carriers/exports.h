@@ -7,8 +7,8 @@
 // that are not in use, and need not ask for those.
 //
 // The peer asks when it lacks a buffer. Memory is allocated only then, and only if no buffer on its
-// way to the peer fits. So there are never more buffers than were in use at once. This is bounded:
-// a message that may leave has a slot, and a message that has left its slot is held by a task.
+// way to the peer fits. So there are never more buffers than were in use at once. Their number is
+// bounded: a message that may be sent has a slot, and one that has left its slot is held by a task.
 //
 // The peer opens a buffer once, the first time that the buffer is given. Memory is freed when the
 // peer has closed it; memory that is still open when this object ends stays until the process ends.
@@ -30,19 +30,19 @@ core::Status export_memory(void* memory, protocol::MemoryHandle& handle);
 
 class Exports {
  public:
-  // Buffers are multiples of `granule` bytes, and none is of more than `largest`.
+  // Buffers are multiples of `granule` bytes, and none is larger than `largest` bytes.
   Exports(DeviceMemory memory, std::size_t granule, std::size_t largest);
   ~Exports();
   Exports(const Exports&) = delete;
   Exports& operator=(const Exports&) = delete;
 
-  // Append buffers to be given: collect() those that are free again, answer() those asked for.
+  // collect() appends to `given` the buffers that are free again; answer() appends those asked for.
   core::Status collect(protocol::BuffersGiven& given);
   core::Status answer(const protocol::BuffersAsked& asked, protocol::BuffersGiven& given);
-  // Notes that the peer has written to the part's buffer; `bytes` becomes what was written.
+  // Notes that the peer has written to the part's buffer, and sets `bytes` to the written bytes.
   core::Status landed(const protocol::Landed::Part& part, Bytes& bytes);
 
-  // From now on, buffers that are released are not given again.
+  // After this call, buffers that are released are not given again.
   void stop();
 
   // Whether some buffers are back but not free yet.

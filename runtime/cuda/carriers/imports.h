@@ -36,17 +36,17 @@ class OpenedMemory {
 
 class Imports {
  public:
-  // Adds a given buffer as unused, and opens a new one. Fails as `invalid` if it may not be given.
+  // Adds a given buffer as unused; opens a new one. Fails as `invalid` if it may not be given.
   core::Status add(const protocol::BuffersGiven::Buffer& buffer);
   // Takes the smallest unused buffer of at least `size` bytes; nullopt if there is none.
   std::optional<std::uint32_t> take(std::size_t size);
   [[nodiscard]] std::byte* data(std::uint32_t id) const { return opened_.at(id).memory.data(); }
 
-  // Close the smallest unused buffer, or all buffers, used or not, and append their ids.
+  // The first closes the smallest unused buffer, the second all buffers. Both append the ids.
   void close_smallest(std::vector<std::uint32_t>& closed);
   void close_all(std::vector<std::uint32_t>& closed);
 
-  // The number of times that any buffer has been given so far.
+  // How many times buffers have been given so far.
   [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kNoBuffer = std::numeric_limits<std::uint32_t>::max();
 
-// Takes as many values off the front as one message may have.
+// Removes and returns as many values from the front as one message may have.
 template <class Value>
 std::vector<Value> next_of(std::vector<Value>& values) {
   const auto end =
@@ -80,7 +80,7 @@ Status IpcCarrier::look_after() {
 }
 
 // Asks for the buffers that are lacking. It asks again if the lacking sizes have changed, or if new
-// buffers have come but the same sizes are still lacking, since the new ones need not have fitted.
+// buffers have come but the same sizes are still lacking, since the new ones may be too small.
 Status IpcCarrier::ask() {
   if (lacking_.empty()) asked_.clear();
   lacking_.resize(std::min(lacking_.size(), protocol::kMostBuffers));
@@ -107,7 +107,7 @@ Status IpcCarrier::receive_control(protocol::CarrierMessage message, const Envel
   const auto* const asked = std::get_if<protocol::BuffersAsked>(&message);
   if (asked == nullptr) return Carrier::receive_control(std::move(message), envelope);
   protocol::BuffersGiven given;
-  // Buffers that are free by now are given first, so that fewer have to be made.
+  // Buffers that are free again are given first, so that fewer new ones have to be made.
   if (Status s = exports_.collect(given); !s.ok()) return s;
   if (Status s = exports_.answer(*asked, given); !s.ok()) return s;
   return give(std::move(given));

@@ -14,7 +14,7 @@ using core::StatusCode;
 
 namespace {
 
-// By how much the number of an announcement that has overtaken others may exceed the next expected.
+// The most by which an announcement that has overtaken others may exceed the next expected number.
 constexpr std::uint64_t kMostAhead = 1024;
 
 Status wrong(const std::string& what) { return {StatusCode::invalid, "the sender " + what}; }
@@ -39,7 +39,7 @@ NcclCarrier::NcclCarrier(Transport& control, int peer, const DeviceMemory& memor
       out_{.nccl = std::move(pair.out), .end = {}},
       in_{.nccl = std::move(pair.in), .end = {}} {}
 
-// Aborts first: operations that wait for a peer that is gone end only by an abort.
+// Aborts first, since operations that wait for a lost peer end only by an abort.
 NcclCarrier::~NcclCarrier() {
   abort();
   if (is_idle()) return;

@@ -35,7 +35,7 @@
 
 namespace ripeline::runtime::cuda {
 
-// A connected direction, whose rank 0 sends to rank 1; the communicator ends before the stream.
+// A connected direction: rank 0 of `comm` sends to rank 1. `comm` is destroyed before the stream.
 struct NcclWay {
   Stream stream;
   std::unique_ptr<NcclComm> comm;

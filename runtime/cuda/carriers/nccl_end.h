@@ -16,10 +16,10 @@
 //   - no two edges share a communicator, or resources of one (splitShare)
 //   - the kernels of all edges of a device fit on the device side by side
 //   - no call that waits for the whole device is made while under_way() is set
-//   - ended() follows the kernel's end: blocking communicators, an event recorded after the call
+//   - ended() follows the kernel's end; so communicators block, and the event follows the call
 //   - the two ends are connected before the first step
 //
-// Refuses, by status, any number but the next, and an end when nothing runs. A value; any thread.
+// A number other than the next is refused, and so is an end when nothing runs. A value; any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace ripeline::runtime::cuda {
 class NcclEnd {
  public:
   core::Status ready(std::uint64_t number);
-  // The number to launch now, each returned once; nullopt if none may be launched now.
+  // Returns the number to launch now, each number once; nullopt if none may be launched now.
   std::optional<std::uint64_t> launch();
   core::Status ended();
 

@@ -28,7 +28,7 @@ namespace {
 
 // The time between two checks of what the connecting thread has done.
 constexpr auto kLook = 1ms;
-// How long a thread that is no longer needed has to return, as it does if the other end is gone.
+// The time in which a thread that is no longer needed must return, as it does if its peer is gone.
 constexpr auto kGrace = 300ms;
 
 // An edge's two ranks; position() is its position in the order in which directions are connected.
@@ -72,7 +72,7 @@ struct Shared {
   Status status;
 };
 
-// Makes the communicator's name, or waits for the peer's. If the start is given up, sets no `id`.
+// Makes the communicator's name, or waits for the peer's. If the start is given up, `id` is unset.
 Status name_of(Shared& shared, const NcclLibrary& library, const Direction& direction,
                std::optional<NcclId>& id) {
   if (direction.from == shared.self) {
@@ -125,7 +125,7 @@ std::uint64_t draw() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// Sets `text` to a name of the device that is unique among all hosts' devices, as for NCCL.
+// Sets `text` to a name of the device that is unique among the devices of all hosts.
 Status device_text(int device, std::string& text) {
   std::string name;
   const Status status = name_device(device, name);
@@ -267,7 +267,7 @@ class Start {
     return {};
   }
 
-  // Runs the thread, and waits until that has ended or this process must not start.
+  // Runs the thread, and waits until the thread has ended or this process must not start.
   Status wait() {
     std::thread thread([shared = shared_, library = options_.library] {
       Status status = connect_all(*shared, *library);
@@ -291,7 +291,7 @@ class Start {
     return join(std::move(thread), std::move(status));
   }
 
-  // Sends the names that were made. Returns whether the thread had ended before they were taken.
+  // Sends the names that the thread has made. Returns whether the thread had ended before that.
   bool say_names(Status& status) {
     std::vector<std::pair<int, NcclId>> made;
     bool is_over = false;

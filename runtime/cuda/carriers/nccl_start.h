@@ -3,8 +3,8 @@
 // connects nothing later.
 //
 // NCCL's calls that connect wait for the other end without a limit. So a second thread makes these
-// calls, while this one forwards the names of communicators and hears who is lost. The second
-// thread takes the directions one at a time, in an order that is the same in all processes, and
+// calls, while this one forwards the names of communicators and notices which processes are lost.
+// The second thread takes the directions one at a time, in the same order in all processes, and
 // waits for each direction's other end alone. Hence there is no cycle: in the first direction of
 // that order that is not done, both ends are done with all directions before it, so both are
 // connecting it. The order begins with pairs of near ranks, every second pair of a chain at once,
@@ -39,7 +39,7 @@ struct NcclOptions {
   std::uint64_t process = 0;
 };
 
-// To be called once. `memory` is of the current device; `pairs` are by neighbour.
+// Must be called once. `memory` is of the current device; `pairs` are by neighbour.
 core::Status connect_by_nccl(CarrierMeeting& meeting, const NcclOptions& options,
                              const DeviceMemory& memory, std::map<int, NcclPair>& pairs);
 

@@ -20,7 +20,7 @@ namespace ripeline::runtime::cuda {
 
 class StagedCarrier final : public Carrier {
  public:
-  // All are borrowed. The transport puts what arrives into `pinned`.
+  // All arguments are borrowed. The transport puts arriving parts into `pinned`.
   StagedCarrier(Transport& control, int peer, network::BufferPool& pinned, DeviceMemory& memory,
                 cudaStream_t to_host, cudaStream_t to_device);
 

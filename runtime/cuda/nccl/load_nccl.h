@@ -5,7 +5,7 @@
 
 namespace ripeline::runtime::cuda {
 
-// Loads the plug-in for good. Refused if the plug-in was not built or finds no NCCL. Any thread.
+// Loads the plug-in for the rest of the process. Refused without plug-in or NCCL. Any thread.
 core::Status load_nccl(const NcclLibrary*& library);
 
 }  // namespace ripeline::runtime::cuda

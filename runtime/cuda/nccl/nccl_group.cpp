@@ -14,7 +14,7 @@ using core::StatusCode;
 
 namespace {
 
-// Short compared with a reduction between devices, long compared with a query of an event.
+// Between queries: short compared with a reduction between devices, long compared with a query.
 constexpr std::chrono::microseconds kBetweenQuestions{30};
 
 Status closed() { return {StatusCode::lost, "it was closed"}; }
@@ -84,7 +84,7 @@ Status NcclGroup::wait() {
   for (;;) {
     bool reached = false;
     if (Status s = done_.query(reached); !s.ok()) return s;
-    // NCCL's health is checked even after the event, since an aborted reduction also reaches it.
+    // NCCL's health is checked even after the event, which an aborted reduction reaches, too.
     const auto ask = [this] {
       const watchdog::GuardedCall call("ncclCommGetAsyncError");
       return comm_->health();

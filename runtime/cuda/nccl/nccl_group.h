@@ -7,12 +7,12 @@
 //
 // All processes of the group make the same calls in the same order, one at a time. An enqueued
 // reduction occupies its device until all processes have enqueued it. So members of a rank, which
-// agree on the order of their tasks, enqueue on the stream that computes; others wait on the host.
+// agree on the order of their tasks, enqueue on the stream that computes; others use reduce().
 //
 // After close(), from any thread, every call fails, even one that is waiting, and the communicator
 // is aborted, which ends the enqueued operations. NCCL allows an abort only while no thread is
 // inside a call, so a thread that returns from a call aborts the communicator itself. A thread that
-// never returns is left, up to the limits of those who wait for it (runtime/watchdog/last_wait.h).
+// never returns is left; the waits for that thread have limits (runtime/watchdog/last_wait.h).
 // Calls fail by status; an error from NCCL is `lost`, since other processes may have caused it.
 // Calls may come from any thread, and make the communicator's device current meanwhile.
 #pragma once
@@ -44,7 +44,7 @@ class NcclGroup {
   // The communicator's device must be current.
   explicit NcclGroup(std::unique_ptr<NcclComm> comm);
   // Aborts the communicator. Operations that other processes still have enqueued may then never
-  // end: destroy a group only after a barrier, or because the run has failed.
+  // end, so destroy a group only after a barrier, or after the run has failed.
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
@@ -57,7 +57,7 @@ class NcclGroup {
   void close();
 
  private:
-  // Makes a call of the communicator, unless the group is closed.
+  // Calls a function of the communicator, unless the group is closed.
   template <class Call>
   core::Status inside(const Call& call);
   core::Status prepare();

@@ -11,7 +11,7 @@
 //
 // NCCL's own rules hold: all ranks of a communicator make matching calls in the same order, one
 // thread at a time uses a communicator, and an enqueued operation occupies the device until its
-// other side runs. Calls that block are described so. All fail by status, with NCCL's text. The
+// other side runs. Each call that blocks is described so. All fail by status, with NCCL's text. The
 // current device of connect() must be current in every later call of the communicator.
 #pragma once
 
@@ -33,7 +33,7 @@ using NcclId = std::array<std::byte, 128>;
 struct NcclCommOptions {
   int rank = 0;
   int size = 1;
-  // Thread blocks that the communicator's kernels may take of a device; 0: as many as NCCL chooses.
+  // Thread blocks that the communicator's kernels may take of a device; if 0, NCCL chooses.
   int most_blocks = 0;
 };
 

@@ -19,7 +19,7 @@ Status status_of(ncclResult_t result, std::string_view what, ncclComm_t comm = n
   std::string why = "NCCL could not " + std::string(what) + ": " + ncclGetErrorString(result);
   const char* const more = ncclGetLastError(comm);
   if (more != nullptr && *more != '\0') why += std::string(" (") + more + ")";
-  // ncclRemoteError: as far as NCCL knows, another process is to blame.
+  // ncclRemoteError means that, as far as NCCL knows, another process has failed.
   const bool is_remote = result == ncclRemoteError;
   return {is_remote ? StatusCode::lost : StatusCode::failed, std::move(why)};
 }

@@ -239,7 +239,7 @@ const FaultKind kKinds[] = {
      .world = World::full_disk,
      .steps = kShort,
      .old_files = "report-N"},
-    // If the launcher cannot make its folder either, it reports this.
+    // If even the launcher cannot make its folder, the launcher reports this.
     {.name = "full_disk_under_the_runs_folder",
      .in_ranks = {},
      .blows = {},

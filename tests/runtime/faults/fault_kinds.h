@@ -52,14 +52,14 @@ struct FaultKind {
   std::vector<Blow> blows;
   // The permitted exit codes of the launcher; -N if signal N ended it.
   std::vector<int> codes;
-  // A line that the output must contain, where R and O are ranks. If empty, none is required.
+  // A line that the output must contain, where R and O are ranks. If empty, no line is required.
   std::string said = {};
   World world = World::usual;
   // The number of steps of the run; if 0, the run lasts until the fault ends it.
   int steps = 0;
   // Rank R alone is to blame, so the other ranks must name it.
   bool has_culprit = false;
-  // Old files in FILES, where N is a rank. Rank R's must not change; on a full disk, none may.
+  // Old files in FILES, where N is a rank. Rank R's file must not change; on a full disk, none may.
   std::string old_files = {};
 };
 

@@ -70,7 +70,7 @@ bool has(const std::vector<std::string>& arguments, const std::string& part) {
   });
 }
 
-// The reason why the system does not permit the kind; empty if it does.
+// The reason why the system does not permit the kind; empty if the system permits it.
 std::string why_not(const FaultKind& kind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   if (kind.world == World::little_memory) return "the sanitizer needs more memory";
@@ -236,7 +236,7 @@ class FaultRun {
     }
   }
 
-  // Whether all ranks run. If nobody reads the output: whether much of it has been written.
+  // Whether all ranks run or, if nobody reads the output, whether much of the output is written.
   bool all_run() const {
     if (kind_.world != World::unread) return launched_.count("] running") == draw_.ranks;
     constexpr int kMuch = 32'768;  // bytes; a pipe may hold 64 KiB
@@ -292,7 +292,7 @@ class FaultRun {
     return left + abandoned_segments(begun_);
   }
 
-  // The files that must stay are unchanged, and no file is incomplete or new.
+  // Checks that the files that must stay are unchanged, and that no file is incomplete or new.
   void check_files() {
     if (old_files_.empty()) return;
     const bool all_stay = is_full(kind_.world);

@@ -16,7 +16,7 @@ struct FaultReport {
   double seconds = 0;  // from the launcher's start to its end
   // Set if one rank is to blame. Survivors are all other ranks that began to run: they printed `pid
   // N`, after which a rank can say why it ends. A survivor has named the rank to blame if its first
-  // line after `pid N`, progress apart, mentions the rank; a silent survivor has not.
+  // line after `pid N`, progress apart, mentions the rank; without such a line it has not.
   int survivors = 0;
   int named = 0;
   std::string unnamed;  // the first lines of the survivors that did not name the rank

@@ -85,7 +85,7 @@ struct Row {
     survivors += other.survivors;
     named += other.named;
   }
-  // One survivor in a hundred may fail to name the culprit, and always at least one.
+  // Up to one survivor in a hundred, but always one, may fail to name the culprit.
   [[nodiscard]] bool passes() const {
     return wrong == 0 && survivors - named <= std::max(1, survivors / 100);
   }

@@ -9,7 +9,7 @@ namespace ripeline::faults {
 bool use_for_shared_memory(const std::string& folder);
 
 // System V segments of this user that nobody uses any more: created after `since` (seconds since
-// 1970), by a process that has ended, and attached to none. One line for each.
+// 1970) by a process that has ended, and attached to no process. One line for each.
 [[nodiscard]] std::string abandoned_segments(long since);
 
 }  // namespace ripeline::faults

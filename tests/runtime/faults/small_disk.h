@@ -1,7 +1,7 @@
 // A disk for one run only: a small tmpfs that only the run's processes see mounted.
 //
 // mount() is called in the child that becomes the run, open() in the test. While the object lives,
-// the test sees the files, even if all processes of the run have ended. One thread, one run.
+// the test sees the files, even if all processes of the run have ended. For one thread and one run.
 #pragma once
 
 #include <array>

@@ -64,7 +64,7 @@ void wait_for_failure(const ToyContext&) {
   }
 }
 
-// Writes to each connected socket.
+// Writes junk to each connected socket.
 void send_junk(const ToyContext&) {
   const std::string junk(4096, 'x');
   for (int descriptor = 3; descriptor < 256; ++descriptor) {

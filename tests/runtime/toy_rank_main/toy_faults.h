@@ -1,8 +1,8 @@
 // The faults of toy_rank and their moments, as given by its arguments.
 //
 // A fault is `RANKS:WHAT@WHEN`. RANKS is a rank or `all`. WHEN is `start` (before the rank
-// connects), `step N` as `sN` (before that step), `N` (before the rank's Nth task, from 0) or `end`
-// (after the last step). WHAT is
+// connects), `sN` (before step N), `N` (before the rank's Nth task, counted from 0) or `end` (after
+// the last step). WHAT is
 //   kill stop segfault term   the rank gets this signal
 //   exit                      it exits with code 3
 //   throw                     it throws an exception
@@ -15,8 +15,8 @@
 //   twin                      another process claims to be this rank
 //   late                      with `start` only: it waits until the run is known to have failed
 //   junk                      it sends bytes that are no frames over all its connections
-//   replay edge flood         with `sN` alone: it sends to the ranks of its edges a message of step
-//                             0 again; a message of an edge that does not exist; many notices
+//   replay edge flood         with `sN` only: to its peers it sends a message of step 0 again,
+//                             a message of a missing edge, or many notices, respectively
 #pragma once
 
 #include <string>

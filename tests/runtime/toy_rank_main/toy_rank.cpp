@@ -121,7 +121,7 @@ bool set(std::string_view text, int rank, Settings& settings) {
   return true;
 }
 
-// Writes more than one page of a file system.
+// Writes a report that is longer than one page of a file system.
 Status write_report(const std::string& path, int rank) {
   if (path.empty()) return {};
   std::string text;

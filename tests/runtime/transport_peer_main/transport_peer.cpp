@@ -1,6 +1,6 @@
 // transport_peer NAME FOLDER BYTES COUNT: process 1 of 2 over the transport of that name.
 //
-// Sends COUNT messages of BYTES bytes to process 0 and reports by `sent` when all have left. Then
+// Sends COUNT messages of BYTES bytes to process 0 and prints `sent` when all have left. Then
 // polls its transport until it is killed, which happens when its parent ends.
 #include <sys/prctl.h>
 
