@@ -9,7 +9,8 @@ function(ripeline_warnings target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:$<TARGET_PROPERTY:${target},UNITY_BUILD>>>:-Wno-subobject-linkage>)
 endfunction()
 
-# Compiles the target's own sources with few optimisations, which takes 0.6 of the time: what it links is optimised as ever.
+# Compiles the target's own sources with few optimisations, which takes 0.6 of the time. The libraries that it links are optimised as usual, but for the
+# inline functions that the target has compiled too, of which the linker takes the target's. `ripeline verify` took the same time either way.
 function(ripeline_quick_to_compile target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Og>)
 endfunction()
