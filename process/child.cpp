@@ -204,7 +204,7 @@ class Running {
 
   const Child& child_;
   std::string_view input_;  // the part of the child's input that has not been sent
-  Clock::time_point end_;  // the end of the child's time; after SIGTERM, of the grace period
+  Clock::time_point end_;   // the end of the child's time; after SIGTERM, of the grace period
   Clock::time_point next_question_ = {};
   Way to_;
   Way from_;
