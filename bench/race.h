@@ -29,7 +29,7 @@ namespace ripeline::bench {
 struct Racer {
   Memory memory = Memory::p_minus_s;
   std::string name;
-  std::string dispatch;  // by a hint of the class; if empty, by its fixed order
+  std::string dispatch;  // such as `ready by rn`; if empty, the fixed order of the class of memory
   bool learns = true;    // whether a hint that waits learns
   bool pyramid = false;  // whether inputs are in pyramid order
   // An experiment's name and its change to the program; both are empty if there is no experiment.
@@ -74,7 +74,7 @@ class Field {
   [[nodiscard]] const Size& size() const { return size_; }
   // Sets the latency of notices in later races. By default it is the latency of messages.
   void set_notice(double latency) { options_.notice = latency; }
-  // Sets the milliseconds of a duration of 1, as J1 to J3 need. By default durations have no unit.
+  // Sets the milliseconds that a duration of 1 lasts (default: no unit). Jitters J1 to J3 use them.
   void set_milliseconds(double ms) {
     options_.unit = trace::Unit{"ms", static_cast<std::int64_t>(ms * 1e6)};
   }

@@ -93,7 +93,7 @@ std::vector<KnownSchedule> library_of(const ModelOptions& options, const Problem
   return all;
 }
 
-// Searches the forms of the model for one memory, and certifies the best order.
+// Finds the best order of all the model's forms that fits model.memory, and certifies the order.
 spec::Result<CurvePoint> curve_point(const ModelOptions& model, const CurveOptions& options) {
   const Budget budget(options.seconds);
   const auto read = forms_of(model);

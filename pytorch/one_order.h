@@ -17,9 +17,9 @@
 
 namespace ripeline::pytorch {
 
-// The ranks, ascending, that can never run their next cell; empty if all cells can run. The table
-// must have computations alone. as_loaded(), like PyTorch, runs the cells in the same way when it
-// adds the communication. Rows must be the ranks, and stages must be in the map.
+// The ranks, ascending, that can never run their next cell; empty if all cells can run. PyTorch and
+// as_loaded() stop at the same cells when they add the communication. The table must have only
+// computations and blanks, one row for each rank of the map, and stages of the map.
 [[nodiscard]] std::vector<StuckRank> stuck_ranks(const ActionTable& table, const StageMap& map);
 
 // True if all actions of a table with its own sends and receives can run, if each rank runs them as

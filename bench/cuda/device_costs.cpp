@@ -171,7 +171,7 @@ class Costs {
     must(event_.query(reached));
     return reached;
   }
-  // Each direction has its own half of the host's memory.
+  // Each direction uses its own half of the pinned memory and of the device's memory.
   void copy(cudaMemcpyKind kind, std::size_t size, const Stream& stream) {
     const bool to_host = kind == cudaMemcpyDeviceToHost;
     void* const onto = to_host ? memory_.pinned : memory_.device + kLarge;

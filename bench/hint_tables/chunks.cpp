@@ -1,7 +1,7 @@
 // Compares interleaved 1F1B, with several stages on a rank, with hints that follow its order.
 //
-// A rank's share of the model is that of the other tables, however many stages the rank has: a
-// rank's forwards of one microbatch together take 1.
+// As in the other tables of bench_hints, all forwards of one microbatch on a rank together take 1,
+// however many stages the rank has.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

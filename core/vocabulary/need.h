@@ -1,9 +1,9 @@
-// Need: which tasks of a producer a task of its consumer needs.
+// Need: the rule for which of a producer lane's tasks a task of the consumer lane needs.
 //
-// This header alone has the rule; `Lane` is the lane type of a Program or of ProgramFacts, with
-// `once` and `share`. A task needs the producer's task of its microbatch, of the previous one
-// (none, for the first) or all tasks. Microbatches that the producer's share lacks are not needed.
-// Tasks are numbered as in core/vocabulary/task.h. A Need views the two lanes.
+// A task needs the producer's task of the same microbatch, or of the microbatch before, or all its
+// tasks. If the microbatch does not exist, or the producer's share lacks it, nothing is needed.
+// Tasks are numbered as in core/vocabulary/task.h. `Lane` is the lane type of a Program or of
+// ProgramFacts, with `once` and `share`. A Need views the two lanes. No other header has the rule.
 #pragma once
 
 #include "core/vocabulary/share.h"

@@ -198,7 +198,7 @@ class Device {
   }
 
   // Makes moves until `done` returns true. Releases the lock only while it waits for a call of
-  // another host. If all hosts wait, or this thread is none, no call comes, and the device fails.
+  // another host. If all hosts wait, or this thread is not a host, the device fails.
   cudaError_t run_until(std::unique_lock<std::mutex>& lock, const std::string& who,
                         std::function<bool()> done) {
     tell_waiting();  // another call may wait for what this call has done

@@ -38,7 +38,7 @@ enum class Fault : std::uint8_t {
   none,
   events_at_once,  // an event counts as reached as soon as it is recorded
   no_waits,        // a stream does not wait for an event
-  // The next two: events_at_once for untimed events after writes to a peer's memory; for the rest.
+  // As events_at_once, but only for events after writes to a peer, or only for other untimed ones.
   writes_at_once,
   readers_at_once,
   no_closes,  // memory of another process stays open when it is closed
@@ -102,9 +102,9 @@ void take(std::size_t move);
 // Describes each wait of a stream, or a thread of NCCL, that cannot proceed.
 [[nodiscard]] std::vector<std::string> waits();
 
-// A thread that may do what others wait for. A call that cannot proceed waits while another host
-// runs. If all hosts wait, nothing can ever happen again, and each of these calls fails. Without
-// hosts, a call that cannot proceed fails at once, or after Options::patience.
+// Makes this thread a *host*. A host's call that cannot proceed waits for calls of other hosts. If
+// all hosts wait, nothing can ever happen again, and each of their calls fails. In any other thread
+// a call that cannot proceed fails at once, or after Options::patience.
 class Host {
  public:
   Host();

@@ -49,8 +49,8 @@ class Pipeline {
 // The same sequential chain, but a stage stores its values for the backward on the host: three
 // microbatches fit on the device (with `half` eight), eight on the host. `way` is in kOffloadWays.
 [[nodiscard]] std::string offloading_chain(int ranks, const std::string& way);
-// Ways: the reload needs the gradient (whole), the backward does (early), or both; the backward is
-// split; an op recomputes; copies use the compute engine (inline); every other microbatch (half).
+// With `whole` the reload needs the gradient, with `early` the backward, with `both` both. `split`
+// has I and W, `recompute` has R, `inline` copies on `compute`, `half` offloads even microbatches.
 inline constexpr std::array kOffloadWays = {"whole", "early",     "both",  "split",
                                             "half",  "recompute", "inline"};
 // A V placement with two stages per rank.

@@ -192,7 +192,7 @@ std::map<EverySize::Actions, std::size_t> EverySize::last_actions_of(const Set& 
   return found;
 }
 
-// The space of groups. A move adds a member; a state has the actions that all members can take.
+// A state has the size of a group and the actions that all members share; a move adds a member.
 class EverySize::InCommon {
  public:
   struct State {
@@ -256,7 +256,7 @@ std::optional<EverySize::Members> EverySize::stuck(const Sets& sets) const {
   return members;
 }
 
-// The next actions that all members may take together; only an end if every entry allows that end.
+// The actions that the members may take together next. If every entry allows an end, only that end.
 std::vector<EverySize::Action> EverySize::next_of(const Sets& sets) const {
   std::map<Action, std::size_t> found;
   const Set& deciding = leads() ? sets.leader : sets.others;
@@ -326,7 +326,7 @@ class EverySize::AllTogether {
   EverySize& all_;
   std::vector<Trails> trails_;
   int fewest_ = 0;
-  Members stuck_;  // members that stick in the last such state
+  Members stuck_;  // members that stick, in the last visited state that has such members
 };
 
 EverySize::Result EverySize::visit() {

@@ -9,8 +9,8 @@ namespace ripeline::verify {
 
 using spec::Program;
 
-// The size is the number of tasks that the producer has ended, plus 1 if the first microbatch needs
-// nothing. If the producer overtakes, the 1 is left out: its last, unneeded task may have ended.
+// The size is the number of ended tasks of the producer, plus 1 if microbatch 0 needs nothing. If
+// the producer overtakes, one ended task may be its last, which nothing needs; so 1 is not added.
 Offer NeedFacts::offer_of(int e) const {
   Offer offer{e, {}, prefixes_.is_prefix(edge(e).producer)};
   offer.size.add(edge(e).producer, 1);
@@ -24,7 +24,7 @@ Offer NeedFacts::offer_of(int e) const {
   return offer;
 }
 
-// The offers that contain no other offer: a lane has ended all that its descendants have ended.
+// The offers that contain no other one. A producer's offer contains those of lanes that need it.
 std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const {
   std::vector<Offer> kept;
   for (std::size_t i = 0; i < offers.size(); ++i) {
@@ -33,7 +33,7 @@ std::vector<Offer> NeedFacts::innermost(const std::vector<Offer>& offers) const 
       const spec::Edge& theirs = edge(other.edge);
       if (theirs.of != spec::Of::same) return false;
       if (mine.of == spec::Of::same) return prefixes_.is_ancestor(mine.producer, theirs.producer);
-      // A need `before` offers one microbatch more; if this offer is a prefix, it holds the other.
+      // `mine` is for the microbatch before, so it has one more. As a prefix it contains `theirs`.
       return prefixes_.is_prefix(mine.producer) &&
              prefixes_.is_or_precedes(mine.producer, theirs.producer);
     };
@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A shifted offer has the first microbatch, which needs nothing. So the set that contains all
-  // offers has at least as many microbatches of the shifted offer as of the offer before the shift.
+  // A shifted offer has the first microbatch, which needs nothing, and loses at most one at the end
+  // of the set that contains all offers. So it has at least as many there as its producer ended.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;
@@ -118,7 +118,7 @@ void NeedFacts::add_next(int lane, const Offer& offer, StartFacts& facts) const 
     all.add(edge(offer.edge).producer, 1).add(whole, -1);
     ways.push_back({all});
   }
-  // `ways` makes the ended microbatches a prefix; the first, which needs nothing, adds one to it.
+  // By `ways`, the ended microbatches are a prefix. Microbatch 0 needs nothing and adds one more.
   if (edge(offer.edge).of == spec::Of::before) ++ahead.constant;
   facts.suffices({{ahead}});
   facts.suffices(ways);
@@ -140,7 +140,7 @@ std::vector<Linear> NeedFacts::holding(const std::vector<Offer>& offers, bool in
     if (holds && (prefixes_.is_prefix(lane) || (!mixed && !in_order))) holders.push_back(lane);
   }
   std::vector<Linear> sizes;
-  for (const int lane : holders) {  // the last holders are the smallest sets
+  for (const int lane : holders) {  // those without a descendant among them have the smallest sets
     if (std::none_of(holders.begin(), holders.end(),
                      [&](int later) { return prefixes_.is_ancestor(lane, later); })) {
       sizes.emplace_back().add(lane, 1);
@@ -158,8 +158,8 @@ void add_unneeded(Linear& sum, const Program& program, const spec::Edge& edge) {
   if (free.remainders != 0) sum.add(free, 1);
 }
 
-// Each offer has at least `size` elements; an offer of the microbatch before has at least as many
-// as its producer has ended.
+// An offer that crosses shares has at least `size` microbatches. Any other offer has at least as
+// many as its producer has ended, even if the need is for the microbatch before.
 void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
                                      StartFacts& facts) const {
   const bool in_order = std::all_of(kept.begin(), kept.end(), [&](const Offer& offer) {
@@ -192,8 +192,8 @@ void NeedFacts::add_offers_of_shares(int lane, const std::vector<Offer>& kept,
   }
 }
 
-// The fact that a producer in order has ended what the lane's next microbatch needs. The number of
-// needed tasks repeats with the shares; it exceeds a line by at most `most` within a period.
+// The fact that a producer in order has ended all that the lane's next task needs. For its task k,
+// the lane needs at most (needed * k + most) / tasks tasks of the producer to have ended.
 Linear NeedFacts::next_has_ended(int lane, int producer) const {
   const spec::Share& from = share_of(producer);
   const spec::Share& to = share_of(lane);

@@ -44,7 +44,7 @@ class NeedFacts {
 
   // Sizes of sets that contain all tasks that the producers of these offers have ended: the tasks
   // ended by a lane that all producers need, or every microbatch. With `in_order`, only prefixes;
-  // these also contain all but one microbatch of the offers of needs for the microbatch before.
+  // an offer for the microbatch before has at most one microbatch outside of such a prefix.
   [[nodiscard]] std::vector<Linear> holding(const std::vector<Offer>& offers,
                                             bool in_order = false) const;
 

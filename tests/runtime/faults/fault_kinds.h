@@ -59,7 +59,7 @@ struct FaultKind {
   int steps = 0;
   // Rank R alone is to blame, so the other ranks must name it.
   bool has_culprit = false;
-  // Old files in FILES, where N is a rank. Rank R's file must not change; on a full disk, none may.
+  // The name of each rank N's old file in FILES. R's must not change; on a full disk, no file may.
   std::string old_files = {};
 };
 

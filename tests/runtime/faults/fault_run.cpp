@@ -184,7 +184,7 @@ class FaultRun {
     return kind_.world != World::full_disk || disk_.mount(files_, options, old);
   }
 
-  // The disk has room for the old files, but for less than the run writes.
+  // The disk has room for the old files, but not for all that the run writes.
   std::string disk_options() {
     const auto old = static_cast<int>(old_files_.size());
     constexpr int kPage = 4;  // KiB
