@@ -238,7 +238,7 @@ TEST_F(SolverTest, knows_pools_of_several_stages) {
   const Rows rows = one_by_one(model);
   // Uses one thread, since several threads would look for better orders and take a minute to prove.
   const SolveAnswer answer =
-      solve({.model = model, .hint = &rows, .scale = kUnit, .seconds = 30, .workers = 1});
+      solve({.model = model, .hint = &rows, .scale = kUnit, .seconds = 8, .workers = 1});
   SKIP_WITHOUT_SOLVER(answer);
   if (answer.status == Status::optimal) return expect_optimum(step, 103, answer, model);
   const Time optimum = 103 + 8 * 2 * 29;
@@ -387,12 +387,17 @@ TEST_F(SolverTest, answers_with_its_best_when_it_is_stopped) {
   const Step step{8, 64, 18546, 18097, 9321, 762, 6};
   const Model model = model_of(step);
   const Rows rows = one_f_one_b(model, step);
-  const auto begin = std::chrono::steady_clock::now();
-  const SolveAnswer answer =
-      solved({.model = model, .hint = &rows, .scale = 772 * kUnit, .seconds = 200, .go_on = [&] {
-                return std::chrono::steady_clock::now() - begin < std::chrono::seconds(2);
-              }});
-  SKIP_WITHOUT_SOLVER(answer);
+  SolveAnswer answer;
+  // On a busy machine the solver may find its first order later.
+  for (std::chrono::seconds time{2}; time.count() <= 64; time *= 2) {
+    const auto begin = std::chrono::steady_clock::now();
+    answer =
+        solved({.model = model, .hint = &rows, .scale = 772 * kUnit, .seconds = 200, .go_on = [&] {
+                  return std::chrono::steady_clock::now() - begin < time;
+                }});
+    SKIP_WITHOUT_SOLVER(answer);
+    if (answer.status != Status::unknown) break;
+  }
   EXPECT_LT(answer.seconds, 100);
   EXPECT_EQ(answer.status, Status::feasible);
   ASSERT_TRUE(answer.rows);
