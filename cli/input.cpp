@@ -1,6 +1,5 @@
 #include "cli/input.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -11,30 +10,14 @@
 namespace ripeline::cli {
 
 void say_errors(const load::Input& input, const spec::Diagnostics& errors) {
-  const auto& [source, form] = input;
-  if (form == load::InputForm::program) {
-    std::cerr << spec::render(source, errors);
-    return;
-  }
-  for (const spec::Diagnostic& error : errors) {
-    if (error.span == spec::Span{} && error.option.empty()) {
-      say_failed(fmt::format("{}: {}{}", source.name, error.message,
-                             error.hint.empty() ? "" : "; " + error.hint));
-    } else {
-      std::cerr << spec::render(source, {error});
-    }
-  }
+  std::cerr << load::errors_text(input, errors, "ripeline: ");
 }
 
 void say_read(const load::Reading& reading, const spec::Diagnostics& errors) {
   for (const std::string& note : reading.notes) {
     std::cerr << fmt::format("note: {}: {}\n", reading.input->source.name, note);
   }
-  if (std::all_of(errors.begin(), errors.end(), spec::is_failure)) {
-    say_failed(errors);
-  } else {
-    say_errors(*reading.input, errors);
-  }
+  std::cerr << load::errors_text(reading, errors, "ripeline: ");
 }
 
 void add_program_options(CLI::App& command, load::ProgramOptions& options) {

@@ -2,9 +2,8 @@
 
 #include <iostream>
 
-#include <nlohmann/json.hpp>
-
 #include "files/new_file.h"
+#include "load/document.h"
 
 namespace ripeline::cli {
 
@@ -19,7 +18,7 @@ spec::Result<void> write_file(const std::string& path, const std::string& text) 
 }
 
 void print_json(const nlohmann::json& document) {
-  std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  std::cout << load::document_text(document);
 }
 
 }  // namespace ripeline::cli

@@ -12,7 +12,7 @@ namespace ripeline::cli {
 // Writes the complete file or nothing, as files/new_file.h does. `-` is standard output.
 [[nodiscard]] spec::Result<void> write_file(const std::string& path, const std::string& text);
 
-// Prints on standard output. Replaces bytes that are not UTF-8, which file names may have.
+// Prints on standard output.
 void print_json(const nlohmann::json& document);
 
 }  // namespace ripeline::cli

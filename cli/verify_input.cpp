@@ -9,10 +9,9 @@
 #include "certificates/folder.h"
 #include "cli/input.h"
 #include "cli/progress.h"
+#include "load/judged.h"
 #include "load/run.h"
 #include "optimise/least.h"
-#include "optimise/repair.h"
-#include "pytorch/program.h"
 #include "spec/render.h"
 #include "verify/every_depth.h"
 #include "verify/report.h"
@@ -61,8 +60,7 @@ std::size_t add(const std::string& file, const load::LoadedProgram& loaded, veri
     for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
   }
   if (findings.format() == Format::json) {
-    nlohmann::json document = verify::report_json(program, source, verdict);
-    document["warnings"] = verify::diagnostics_json(&source, warnings);
+    nlohmann::json document = load::verdict_json(loaded, verdict);
     add_answers(program, flags, &document);
     findings.add_document(file, std::move(document));
   } else if (findings.format() == Format::sarif) {
@@ -130,24 +128,17 @@ bool write_evidence(const load::LoadedProgram& loaded, const verify::Verdict& ve
   return drawn.ok() && said(write_picture(flags.picture, {drawn.value().panel()})).ok();
 }
 
-// Adds repairs to the verdict; for a schedule, only names `ripeline check --fix`, which finds them.
 void add_repairs(const std::string& file, const load::LoadedProgram& loaded,
                  const VerifyFlags& flags, verify::Verdict& verdict) {
   const bool proved = verdict.outcome == verify::Outcome::proved;
-  if (loaded.form == load::InputForm::schedule) {
-    if (proved) {
-      std::cerr << fmt::format(
-          "note: {}: proved for messages that have slots of their own; what PyTorch sends and "
-          "receives is judged by `ripeline check`\n",
-          file);
-    }
-    pytorch::speak_of_schedule(
-        verdict, fmt::format("`ripeline check {} --fix FILE` looks for a repair.", file));
-  } else if (!flags.no_repairs && !proved) {
-    const Progress progress("searching repairs of " + loaded.source.name);
-    optimise::add_repairs(
-        verdict, optimise::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
+  if (proved && loaded.form == load::InputForm::schedule) {
+    std::cerr << fmt::format(
+        "note: {}: proved for messages that have slots of their own; what PyTorch sends and "
+        "receives is judged by `ripeline check`\n",
+        file);
   }
+  const Progress progress("searching repairs of " + loaded.source.name);
+  load::add_repairs(loaded, file, !flags.no_repairs, verdict);
 }
 
 }  // namespace

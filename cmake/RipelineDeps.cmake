@@ -16,6 +16,11 @@ file(SHA256 "${PROJECT_SOURCE_DIR}/setup/solver_wheel.txt" ripeline_wheels_hash)
 string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_ORTOOLS "${ripeline_cache}/solver-${ripeline_wheels_hash}/ortools/.libs"
     CACHE PATH "Folder with libortools.so.9, which finds others from there; empty: the loader's own folders")
+# Likewise the Python packages that build and test the package `ripeline` (python/).
+file(SHA256 "${PROJECT_SOURCE_DIR}/setup/python_tools.txt" ripeline_wheels_hash)
+string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
+set(RIPELINE_PYTHON_TOOLS "${ripeline_cache}/python-${ripeline_wheels_hash}"
+    CACHE PATH "Folder with nanobind, pytest and mypy, if Python's own folders lack them")
 
 # Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH, else RIPELINE_DEPS, else the system (Debian's libz3-dev).
 function(ripeline_find_z3)

@@ -97,17 +97,19 @@ spec::Result<spec::Source> read_file(const std::string& file) {
   return source;
 }
 
+spec::Result<Input> input_of(spec::Source source) {
+  if (is_blank(source.text)) return spec::failure(source.name + ": the file is empty");
+  const auto form = form_of(source);
+  if (!form) return spec::failure(fmt::format("{}: {}", source.name, kNeither));
+  return Input{std::move(source), *form};
+}
+
 namespace {
 
 spec::Result<Input> read_with_form(const std::string& file, Names names) {
   auto source = read_source(file, names);
   if (!source.ok()) return source.errors();
-  if (is_blank(source.value().text)) {
-    return spec::failure(source.value().name + ": the file is empty");
-  }
-  const auto form = form_of(source.value());
-  if (!form) return spec::failure(fmt::format("{}: {}", source.value().name, kNeither));
-  return Input{std::move(source).value(), *form};
+  return input_of(std::move(source).value());
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ struct Input {
   spec::Source source;
   InputForm form = InputForm::program;
 };
-// Fails if the file cannot be read, is empty or has neither form; the error describes both forms.
+// Fails if the text is empty or has neither form; the error describes both forms.
+[[nodiscard]] spec::Result<Input> input_of(spec::Source source);
+// Does the same with the text of a file; fails also if the file cannot be read.
 [[nodiscard]] spec::Result<Input> read_input(const std::string& file);
 // Reads a schedule of PyTorch. Fails also for a program of the language.
 [[nodiscard]] spec::Result<spec::Source> read_schedule(const std::string& file);

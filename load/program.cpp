@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,6 +36,26 @@ spec::ReadFile reader_beside(const std::string& file) {
   };
 }
 
+// The bytes of the files that a program names, by their paths.
+using Files = std::map<std::string, std::string>;
+
+// Reads with `reader`, and stores the bytes in `files`.
+spec::ReadFile storing(spec::ReadFile reader, std::shared_ptr<Files> files) {
+  return [reader = std::move(reader), files = std::move(files)](const std::string& path) {
+    auto read = reader(path);
+    if (read.ok()) files->insert_or_assign(path, read.value());
+    return read;
+  };
+}
+
+// Takes the bytes from `files`, and reads with `reader` only files that are not there.
+spec::ReadFile stored(spec::ReadFile reader, std::shared_ptr<const Files> files) {
+  return [reader = std::move(reader), files = std::move(files)](const std::string& path) {
+    const auto file = files->find(path);
+    return file == files->end() ? reader(path) : spec::Result<std::string>(file->second);
+  };
+}
+
 // The options without -D ranks=any.
 spec::Result<spec::ElaborateOptions> options_of_every_rank(const ProgramOptions& options) {
   ProgramOptions others = options;
@@ -49,15 +71,18 @@ struct Read {
   Input input;
   spec::ElaborateOptions options;
 };
+Read read_of(Input input, spec::ElaborateOptions options, Reading* reading) {
+  if (reading != nullptr) reading->input = input;
+  Read read{std::move(input), std::move(options)};
+  read.options.read_file = reader_beside(read.input.source.name);
+  return read;
+}
 spec::Result<Read> read_with(const std::string& file, spec::Result<spec::ElaborateOptions> options,
                              Reading* reading) {
   if (!options.ok()) return options.errors();
   spec::Result<Input> input = read_input(file);
   if (!input.ok()) return input.errors();
-  if (reading != nullptr) reading->input = input.value();
-  Read read{std::move(input).value(), std::move(options).value()};
-  read.options.read_file = reader_beside(file);
-  return read;
+  return read_of(std::move(input).value(), std::move(options).value(), reading);
 }
 
 // Replaces a schedule's text with the program that it stands for; keeps the name of the source.
@@ -105,7 +130,65 @@ spec::Result<spec::Program> compiled(Read& read, const ProgramOptions& options) 
   return errors;
 }
 
+// Makes the program of a text in the language, or of the text that stands for a schedule.
+spec::Result<LoadedProgram> elaborated(Read read, const ProgramOptions& options) {
+  const InputForm form = read.input.form;
+  const spec::ReadFile reader = read.options.read_file;
+  const auto files = std::make_shared<Files>();
+  read.options.read_file = storing(reader, files);
+  spec::Result<spec::Program> program = compiled(read, options);
+  read.options.read_file = stored(reader, files);
+  if (!program.ok()) {
+    spec::Diagnostics errors = program.errors();
+    // Removes the errors' positions, since they are in a text that no user wrote.
+    if (form == InputForm::schedule) {
+      for (spec::Diagnostic& error : errors) error.span = {};
+    }
+    return errors;
+  }
+  return LoadedProgram{.source = std::move(read.input.source),
+                       .program = std::move(program).value(),
+                       .options = std::move(read.options),
+                       .form = form};
+}
+
+spec::Result<LoadedProgram> loaded(Read read, const ProgramOptions& options, Reading* reading) {
+  if (read.input.form == InputForm::schedule) {
+    if (const auto done = make_program(read, options, reading); !done.ok()) return done.errors();
+  }
+  return elaborated(std::move(read), options);
+}
+
 }  // namespace
+
+std::string errors_text(const Input& input, const spec::Diagnostics& errors,
+                        const std::string& prefix) {
+  const auto& [source, form] = input;
+  if (form == InputForm::program) return spec::render(source, errors);
+  std::string text;
+  for (const spec::Diagnostic& error : errors) {
+    if (error.span == spec::Span{} && error.option.empty()) {
+      text += fmt::format("{}{}: {}{}\n", prefix, source.name, error.message,
+                          error.hint.empty() ? "" : "; " + error.hint);
+    } else {
+      text += spec::render(source, {error});
+    }
+  }
+  return text;
+}
+
+std::string errors_text(const Reading& reading, const spec::Diagnostics& errors,
+                        const std::string& prefix) {
+  if (!std::all_of(errors.begin(), errors.end(), spec::is_failure)) {
+    return errors_text(*reading.input, errors, prefix);
+  }
+  std::string text;
+  for (const spec::Diagnostic& error : errors) {
+    const std::string option = error.option.empty() ? "" : error.option + ": ";
+    text += prefix + option + error.message + "\n";
+  }
+  return text;
+}
 
 ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& counts) {
   options.microbatches = counts;
@@ -166,26 +249,27 @@ spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& opt
 
 spec::Result<LoadedProgram> read_program(const std::string& file, const ProgramOptions& options,
                                          Reading* reading) {
-  spec::Result<Read> found = read_with(file, elaborate_options(options), reading);
-  if (!found.ok()) return found.errors();
-  Read read = std::move(found).value();
-  const InputForm form = read.input.form;
-  if (form == InputForm::schedule) {
-    if (const auto done = make_program(read, options, reading); !done.ok()) return done.errors();
-  }
-  spec::Result<spec::Program> program = compiled(read, options);
-  if (!program.ok()) {
-    spec::Diagnostics errors = program.errors();
-    // Removes the errors' positions, since they are in a text that no user wrote.
-    if (form == InputForm::schedule) {
-      for (spec::Diagnostic& error : errors) error.span = {};
-    }
-    return errors;
-  }
-  return LoadedProgram{.source = std::move(read.input.source),
-                       .program = std::move(program).value(),
-                       .options = std::move(read.options),
-                       .form = form};
+  spec::Result<Read> read = read_with(file, elaborate_options(options), reading);
+  if (!read.ok()) return read.errors();
+  return loaded(std::move(read).value(), options, reading);
+}
+
+spec::Result<LoadedProgram> program_of_text(spec::Source source, const ProgramOptions& options,
+                                            Reading* reading) {
+  spec::Result<spec::ElaborateOptions> elaborate = elaborate_options(options);
+  if (!elaborate.ok()) return elaborate.errors();
+  spec::Result<Input> input = input_of(std::move(source));
+  if (!input.ok()) return input.errors();
+  return loaded(read_of(std::move(input).value(), std::move(elaborate).value(), reading), options,
+                reading);
+}
+
+spec::Result<LoadedProgram> made_again(const LoadedProgram& before, const ProgramOptions& options) {
+  spec::Result<spec::ElaborateOptions> elaborate = elaborate_options(options);
+  if (!elaborate.ok()) return elaborate.errors();
+  Read read{{before.source, before.form}, std::move(elaborate).value()};
+  read.options.read_file = before.options.read_file;
+  return elaborated(std::move(read), options);
 }
 
 spec::Result<LoadedProgram> read_program_of(const std::string& file, const ProgramOptions& options,

@@ -43,15 +43,35 @@ struct Reading {
   [[nodiscard]] const spec::Source* source() const { return input ? &input->source : nullptr; }
 };
 
+// The errors about a text that was read, for people: with a position, as spec::render() shows them,
+// else a line for each, which begins with `prefix` and names the option that it is about, if any.
+[[nodiscard]] std::string errors_text(const Input& input, const spec::Diagnostics& errors,
+                                      const std::string& prefix = "");
+// The same errors if perhaps no text could be read.
+[[nodiscard]] std::string errors_text(const Reading& reading, const spec::Diagnostics& errors,
+                                      const std::string& prefix = "");
+
 struct LoadedProgram {
   spec::Source source;  // for a schedule of PyTorch, the program that it stands for
   spec::Program program;
-  spec::ElaborateOptions options;  // with which the program was made
+  // With these the program was made. Copies of them may be used in several threads at once.
+  spec::ElaborateOptions options;
   InputForm form = InputForm::program;
 };
 [[nodiscard]] spec::Result<LoadedProgram> read_program(const std::string& file,
                                                        const ProgramOptions& options,
                                                        Reading* reading = nullptr);
+
+// Like read_program(), for a text at hand. Files that the text names are looked for beside a file
+// called `source.name`.
+[[nodiscard]] spec::Result<LoadedProgram> program_of_text(spec::Source source,
+                                                          const ProgramOptions& options,
+                                                          Reading* reading = nullptr);
+
+// Makes the program once more, with other options, as if they had been given at first: of the same
+// text, and of the same bytes of files that the text names, also if these files have changed since.
+[[nodiscard]] spec::Result<LoadedProgram> made_again(const LoadedProgram& loaded,
+                                                     const ProgramOptions& options);
 
 // Like read_program(), for a program that should have `hash`. If its hash differs and the options
 // have one count, of_step()'s options are tried; their program is returned if it has `hash`.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs on Debian 12, x86-64: the packages of debian.txt (as root or with sudo, only if some are missing) and the
-# wheels of wheels.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}; and OR-tools, the wheel of solver_wheel.txt, which is optional.
+# wheels of wheels.txt and python_tools.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}; and OR-tools, the wheel of solver_wheel.txt, which
+# is optional.
 # What is there already is left alone, so a second run is quick.
 set -euo pipefail
 # shellcheck source=setup/steps.sh
@@ -76,7 +77,7 @@ install_wheels() {
   # The wheels are used as C++ libraries: their Python version need not be this machine's.
   if ! STEP_TAIL=12 step "$what" "$log" \
     /usr/bin/python3 -m pip install --no-deps --require-hashes --only-binary :all: --no-compile --progress-bar off \
-    --implementation cp --python-version 3.11 --abi cp311 --abi none \
+    --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
     --platform manylinux2014_x86_64 --target "$part" -r "$list"; then
     rm -rf "$part"
@@ -99,6 +100,7 @@ case "${1:-}" in
   *) usage >&2; exit 2 ;;
 esac
 install_wheels "$root/setup/wheels.txt" "$deps" "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$cache/log/wheels.log"
+install_wheels "$root/setup/python_tools.txt" "$python_tools" "nanobind, pytest and mypy (20 MB to fetch)" "$cache/log/python_tools.log"
 # What is needed of it are the libraries, in ortools/.libs and ortools.libs.
 install_wheels "$root/setup/solver_wheel.txt" "$solver" "OR-tools (30 MB to fetch, 70 MB unpacked)" "$cache/log/solver_wheel.log" \
   'ortools/[!.]*' 'pybind11_abseil' ||

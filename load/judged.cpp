@@ -1,0 +1,30 @@
+#include "load/judged.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "optimise/repair.h"
+#include "pytorch/program.h"
+#include "verify/findings.h"
+#include "verify/report.h"
+
+namespace ripeline::load {
+
+void add_repairs(const LoadedProgram& loaded, const std::string& file, bool search,
+                 verify::Verdict& verdict) {
+  if (loaded.form == InputForm::schedule) {
+    pytorch::speak_of_schedule(
+        verdict, fmt::format("`ripeline check {} --fix FILE` looks for a repair.", file));
+  } else if (search && verdict.outcome != verify::Outcome::proved) {
+    optimise::add_repairs(
+        verdict, optimise::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
+  }
+}
+
+nlohmann::json verdict_json(const LoadedProgram& loaded, const verify::Verdict& verdict) {
+  nlohmann::json document = verify::report_json(loaded.program, loaded.source, verdict);
+  document["warnings"] = verify::diagnostics_json(&loaded.source, warnings_of(loaded));
+  return document;
+}
+
+}  // namespace ripeline::load

@@ -1,0 +1,42 @@
+// Checked: the verdict on a schedule of PyTorch.
+//
+// Immutable, and thus usable in several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pytorch/check.h"
+
+namespace ripeline::python {
+
+// The options of `ripeline check`, as the command line writes them.
+struct CheckOptions {
+  std::optional<std::string> placement;
+  std::optional<std::string> form;
+  std::optional<int> ranks;
+  std::optional<int> stages;
+  std::optional<std::string> microbatches;
+  std::optional<std::string> memory;
+  std::optional<std::int64_t> stage_memory;
+};
+
+class Checked {
+ public:
+  // Reads the file. Throws Failure if it is no schedule, or if the options fit no table.
+  Checked(const std::string& path, const CheckOptions& options);
+
+  [[nodiscard]] std::string outcome() const { return name_of(report_.verdict); }
+  // The output of `ripeline check`, as text and as JSON.
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string json() const;
+
+ private:
+  spec::Source source_;
+  pytorch::CheckOptions options_;
+  pytorch::ReadActions read_;
+  pytorch::CheckReport report_;
+};
+
+}  // namespace ripeline::python

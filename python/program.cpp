@@ -1,0 +1,142 @@
+#include "python/program.h"
+
+#include "load/counts.h"
+#include "load/judged.h"
+#include "pytorch/check_report.h"
+#include "pytorch/export.h"
+#include "python/choice.h"
+#include "python/failure.h"
+#include "spec/render.h"
+#include "verify/verify.h"
+
+namespace ripeline::python {
+namespace {
+
+constexpr const char* kTextName = "<text>";
+
+std::optional<load::Counts> counts_of(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  return value_of(load::counts_in(*text));
+}
+
+load::ProgramOptions options_of(const Options& options) {
+  using pytorch::Placement;
+  load::ProgramOptions with;
+  with.defines = options.defines;
+  with.dispatch = options.dispatch;
+  with.placement =
+      chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
+  return with;
+}
+
+// A path that is read as a file: `-` alone is standard input elsewhere.
+std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
+
+}  // namespace
+
+Program Program::made(spec::Result<load::LoadedProgram> loaded, load::ProgramOptions options,
+                      load::Reading reading) {
+  auto program =
+      std::make_shared<const load::LoadedProgram>(value_of(std::move(loaded), reading));
+  return {std::move(program), std::move(options), std::move(reading.notes)};
+}
+
+Program Program::of_name(const std::string& name, const Options& options) {
+  const load::ProgramOptions with = options_of(options);
+  load::Reading reading;
+  auto loaded = load::read_program(as_file(name), with, &reading);
+  return made(std::move(loaded), with, std::move(reading));
+}
+
+Program Program::of_file(const std::string& path, const Options& options) {
+  const load::ProgramOptions with = options_of(options);
+  load::Reading reading;
+  auto loaded =
+      load::program_of_text(value_of(load::read_file(as_file(path))), with, &reading);
+  return made(std::move(loaded), with, std::move(reading));
+}
+
+Program Program::of_text(const std::string& text, const Options& options) {
+  const load::ProgramOptions with = options_of(options);
+  load::Reading reading;
+  auto loaded = load::program_of_text({.name = kTextName, .text = text}, with, &reading);
+  return made(std::move(loaded), with, std::move(reading));
+}
+
+Program Program::of_schedule(const std::string& path, const Options& options) {
+  const load::ProgramOptions with = options_of(options);
+  load::Reading reading;
+  auto loaded =
+      load::program_of_text(value_of(load::read_schedule(as_file(path))), with, &reading);
+  return made(std::move(loaded), with, std::move(reading));
+}
+
+std::string Program::hash_text() const { return spec::hash_text(hash()); }
+
+std::pair<int, std::optional<int>> Program::microbatches() const {
+  const spec::MicrobatchRange& range = loaded().program.microbatches;
+  return {range.min, range.max};
+}
+
+std::string Program::warnings_text() const {
+  return spec::render(loaded().source, load::warnings_of(loaded()), spec::Severity::warning);
+}
+
+Program Program::with_text(const std::string& text) const {
+  load::LoadedProgram other = loaded();
+  other.source.text = text;
+  load::Reading reading{.input = load::Input{other.source, other.form}, .notes = notes_};
+  auto loaded = load::made_again(other, options_);
+  return made(std::move(loaded), options_, std::move(reading));
+}
+
+Program::Loaded Program::again(const load::ProgramOptions& options) const {
+  const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
+  return std::make_shared<const load::LoadedProgram>(
+      value_of(load::made_again(loaded(), options), reading));
+}
+
+Program::Loaded Program::for_step(const std::optional<load::Counts>& counts) const {
+  return counts ? again(load::of_step(options_, counts)) : loaded_;
+}
+
+Verdict Program::verify(const Judging& judging) const {
+  load::ProgramOptions options = options_;
+  options.microbatches = counts_of(judging.microbatches);
+  Loaded judged = options.microbatches ? again(options) : loaded_;
+  verify::VerifyOptions with;
+  with.solver_steps = judging.steps.value_or(with.solver_steps);
+  verify::Verdict verdict = verify::verify(judged->program, with);
+  load::add_repairs(*judged, judged->source.name, judging.repairs, verdict);
+  if (!judging.times) {
+    for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
+  }
+  return {std::move(judged), std::move(verdict)};
+}
+
+Simulated Program::simulate(const std::optional<std::string>& microbatches,
+                            const load::TimeOptions& times) const {
+  const auto counts = counts_of(microbatches);
+  Loaded step = for_step(counts);
+  const int count = value_of(load::count_of_step(counts, step->program));
+  return Simulated(std::move(step), count, times);
+}
+
+std::string Program::export_csv(const std::optional<std::string>& microbatches,
+                                const std::string& form) const {
+  using pytorch::ActionForm;
+  const auto counts = counts_of(microbatches);
+  const Loaded step = for_step(counts);
+  const int count = value_of(load::count_of_step(counts, step->program));
+  const auto chosen_form =
+      *chosen("form", std::optional(form), {ActionForm::compute_only, ActionForm::compute_comms});
+  const load::Reading reading{.input = load::Input{step->source, step->form}, .notes = {}};
+  pytorch::ExportedFile file =
+      value_of(pytorch::export_file(step->program, count, chosen_form), reading);
+  if (file.report.verdict == verify::Outcome::proved) return std::move(file.text);
+  throw Failure({spec::failure(
+      "PyTorch needs more than the program says\n" +
+      pytorch::check_text("<text>", file.table, file.report, file.options))});
+}
+
+}  // namespace ripeline::python
