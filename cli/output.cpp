@@ -17,8 +17,6 @@ spec::Result<void> write_file(const std::string& path, const std::string& text) 
   return {};
 }
 
-void print_json(const nlohmann::json& document) {
-  std::cout << load::document_text(document);
-}
+void print_json(const nlohmann::json& document) { std::cout << load::document_text(document); }
 
 }  // namespace ripeline::cli

@@ -22,12 +22,13 @@ string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_PYTHON_TOOLS "${ripeline_cache}/python-${ripeline_wheels_hash}"
     CACHE PATH "Folder with nanobind, pytest and mypy, if Python's own folders lack them")
 
-# Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH, else RIPELINE_DEPS, else the system (Debian's libz3-dev).
+# Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH (under pip, the packages of the build, such as z3-solver), else RIPELINE_DEPS,
+# else the system (Debian's libz3-dev).
 function(ripeline_find_z3)
   find_path(RIPELINE_Z3_INCLUDE z3.h
-            HINTS ${CMAKE_PREFIX_PATH} "${RIPELINE_DEPS}/z3" PATH_SUFFIXES include)
+            HINTS ${CMAKE_PREFIX_PATH} "${RIPELINE_DEPS}/z3" PATH_SUFFIXES include z3/include)
   find_library(RIPELINE_Z3_LIBRARY z3
-               HINTS ${CMAKE_PREFIX_PATH} "${RIPELINE_DEPS}/z3" PATH_SUFFIXES lib)
+               HINTS ${CMAKE_PREFIX_PATH} "${RIPELINE_DEPS}/z3" PATH_SUFFIXES lib z3/lib)
   mark_as_advanced(RIPELINE_Z3_INCLUDE RIPELINE_Z3_LIBRARY)
   if(NOT RIPELINE_Z3_INCLUDE OR NOT RIPELINE_Z3_LIBRARY)
     message(FATAL_ERROR "Z3 was not found.\n"

@@ -5,9 +5,9 @@
 #include "load/counts.h"
 #include "load/document.h"
 #include "load/input.h"
-#include "pytorch/check_report.h"
 #include "python/choice.h"
 #include "python/failure.h"
+#include "pytorch/check_report.h"
 
 namespace ripeline::python {
 namespace {
@@ -18,8 +18,7 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
   pytorch::CheckOptions with;
   with.placement =
       chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
-  with.form =
-      chosen("form", options.form, {ActionForm::compute_only, ActionForm::compute_comms});
+  with.form = chosen("form", options.form, {ActionForm::compute_only, ActionForm::compute_comms});
   with.ranks = options.ranks;
   with.stages = options.stages;
   if (options.microbatches) {
@@ -44,8 +43,7 @@ std::string Checked::text() const {
 }
 
 std::string Checked::json() const {
-  nlohmann::json document =
-      pytorch::check_json(source_.name, source_.text, report_, options_);
+  nlohmann::json document = pytorch::check_json(source_.name, source_.text, report_, options_);
   document["file"] = source_.name;
   return load::document_text(document);
 }

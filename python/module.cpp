@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "files/new_file.h"
 #include "python/checked.h"
 #include "python/drawing.h"
 #include "python/failure.h"
@@ -73,6 +74,13 @@ Checked check_csv(const std::string& path, const Text& placement, const Text& fo
            .stage_memory = stage_memory}};
 }
 
+// The file appears complete or not at all.
+void write_file(const std::string& path, const std::string& text) {
+  if (const core::Status written = files::write_file(path, text); !written.ok()) {
+    throw Failure(written);
+  }
+}
+
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
@@ -127,6 +135,7 @@ void bind_results(nb::module_& m) {
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
         "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
         Unlocked());
+  m.def("write_file", &write_file, "path"_a, "text"_a, Unlocked());
 }
 
 }  // namespace
@@ -134,7 +143,8 @@ void bind_results(nb::module_& m) {
 
 NB_MODULE(_ripeline, m) {
   using namespace ripeline::python;
-  m.doc() = "What the files of the package ripeline are built on; not an interface for users.";
+  m.doc() = "The objects on which the Python files of ripeline are built; no interface for users.";
+  m.attr("__version__") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
   bind_program(m);
   bind_results(m);

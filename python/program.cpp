@@ -2,10 +2,10 @@
 
 #include "load/counts.h"
 #include "load/judged.h"
-#include "pytorch/check_report.h"
-#include "pytorch/export.h"
 #include "python/choice.h"
 #include "python/failure.h"
+#include "pytorch/check_report.h"
+#include "pytorch/export.h"
 #include "spec/render.h"
 #include "verify/verify.h"
 
@@ -36,8 +36,7 @@ std::string as_file(const std::string& path) { return path == "-" ? "./-" : path
 
 Program Program::made(spec::Result<load::LoadedProgram> loaded, load::ProgramOptions options,
                       load::Reading reading) {
-  auto program =
-      std::make_shared<const load::LoadedProgram>(value_of(std::move(loaded), reading));
+  auto program = std::make_shared<const load::LoadedProgram>(value_of(std::move(loaded), reading));
   return {std::move(program), std::move(options), std::move(reading.notes)};
 }
 
@@ -51,8 +50,7 @@ Program Program::of_name(const std::string& name, const Options& options) {
 Program Program::of_file(const std::string& path, const Options& options) {
   const load::ProgramOptions with = options_of(options);
   load::Reading reading;
-  auto loaded =
-      load::program_of_text(value_of(load::read_file(as_file(path))), with, &reading);
+  auto loaded = load::program_of_text(value_of(load::read_file(as_file(path))), with, &reading);
   return made(std::move(loaded), with, std::move(reading));
 }
 
@@ -66,8 +64,7 @@ Program Program::of_text(const std::string& text, const Options& options) {
 Program Program::of_schedule(const std::string& path, const Options& options) {
   const load::ProgramOptions with = options_of(options);
   load::Reading reading;
-  auto loaded =
-      load::program_of_text(value_of(load::read_schedule(as_file(path))), with, &reading);
+  auto loaded = load::program_of_text(value_of(load::read_schedule(as_file(path))), with, &reading);
   return made(std::move(loaded), with, std::move(reading));
 }
 
@@ -134,9 +131,9 @@ std::string Program::export_csv(const std::optional<std::string>& microbatches,
   pytorch::ExportedFile file =
       value_of(pytorch::export_file(step->program, count, chosen_form), reading);
   if (file.report.verdict == verify::Outcome::proved) return std::move(file.text);
-  throw Failure({spec::failure(
-      "PyTorch needs more than the program says\n" +
-      pytorch::check_text("<text>", file.table, file.report, file.options))});
+  throw Failure(
+      {spec::failure("PyTorch needs more than the program says\n" +
+                     pytorch::check_text("<text>", file.table, file.report, file.options))});
 }
 
 }  // namespace ripeline::python

@@ -37,9 +37,7 @@ std::string Simulated::json() const {
 
 std::string Simulated::csv() const { return simulate::tasks_csv(reported()); }
 
-Drawing Simulated::drawing() const {
-  return Drawing(value_of(load::run_of(reported())));
-}
+Drawing Simulated::drawing() const { return Drawing(value_of(load::run_of(reported()))); }
 
 void Simulated::write_trace(const std::string& path) const {
   const trace::About about = simulate::about_of(reported());

@@ -37,11 +37,11 @@ const Names kRuntimeVocabulary = {"runtime/blob_io.h",
                                   "runtime/transport.h",
                                   "runtime/work.h",
                                   "core/"};
-const Names kAllFolders = {
-    "core/",  "spec/",    "verify/",    "certificates/", "wire/",     "pytorch/",
-    "lower/", "codegen/", "simulate/",  "validate/",     "view/",     "trace/",
-    "files/", "process/", "optimise/",  "load/",         "runtime/",  "emulate/",
-    "cli/",   "tests/",   "proptests/", "bench/",        "examples/", ""};
+const Names kAllFolders = {"core/",    "spec/",      "verify/",  "certificates/", "wire/",
+                           "pytorch/", "lower/",     "codegen/", "simulate/",     "validate/",
+                           "view/",    "trace/",     "files/",   "process/",      "optimise/",
+                           "load/",    "runtime/",   "emulate/", "cli/",          "python/",
+                           "tests/",   "proptests/", "bench/",   "examples/",     ""};
 // The headers that callers of the judge see.
 const Names kRootOfVerify = {"verify/verify.h",
                              "verify/verdict.h",
@@ -172,6 +172,10 @@ const std::vector<Row>& rows() {
         "spec/", "files/", "trace/", "core/"},
        {"std", "fmt"}},
       {"load/folder", {"load/", "spec/"}, {"std", "fmt", "json"}},
+      {"load/document", {"load/"}, {"std", "json"}},
+      {"load/judged",
+       {"load/", "optimise/repair.h", "pytorch/program.h", "verify/"},
+       {"std", "fmt", "json"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt"}},
       {"runtime/",
@@ -245,6 +249,12 @@ const std::vector<Row>& rows() {
         "files/", "process/", "trace/"},
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
+      {"python/",
+       {"python/", "load/", "view/", "simulate/", "pytorch/", "verify/", "lower/", "spec/",
+        "trace/", "core/"},
+       {"std", "json"}},
+      // Only this file knows Python.
+      {"python/module", {"python/", "files/new_file.h"}, {"std", "nanobind"}},
       // These sources are linked into the programs, so that the programs run on other machines.
       {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",
@@ -318,6 +328,7 @@ constexpr std::array kLibraries = {
     Prefixed{"gmock/", "gtest"},
     Prefixed{"rapidcheck", "rapidcheck"},
     Prefixed{"benchmark/", "benchmark"},
+    Prefixed{"nanobind/", "nanobind"},
     Prefixed{"ucp/", "ucx"},
     Prefixed{"uct/", "ucx"},
     Prefixed{"ucs/", "ucx"},

@@ -1,0 +1,41 @@
+"""Ripeline: pipeline-parallel schedules, proved, simulated and drawn.
+
+A *program* is a schedule with values for its params. This asks whether 1F1B on four ranks can
+deadlock, for every timing and every number of microbatches, and how long a step takes:
+
+>>> import ripeline
+>>> program = ripeline.Program("1f1b", ranks=4)
+>>> program.verify().outcome
+'proved'
+>>> program.simulate(8).wall
+33
+
+Verdicts, runs and reports show themselves: as text in a terminal, as pictures in a notebook. Their
+texts and JSON documents are those of the command `ripeline`, byte for byte. Wrong input raises
+`ripeline.Error`, whose text is the command's message. Every object is immutable and can be used in
+several threads; long calls leave other Python threads running.
+"""
+
+from ripeline._check import CheckReport, Finding, check_csv
+from ripeline._drawing import Drawing
+from ripeline._errors import Diagnostic, Error
+from ripeline._program import Program
+from ripeline._ripeline import __version__ as __version__
+from ripeline._run import Run
+from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
+
+__all__ = [
+    "CheckReport",
+    "Counterexample",
+    "Diagnostic",
+    "Drawing",
+    "Error",
+    "Finding",
+    "Obligation",
+    "Program",
+    "Repair",
+    "Run",
+    "Verdict",
+    "Wait",
+    "check_csv",
+]

@@ -1,0 +1,126 @@
+"""Schedules of PyTorch, judged."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+from ripeline import _ripeline
+from ripeline._base import Frozen, StrPath, counts_text, number_text
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation of a rule in a schedule."""
+
+    rule: str
+    """The rule, such as `deadlock` or `missing`."""
+    row: int
+    """The row of the file, from 1."""
+    column: int | None
+    """The cell in that row, from 1; None if the finding is about no cell."""
+    task: str
+    """The action, or the text of the cell."""
+    message: str
+
+
+class CheckReport(Frozen):
+    """The verdict on a schedule of PyTorch. Only a proved schedule is true."""
+
+    _checked: _ripeline.Checked
+
+    def __init__(self, checked: _ripeline.Checked) -> None:
+        self._set(_checked=checked)
+
+    @property
+    def outcome(self) -> str:
+        """proved, refuted or unknown."""
+        return self._checked.outcome
+
+    @property
+    def proved(self) -> bool:
+        """Whether the outcome is `proved`."""
+        return self.outcome == "proved"
+
+    @cached_property
+    def text(self) -> str:
+        """The report of `ripeline check`."""
+        return self._checked.text()
+
+    def json(self) -> str:
+        """The document of `ripeline check --format json`."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        return self._checked.json()
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self._json)
+        return document
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The first 1000 violations of rules, by place."""
+        return tuple(
+            Finding(f["rule"], f["row"], f.get("column"), f["task"], f["message"])
+            for f in self._document["findings"]
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the verdict rests on, in sentences."""
+        return tuple(self._document["assumptions"])
+
+    def __bool__(self) -> bool:
+        return self.proved
+
+    def __repr__(self) -> str:
+        return self.text.rstrip("\n")
+
+
+def check_csv(
+    path: StrPath,
+    *,
+    placement: str | None = None,
+    form: str | None = None,
+    ranks: int | None = None,
+    stages: int | None = None,
+    microbatches: SupportsIndex | None = None,
+    memory: float | str | None = None,
+    stage_memory: int | None = None,
+) -> CheckReport:
+    """Judges a schedule of PyTorch (CSV) before a launch: can it hang, mix or skip microbatches?
+
+    `placement` says where the schedule's class puts the stages: `chain` (one on each rank), `loop`
+    (interleaved) or `v`. `form` is `compute_only` or `compute_comms`. What is left out is taken
+    from the file. `memory` is a rank's room, in microbatches of all of its stages; `stage_memory`
+    that of a stage, in its activations.
+
+    >>> import pathlib, tempfile
+    >>> import ripeline
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "schedule.csv"
+    >>> _ = file.write_text("0F0,0B0,0F1,0B1\\n1F0,1F1,1B0,1B1\\n")
+    >>> report = ripeline.check_csv(file, placement="chain")
+    >>> report.outcome, report.findings[0].rule
+    ('refuted', 'deadlock')
+
+    Raises `ripeline.Error` if the file cannot be read, is no schedule, or does not fit the
+    arguments.
+    """
+    return CheckReport(
+        _ripeline.check_csv(
+            os.fspath(path),
+            placement,
+            form,
+            ranks,
+            stages,
+            counts_text(microbatches),
+            None if memory is None else number_text(memory),
+            stage_memory,
+        )
+    )

@@ -1,0 +1,57 @@
+"""Runs as pictures."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ripeline import _ripeline
+from ripeline._base import Frozen, StrPath
+from ripeline._errors import Error
+
+
+class Drawing(Frozen):
+    """The timeline of a run: text in a terminal, an SVG in a notebook.
+
+    >>> import ripeline
+    >>> drawing = ripeline.Program("gpipe", ranks=2).simulate(2).drawing
+    >>> drawing.svg().startswith("<svg")
+    True
+    """
+
+    _drawing: _ripeline.Drawing
+
+    def __init__(self, drawing: _ripeline.Drawing) -> None:
+        self._set(_drawing=drawing)
+
+    def text(self, width: int = 100) -> str:
+        """The timeline in lines of `width` columns, as `ripeline show` prints it without colours."""
+        return self._drawing.text(width)
+
+    def svg(self, width: int | None = None) -> str:
+        """A picture for the web, `width` pixels wide (1200)."""
+        return self._drawing.svg(width)
+
+    def html(self) -> str:
+        """A page to zoom, search and hover, which needs no other file."""
+        return self._drawing.html()
+
+    def save(self, path: StrPath) -> None:
+        """Writes the picture. The end of the name decides its form: .svg or .html.
+
+        Raises `ripeline.Error` for another ending, or if the file cannot be written. The file
+        appears complete or not at all.
+        """
+        name = os.fspath(path)
+        if name.endswith(".svg"):
+            _ripeline.write_file(name, self.svg())
+        elif name.endswith(".html"):
+            _ripeline.write_file(name, self.html())
+        else:
+            raise Error(f"{name}: its name must end in .svg or .html")
+
+    def __repr__(self) -> str:
+        return self.text().rstrip("\n")
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "image/svg+xml": self.svg()}

@@ -1,0 +1,253 @@
+"""Programs."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import SupportsIndex
+
+from ripeline import _ripeline
+from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._run import Run
+from ripeline._verdict import Verdict
+
+
+class Program(Frozen):
+    """A schedule with values for its params.
+
+    `source` is a text in the language, the name of a library schedule (`bf`), or the name of a
+    file: a program (`.ripe`) or a schedule of PyTorch (CSV). A text has a brace or several lines.
+    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant.
+
+    `dispatch` replaces the dispatch of the text, for example `"ready by bf"`. `placement` (`chain`,
+    `loop` or `v`) is for a CSV, which does not say which rank owns a stage. Other keywords set
+    params. The param `microbatches` narrows the program to one number of microbatches.
+
+    >>> from ripeline import Program
+    >>> program = Program("1f1b", ranks=2)
+    >>> program
+    Program('1f1b', ranks=2, f=1, b=2)
+
+    The text and all files that it names are read once, so that a Program never changes. Two
+    programs are equal if their texts, params and dispatches are. `hash(program)` is the hash by
+    which reports and generated files refer to it; costs, which change no verdict, are not part
+    of it.
+
+    Raises `ripeline.Error` if the source is not found or has mistakes.
+    """
+
+    _program: _ripeline.Program
+    params: Mapping[str, int]
+    """The values of all params, in the order of the text."""
+
+    def __init__(
+        self,
+        source: StrPath | None = None,
+        /,
+        *,
+        text: str | None = None,
+        path: StrPath | None = None,
+        dispatch: str | None = None,
+        placement: str | None = None,
+        **params: SupportsIndex,
+    ) -> None:
+        if [source, text, path].count(None) != 2:
+            raise TypeError("Program takes one of: a source, text=, path=")
+        if isinstance(source, os.PathLike):
+            path = source
+        elif source is not None and ("\n" in source or "{" in source):
+            text = source
+        defines = [f"{name}={operator.index(value)}" for name, value in params.items()]
+        if text is not None:
+            make, origin = _ripeline.Program.of_text, text
+        elif path is not None:
+            make, origin = _ripeline.Program.of_file, os.fspath(path)
+        else:
+            assert isinstance(source, str)
+            make, origin = _ripeline.Program.of_name, source
+        self._hold(make(origin, defines, dispatch or "", placement))
+
+    @classmethod
+    def from_csv(cls, path: StrPath, *, placement: str | None = None) -> Program:
+        """The program that stands for a schedule of PyTorch, in the order of its rows.
+
+        Messages follow from what the tasks need, so that sends and receives in the file are left
+        out; `ripeline.check_csv` judges these. `notes` says what else is left out.
+
+        >>> import pathlib, tempfile
+        >>> from ripeline import Program
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "schedule.csv"
+        >>> _ = file.write_text("0F0,0F1,0B0,0B1\\n1F0,1B0,1F1,1B1\\n")
+        >>> Program.from_csv(file).ranks
+        2
+        """
+        return cls._of(_ripeline.Program.of_schedule(os.fspath(path), [], "", placement))
+
+    @classmethod
+    def _of(cls, program: _ripeline.Program) -> Program:
+        made = cls.__new__(cls)
+        made._hold(program)
+        return made
+
+    def _hold(self, program: _ripeline.Program) -> None:
+        self._set(_program=program, params=MappingProxyType(dict(program.params)))
+
+    @property
+    def text(self) -> str:
+        """The text in the language; of a CSV, the program that stands for it."""
+        return self._program.text
+
+    @property
+    def name(self) -> str:
+        """The name after `pipeline`."""
+        return self._program.name
+
+    @property
+    def source_name(self) -> str:
+        """The name of the text in messages: a file, a library schedule, or `<text>`."""
+        return self._program.source_name
+
+    @property
+    def hash(self) -> str:
+        """The program hash, of 16 hexadecimal digits, as reports print it."""
+        return self._program.hash_text
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks, each of which runs one or several stages."""
+        return self._program.ranks
+
+    @property
+    def microbatches(self) -> tuple[int, int | None]:
+        """The least and the most microbatches of a step; None stands for any number.
+
+        >>> from ripeline import Program
+        >>> Program("bf").microbatches
+        (1, None)
+        """
+        return self._program.microbatches
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on parts of a CSV that the program leaves out."""
+        return tuple(self._program.notes)
+
+    @property
+    def warnings(self) -> str:
+        """The warnings on the text, each with its source line and a caret; empty if there is none."""
+        return self._program.warnings_text()
+
+    def verify(
+        self,
+        microbatches: Counts | None = None,
+        *,
+        steps: int | None = None,
+        repairs: bool = True,
+        times: bool = True,
+    ) -> Verdict:
+        """Judges the program: can it deadlock, exceed its memory, run a task twice or never?
+
+        The verdict holds for every timing, and for `microbatches`: a number, a range `(1, 128)`
+        of which both ends count, or by default every number that the text is for. `steps` limits
+        each query of the solver. For a program that is not proved, `repairs` searches changes
+        that would make it proved. With `times=False` the verdict leaves out how long proofs took,
+        so that two verdicts print the same.
+
+        >>> from ripeline import Program
+        >>> verdict = Program("bf", ranks=4).verify()
+        >>> verdict.outcome, verdict.peaks
+        ('proved', {'activation': [4, 3, 2, 1]})
+
+        A program may be refuted: that is a verdict, and no exception. Raises `ripeline.Error` if
+        the program is not for `microbatches`.
+        """
+        verdict = self._program.verify(counts_text(microbatches), steps, repairs, times)
+        return Verdict(self, verdict)
+
+    def simulate(
+        self,
+        microbatches: SupportsIndex | None = None,
+        *,
+        rank_costs: Mapping[str, float | str] | str | None = None,
+        profile: StrPath | None = None,
+        unit: str | None = None,
+        latency: float | str | None = None,
+        control: float | str | None = None,
+        jitter: str | None = None,
+        seed: int = 1,
+    ) -> Run:
+        """Runs one step of `microbatches` on a virtual clock.
+
+        The number may be left out if the program is for one number alone. Without further
+        arguments tasks take the costs of the text, and messages take no time:
+
+        - `rank_costs`: what a microbatch takes in all of a rank's layers, `{"F": 1, "B": 2}`, or
+          with units, `{"F": "1.5ms", "B": "3ms"}`. Each of a rank's K stages takes a K-th.
+        - `profile`: a JSON file of measured costs and links.
+        - `unit`: what a cost of 1 is: ns, us, ms or s.
+        - `latency`: of a message, in that unit or with one: `0.05`, `"0.6ms"`.
+        - `control`: of announcements and grants; else the latency.
+        - `jitter`: what varies, as `"tails=2:20"`: 2 % of messages are late by 20.
+        - `seed`: of what is drawn. The same seed draws the same for every schedule.
+
+        >>> from ripeline import Program
+        >>> run = Program("1f1b", ranks=4).simulate(8, latency=0.5)
+        >>> run.wall, run.unit
+        (39.5, 'unit')
+
+        Raises `ripeline.Error` if the arguments do not fit the program. A run that deadlocks is a
+        Run, too: `stuck` says so.
+        """
+        simulated = self._program.simulate(
+            counts_text(microbatches),
+            costs_text(rank_costs),
+            "" if profile is None else os.fspath(profile),
+            unit or "",
+            number_text(latency),
+            number_text(control),
+            jitter or "",
+            seed,
+        )
+        return Run(self, simulated)
+
+    def export_csv(
+        self, microbatches: SupportsIndex | None = None, *, form: str = "compute_only"
+    ) -> str:
+        """The program's order as a schedule of PyTorch: the text of a CSV file.
+
+        A readiness-first program is run once, on its costs, and the order of that run is
+        exported. `form` is `compute_only`, from which PyTorch derives the communication, or
+        `compute_comms`, in which everything is written.
+
+        >>> from ripeline import Program
+        >>> print(Program("1f1b", ranks=2).export_csv(2), end="")
+        0F0,0F1,0B0,0B1
+        1F0,1B0,1F1,1B1
+
+        Raises `ripeline.Error` if PyTorch has no such tasks, or would refuse the file.
+        """
+        return self._program.export_csv(counts_text(microbatches), form)
+
+    def _with_text(self, text: str) -> Program:
+        """The same params and dispatch with another text."""
+        return Program._of(self._program.with_text(text))
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.hash, self.text, tuple(self.params.items()), self._program.dispatch)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._program.hash)
+
+    def __repr__(self) -> str:
+        source = "text=…" if self.source_name == "<text>" else repr(self.source_name)
+        arguments = [source, *(f"{name}={value}" for name, value in self.params.items())]
+        if self._program.dispatch:
+            arguments.append(f"dispatch={self._program.dispatch!r}")
+        return f"Program({', '.join(arguments)})"

@@ -1,0 +1,104 @@
+"""Errors: the command line's messages, with their diagnostics."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from conftest import HANGS, SOURCE, command
+
+import ripeline
+from ripeline import Error, Program
+
+
+def specimens() -> list[Path]:
+    folder = SOURCE / "tests" / "specimens"
+    return sorted([*(folder / "parse").glob("*.ripe"), *(folder / "elaborate").glob("*.ripe")])
+
+
+@pytest.mark.parametrize("file", specimens(), ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_mistakes(file: Path) -> None:
+    with pytest.raises(Error) as raised:
+        Program(str(file))
+    assert f"{raised.value}\n" == command("verify", file).err
+    for diagnostic in raised.value.diagnostics:
+        assert diagnostic.id and diagnostic.message and diagnostic.line
+
+
+def test_a_diagnostic_has_its_place() -> None:
+    with pytest.raises(Error) as raised:
+        Program(HANGS.replace("needs F at prev", "needs G at prev"))
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.id, diagnostic.line) == ("need-unknown-op", 6)
+    assert "^" in str(raised.value)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.diagnostics) == (str(raised.value), raised.value.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "source, params, flags",
+    [
+        ("nothing", {}, ()),
+        ("bff", {}, ()),
+        ("bf", {"ranks": 0}, ("-D", "ranks=0")),
+        ("bf", {"depth": 3}, ("-D", "depth=3")),
+        ("bf", {"ranks": 2**70}, ("-D", f"ranks={2**70}")),
+    ],
+)
+def test_wrong_sources_and_params(
+    source: str, params: dict[str, int], flags: tuple[str, ...]
+) -> None:
+    with pytest.raises(Error) as raised:
+        Program(source, **params)
+    err = command("verify", source, *flags).err
+    assert err.removeprefix("ripeline: ") == f"{raised.value}\n"
+
+
+def test_wrong_counts() -> None:
+    program = Program("bf", ranks=4)
+    for wrong in (0, -1, (3, 2)):
+        with pytest.raises(Error):
+            program.verify(wrong)
+    with pytest.raises(Error, match="microbatches"):
+        program.simulate()
+    with pytest.raises(TypeError):
+        program.simulate("8")  # type: ignore[arg-type]
+    with pytest.raises(Error, match="set twice"):
+        Program("bf", ranks=4, microbatches=8).simulate(16)
+
+
+@pytest.mark.parametrize(
+    "arguments, flags",
+    [
+        ({"latency": "fast"}, ("--latency", "fast")),
+        ({"latency": "1ms"}, ("--latency", "1ms")),
+        ({"rank_costs": {"F": -1}}, ("--rank-costs", "F=-1")),
+        ({"rank_costs": {"Q": 1}}, ("--rank-costs", "Q=1")),
+        ({"jitter": "often"}, ("--jitter", "often")),
+        ({"unit": "hours"}, ("--unit", "hours")),
+        ({"profile": "/nowhere.json"}, ("--profile", "/nowhere.json")),
+    ],
+)
+def test_wrong_times(arguments: dict[str, object], flags: tuple[str, ...]) -> None:
+    with pytest.raises(Error) as raised:
+        Program("1f1b", ranks=2).simulate(4, **arguments)  # type: ignore[arg-type]
+    output = command("simulate", "1f1b", "-D", "ranks=2", "-m", 4, *flags)
+    assert (output.code, output.err) == (2, f"ripeline: {raised.value}\n")
+
+
+def test_wrong_choices(tmp_path: Path) -> None:
+    with pytest.raises(Error, match="placement: 'w' is none of chain, loop, v"):
+        Program("bf", placement="w")
+    with pytest.raises(Error, match="form"):
+        Program("1f1b", ranks=2).export_csv(2, form="compute")
+    with pytest.raises(Error, match=r"must end in"):
+        Program("1f1b", ranks=2).simulate(2).save(tmp_path / "run.png")
+    with pytest.raises(Error, match="nowhere"):
+        Program("1f1b", ranks=2).simulate(2).save("/nowhere/run.svg")
+    with pytest.raises(Error):
+        ripeline.check_csv("/nowhere.csv")
+
+
+def test_an_error_is_a_value_error() -> None:
+    assert issubclass(Error, ValueError)

@@ -1,0 +1,109 @@
+"""Programs: how they are made, that they never change, and when they are equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import HANGS, command, library
+
+from ripeline import Error, Program
+
+
+@pytest.mark.parametrize("name", library())
+def test_library_has_the_command_lines_text(name: str) -> None:
+    assert Program(name).text == command("library", name).out
+
+
+def test_source_is_a_name_a_text_or_a_file(hanging: Path) -> None:
+    text = Program(HANGS)
+    assert text == Program(text=HANGS) == Program(hanging) == Program(path=str(hanging))
+    assert text == Program(str(hanging))
+    assert (text.source_name, Program(hanging).source_name) == ("<text>", str(hanging))
+    assert (text.name, text.ranks, text.params, text.microbatches) == (
+        "mine",
+        2,
+        {"ranks": 2},
+        (1, None),
+    )
+
+
+def test_one_source_is_needed() -> None:
+    for arguments in ({}, {"text": HANGS, "path": "mine.ripe"}):
+        with pytest.raises(TypeError, match="one of"):
+            Program(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Program("bf", ranks=2.5)  # type: ignore[arg-type]
+
+
+def test_a_library_name_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Error, match="bf: cannot be read"):
+        Program(path="bf")
+    with pytest.raises(Error, match="there is no file"):
+        Program("-")
+
+
+def test_params_and_dispatch_are_set() -> None:
+    program = Program("1f1b", ranks=3, f=2, dispatch="ready by oldest")
+    assert (program.ranks, program.params["f"]) == (3, 2)
+    assert repr(program).endswith("dispatch='ready by oldest')")
+    assert Program("bf", ranks=4, microbatches=8).microbatches == (8, 8)
+
+
+def test_a_program_never_changes(hanging: Path) -> None:
+    program = Program(hanging)
+    with pytest.raises(AttributeError, match="immutable"):
+        program.params = {}  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="immutable"):
+        del program.params
+    with pytest.raises(TypeError):
+        program.params["ranks"] = 3  # type: ignore[index]
+    before = program.verify(8, times=False).text
+    hanging.write_text("changed")
+    assert (program.text, program.verify(8, times=False).text) == (HANGS, before)
+
+
+def test_files_that_a_text_names_are_read_once(tmp_path: Path) -> None:
+    order = tmp_path / "order.csv"
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    file = tmp_path / "mine.ripe"
+    head, _, _ = HANGS.partition("  order mine")
+    file.write_text(
+        head.replace("microbatches any", "microbatches 2")
+        + '  order mine from csv "order.csv";\n  dispatch in order mine;\n}\n'
+    )
+    program = Program(file)
+    run = program.simulate(2).text
+    order.unlink()
+    assert program.simulate(2).text == run
+    assert program.verify(2).proved
+
+
+def test_equality_and_hash() -> None:
+    program = Program("bf", ranks=4)
+    assert program == Program("bf", ranks=4)
+    assert hash(program) == hash(Program("bf", ranks=4))
+    assert program.hash == Program(program.text, ranks=4).hash
+    assert len({program, Program("bf", ranks=4), Program("bf", ranks=5)}) == 2
+    slow = Program("bf", ranks=4, b=9)
+    assert (slow.hash, slow == program) == (program.hash, False)
+    assert program != "bf"
+
+
+def test_csv(tmp_path: Path) -> None:
+    file = tmp_path / "schedule.csv"
+    file.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    program = Program.from_csv(file, placement="chain")
+    assert program == Program(file, placement="chain")
+    assert program.verify().proved
+    assert program.simulate().microbatches == 2
+    with pytest.raises(Error, match="no schedule of PyTorch"):
+        ripe = tmp_path / "mine.ripe"
+        ripe.write_text(HANGS)
+        Program.from_csv(ripe)
+
+
+def test_repr() -> None:
+    assert repr(Program("bf", ranks=4)) == "Program('bf', ranks=4, f=1, b=2)"
+    assert repr(Program(HANGS)) == "Program(text=…, ranks=2)"

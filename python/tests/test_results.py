@@ -1,0 +1,146 @@
+"""Verdicts, runs and reports as values, and as what terminals and notebooks show."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import HANGS
+
+import ripeline
+from ripeline import Program
+
+
+def test_a_proved_verdict() -> None:
+    verdict = Program("1f1b", ranks=4).verify()
+    assert verdict and verdict.proved
+    assert [o.name for o in verdict.obligations] == [
+        "deadlock",
+        "collectives",
+        "messages",
+        "memory",
+        "once",
+    ]
+    assert all(o.outcome == "proved" and o.method for o in verdict.obligations)
+    assert all(o.seconds is not None and o.seconds >= 0 for o in verdict.obligations)
+    assert verdict.peaks == {"activation": [4, 3, 2, 1]}
+    assert (verdict.run, verdict.repairs, verdict.warnings) == (None, (), ())
+    assert "Every task that starts ends." in verdict.assumptions
+    assert verdict._repr_mimebundle_() == {"text/plain": repr(verdict)}
+
+
+def test_a_refuted_verdict() -> None:
+    program = Program(HANGS)
+    verdict = program.verify(times=False)
+    assert (bool(verdict), verdict.outcome, verdict.program) == (False, "refuted", program)
+    deadlock = verdict.obligations[0]
+    assert (deadlock.outcome, deadlock.line, deadlock.seconds) == ("refuted", 9, None)
+    assert deadlock.counterexample is not None
+    assert (deadlock.counterexample.microbatches, deadlock.counterexample.fewest) == (2, True)
+    assert {wait.task for wait in deadlock.counterexample.waits} == {"0B0", "1F1"}
+    bundle = verdict._repr_mimebundle_()
+    assert bundle["text/plain"] == verdict.text.rstrip("\n")
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert verdict.run is not None and "1F1" in verdict.run.html()
+
+
+def test_repairs_are_programs_that_are_proved() -> None:
+    greedy = """\
+pipeline greedy {
+  param ranks = 3;
+  microbatches any;
+  stages 2 * ranks;
+  place s on min(s, 2 * ranks - 1 - s);
+  op F forward  { cost 1;  needs F at prev;             acquires activation; }
+  op B backward { cost 2;  needs F at here, B at next;  releases activation; }
+  resource activation { capacity 2 * ranks; }
+  hint prefer F;
+  dispatch ready by prefer;
+}
+"""
+    try:
+        program = Program(greedy)
+    except ripeline.Error as error:  # the language is tested elsewhere
+        pytest.fail(str(error))
+    verdict = program.verify()
+    assert verdict.outcome == "refuted"
+    assert verdict.repairs
+    for repair in verdict.repairs:
+        assert repair.text and repair.program != program
+        assert repair.program.verify().proved
+        assert repair.program.params == program.params
+
+
+def test_a_run() -> None:
+    run = Program("1f1b", ranks=4).simulate(8)
+    assert (run.wall, run.span, run.work, run.bubble) == (33, 33, 24, 9)
+    assert run.bubble_rate == pytest.approx(9 / 33)
+    assert (run.unit, run.microbatches, run.stuck, run.notes) == ("unit", 8, False, ())
+    assert run.peaks == {"activation": [4, 3, 2, 1]}
+    assert len(run.by_rank) == 4
+    assert run.csv().count("\n") == 1 + 4 * 8 * 2
+    bundle = run._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(run) == run.text.rstrip("\n")
+    assert bundle["image/svg+xml"] == run.drawing.svg()
+
+
+def test_a_run_that_deadlocks_is_a_run() -> None:
+    run = Program(HANGS).simulate(4)
+    assert run.stuck
+    assert "deadlock" in run.text
+
+
+def test_seeds_draw() -> None:
+    program = Program("bf", ranks=4)
+    walls = {program.simulate(8, jitter="uniform=0.5", seed=seed).wall for seed in range(1, 5)}
+    assert len(walls) > 1
+    assert program.simulate(8, jitter="uniform=0.5").text == program.simulate(
+        8, jitter="uniform=0.5", seed=1
+    ).text
+
+
+def test_a_check(tmp_path: Path) -> None:
+    file = tmp_path / "schedule.csv"
+    file.write_text("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n")
+    report = ripeline.check_csv(file, placement="chain")
+    assert (bool(report), report.outcome) == (False, "refuted")
+    assert report.findings[0].rule == "deadlock"
+    assert repr(report) == report.text.rstrip("\n")
+    file.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    assert ripeline.check_csv(file, placement="chain", memory=2, stage_memory=2, microbatches=2)
+
+
+def test_results_never_change() -> None:
+    program = Program("1f1b", ranks=2)
+    for result in (program.verify(), program.simulate(2), program.simulate(2).drawing):
+        with pytest.raises(AttributeError, match="immutable"):
+            result.program = program  # type: ignore[union-attr, misc]
+
+
+def test_other_threads_run_meanwhile() -> None:
+    program = Program("bf", ranks=64)
+    done = threading.Event()
+    turns = 0
+    thread = threading.Thread(target=lambda: (program.verify(), done.set()))
+    thread.start()
+    while not done.wait(0.001):
+        turns += 1
+    thread.join()
+    assert turns > 10
+
+
+def test_one_program_in_several_threads() -> None:
+    program = Program("zb_v", ranks=4)
+    expected = (program.verify(times=False).text, program.simulate(8).json())
+    found: list[tuple[str, str]] = []
+
+    def ask() -> None:
+        found.append((program.verify(times=False).text, program.simulate(8).json()))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
