@@ -144,7 +144,7 @@ void bind_results(nb::module_& m) {
 NB_MODULE(_ripeline, m) {
   using namespace ripeline::python;
   m.doc() = "The objects on which the Python files of ripeline are built; no interface for users.";
-  m.attr("__version__") = RIPELINE_VERSION;
+  m.attr("version") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
   bind_program(m);
   bind_results(m);

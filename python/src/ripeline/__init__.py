@@ -20,7 +20,7 @@ from ripeline._check import CheckReport, Finding, check_csv
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
 from ripeline._program import Program
-from ripeline._ripeline import __version__ as __version__
+from ripeline._ripeline import version as __version__
 from ripeline._run import Run
 from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
 
@@ -37,5 +37,6 @@ __all__ = [
     "Run",
     "Verdict",
     "Wait",
+    "__version__",
     "check_csv",
 ]

@@ -48,7 +48,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change after which the whole program is proved."""
+    """A change after which the whole program is proved, for the verdict's microbatches."""
 
     what: str
     """The kind of change: capacity, leaving, slots, fifo, sequential, assert; two joined by +."""
