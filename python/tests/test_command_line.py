@@ -31,8 +31,10 @@ def test_verdicts_of_the_library(name: str, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", RANKS)
 def test_runs_of_the_library(name: str, ranks: int, tmp_path: Path) -> None:
     run = Program(name, ranks=ranks).simulate(8, latency=0.25, jitter="tails=5:10", seed=7)
-    flags = (name, "-D", f"ranks={ranks}", "-m", 8, "--latency", "0.25")
-    flags += ("--jitter", "tails=5:10", "--seed", 7)
+    flags = (
+        *(name, "-D", f"ranks={ranks}", "-m", 8),
+        *("--latency", "0.25", "--jitter", "tails=5:10", "--seed", 7),
+    )
     pictures = {ending: tmp_path / f"a.{ending}" for ending in ("svg", "html", "json", "csv")}
     for file in pictures.values():
         run.save(file)
@@ -73,8 +75,8 @@ def test_rank_costs_with_units() -> None:
     run = Program("zb_v", ranks=4).simulate(
         8, rank_costs={"F": "1ms", "I": "1.5ms", "W": "0.5ms"}, latency="20us"
     )
-    flags = ("--rank-costs", "F=1ms,I=1.5ms,W=0.5ms", "--latency", "20us")
-    assert command("simulate", "zb_v", "-D", "ranks=4", "-m", 8, *flags).out == run.text
+    units = ("--rank-costs", "F=1ms,I=1.5ms,W=0.5ms", "--latency", "20us")
+    assert command("simulate", "zb_v", "-D", "ranks=4", "-m", 8, *units).out == run.text
     numbers = Program("1f1b", ranks=4).simulate(8, rank_costs={"F": 1, "B": 2.5})
     flags = ("--rank-costs", "F=1,B=2.5")
     assert command("simulate", "1f1b", "-D", "ranks=4", "-m", 8, *flags).out == numbers.text

@@ -45,9 +45,9 @@ def test_a_library_name_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_params_and_dispatch_are_set() -> None:
-    program = Program("1f1b", ranks=3, f=2, dispatch="ready by oldest")
+    program = Program("1f1b", ranks=3, f=2, dispatch="ready by one_f_one_b")
     assert (program.ranks, program.params["f"]) == (3, 2)
-    assert repr(program).endswith("dispatch='ready by oldest')")
+    assert repr(program).endswith("dispatch='ready by one_f_one_b')")
     assert Program("bf", ranks=4, microbatches=8).microbatches == (8, 8)
 
 
@@ -105,5 +105,5 @@ def test_csv(tmp_path: Path) -> None:
 
 
 def test_repr() -> None:
-    assert repr(Program("bf", ranks=4)) == "Program('bf', ranks=4, f=1, b=2)"
+    assert repr(Program("bf", ranks=4)) == "Program('bf', ranks=4, f=1, b=2, limit=0)"
     assert repr(Program(HANGS)) == "Program(text=…, ranks=2)"

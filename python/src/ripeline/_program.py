@@ -39,8 +39,7 @@ class Program(Frozen):
     """
 
     _program: _ripeline.Program
-    params: Mapping[str, int]
-    """The values of all params, in the order of the text."""
+    _params: Mapping[str, int]
 
     def __init__(
         self,
@@ -92,12 +91,17 @@ class Program(Frozen):
         return made
 
     def _hold(self, program: _ripeline.Program) -> None:
-        self._set(_program=program, params=MappingProxyType(dict(program.params)))
+        self._set(_program=program, _params=MappingProxyType(dict(program.params)))
 
     @property
     def text(self) -> str:
         """The text in the language; of a CSV, the program that stands for it."""
         return self._program.text
+
+    @property
+    def params(self) -> Mapping[str, int]:
+        """The values of all params, in the order of the text."""
+        return self._params
 
     @property
     def name(self) -> str:
@@ -195,7 +199,7 @@ class Program(Frozen):
         >>> from ripeline import Program
         >>> run = Program("1f1b", ranks=4).simulate(8, latency=0.5)
         >>> run.wall, run.unit
-        (39.5, 'unit')
+        (41, 'unit')
 
         Raises `ripeline.Error` if the arguments do not fit the program. A run that deadlocks is a
         Run, too: `stuck` says so.

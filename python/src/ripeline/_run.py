@@ -27,11 +27,15 @@ class Run(Frozen):
     """
 
     _simulated: _ripeline.Simulated
-    program: Program
-    """The program that ran."""
+    _program: Program
 
     def __init__(self, program: Program, simulated: _ripeline.Simulated) -> None:
-        self._set(program=program, _simulated=simulated)
+        self._set(_program=program, _simulated=simulated)
+
+    @property
+    def program(self) -> Program:
+        """The program that ran."""
+        return self._program
 
     @cached_property
     def text(self) -> str:

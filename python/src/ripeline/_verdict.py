@@ -127,11 +127,15 @@ class Verdict(Frozen):
     """
 
     _verdict: _ripeline.Verdict
-    program: Program
-    """The program that was judged."""
+    _program: Program
 
     def __init__(self, program: Program, verdict: _ripeline.Verdict) -> None:
-        self._set(program=program, _verdict=verdict)
+        self._set(_program=program, _verdict=verdict)
+
+    @property
+    def program(self) -> Program:
+        """The program that was judged."""
+        return self._program
 
     @property
     def outcome(self) -> str:
