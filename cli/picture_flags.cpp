@@ -1,8 +1,6 @@
 #include "cli/picture_flags.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <string_view>
 
@@ -12,8 +10,8 @@
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "process/child.h"
 #include "view/html.h"
+#include "view/pdf.h"
 #include "view/svg.h"
 
 namespace ripeline::cli {
@@ -21,32 +19,6 @@ namespace {
 
 constexpr int kLeastWidth = 320;  // room for the names of the rows, and for some tasks
 constexpr int kMostWidth = 20'000;
-constexpr const char* kPdfMaker = "rsvg-convert";  // a program of librsvg
-
-// The reason why no PDF can be made here; nullopt if one can be made.
-std::optional<std::string> why_no_pdf() {
-  const process::Child child{.command = {kPdfMaker, "--version"}, .time = std::chrono::seconds(30)};
-  const process::ChildRun run = process::run_child(child);
-  if (run.ended_well()) return std::nullopt;
-  if (run.not_started == ENOENT) {
-    return "a .pdf is made by rsvg-convert, which is not in PATH. On Debian: apt-get install "
-           "librsvg2-bin; or ask for a .svg and convert that";
-  }
-  return "a .pdf is made by rsvg-convert, which " + how_it_ended(child, run);
-}
-
-// A PDF of one page, as large as the picture at 96 pixels per inch, with its fonts embedded.
-spec::Result<std::string> pdf_of(const std::string& svg) {
-  // Without --unlimited, rsvg-convert refuses large pictures, such as those of many tasks.
-  const process::Child child{.command = {kPdfMaker, "--format=pdf", "--unlimited"},
-                             .time = std::chrono::minutes(10),
-                             .input = svg,
-                             .most_output = std::size_t{1} << 30U,
-                             .shows_errors = true};
-  process::ChildRun run = process::run_child(child);
-  if (run.ended_well()) return std::move(run.output);
-  return spec::failure(fmt::format("{} {}", kPdfMaker, how_it_ended(child, run)));
-}
 
 // The reason why these flags allow no picture of any run; nullopt if they allow one.
 std::optional<std::string> wrong_with(const PictureFlags& flags) {
@@ -56,7 +28,7 @@ std::optional<std::string> wrong_with(const PictureFlags& flags) {
   if (has_extension(flags.file, ".html") && flags.width) {
     return "--picture-width is for .svg and .pdf: a page (.html) is as wide as its window";
   }
-  return has_extension(flags.file, ".pdf") ? why_no_pdf() : std::nullopt;
+  return has_extension(flags.file, ".pdf") ? view::why_no_pdf() : std::nullopt;
 }
 
 }  // namespace
@@ -135,8 +107,8 @@ spec::Result<void> write_picture(const PictureFlags& flags,
 
 spec::Result<void> write_svg(const PictureFlags& flags, const std::string& svg) {
   if (has_extension(flags.file, ".svg")) return write_file(flags.file, svg);
-  const auto pdf = pdf_of(svg);
-  if (!pdf.ok()) return pdf.errors();
+  const core::StatusOr<std::string> pdf = view::pdf_of(svg);
+  if (!pdf.ok()) return spec::failure(pdf.message());
   return write_file(flags.file, pdf.value());
 }
 

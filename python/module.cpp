@@ -8,10 +8,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "files/new_file.h"
 #include "python/checked.h"
 #include "python/drawing.h"
 #include "python/failure.h"
+#include "python/output.h"
 #include "python/program.h"
 #include "python/simulated.h"
 #include "python/verdict.h"
@@ -74,13 +74,6 @@ Checked check_csv(const std::string& path, const Text& placement, const Text& fo
            .stage_memory = stage_memory}};
 }
 
-// The file appears complete or not at all.
-void write_file(const std::string& path, const std::string& text) {
-  if (const core::Status written = files::write_file(path, text); !written.ok()) {
-    throw Failure(written);
-  }
-}
-
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
@@ -135,7 +128,8 @@ void bind_results(nb::module_& m) {
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
         "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
         Unlocked());
-  m.def("write_file", &write_file, "path"_a, "text"_a, Unlocked());
+  m.def("write_text", &write_text, "path"_a, "text"_a, Unlocked());
+  m.def("write_pdf", &write_pdf, "path"_a, "svg"_a, Unlocked());
 }
 
 }  // namespace

@@ -37,18 +37,20 @@ class Drawing(Frozen):
         return self._drawing.html()
 
     def save(self, path: StrPath) -> None:
-        """Writes the picture. The end of the name decides its form: .svg or .html.
+        """Writes the picture. The end of the name decides its form: .svg, .pdf or .html.
 
-        Raises `ripeline.Error` for another ending, or if the file cannot be written. The file
-        appears complete or not at all.
+        A .pdf is made by the program rsvg-convert. Raises `ripeline.Error` for another ending, or
+        if the file cannot be written. The file appears complete or not at all.
         """
         name = os.fspath(path)
         if name.endswith(".svg"):
-            _ripeline.write_file(name, self.svg())
+            _ripeline.write_text(name, self.svg())
+        elif name.endswith(".pdf"):
+            _ripeline.write_pdf(name, self.svg())
         elif name.endswith(".html"):
-            _ripeline.write_file(name, self.html())
+            _ripeline.write_text(name, self.html())
         else:
-            raise Error(f"{name}: its name must end in .svg or .html")
+            raise Error(f"{name}: its name must end in .svg, .pdf or .html")
 
     def __repr__(self) -> str:
         return self.text().rstrip("\n")

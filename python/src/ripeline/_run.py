@@ -141,7 +141,7 @@ class Run(Frozen):
     def save(self, path: StrPath) -> None:
         """Writes the run. The end of the name decides the form.
 
-        .svg is a picture, .html a page to zoom and search, .json a trace for chrome://tracing,
+        .svg and .pdf are pictures, .html is a page to zoom and search, .json a trace for chrome://tracing,
         Perfetto and `ripeline show`, .csv a table with a line for each task.
 
         Raises `ripeline.Error` for another ending, or if the file cannot be written. The file
@@ -151,7 +151,7 @@ class Run(Frozen):
         if name.endswith(".json"):
             self._simulated.write_trace(name)
         elif name.endswith(".csv"):
-            _ripeline.write_file(name, self.csv())
+            _ripeline.write_text(name, self.csv())
         else:
             self.drawing.save(name)
 
