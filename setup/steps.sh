@@ -61,8 +61,16 @@ jobs() {
 
 # configure PRESET, then build PRESET TARGET…: with the wheels that the set-up made.
 configure() {
+  local python=()
+  case $1 in
+    release | debug)
+      python=(-DRIPELINE_PYTHON=ON -DRIPELINE_PYTHON_TOOLS="$python_tools" -DPython_EXECUTABLE=/usr/bin/python3)
+      ;;
+    *) ;;  # Python cannot load a module that needs a sanitizer.
+  esac
   step "configure ($1)" "$root/build/log/configure-$1.log" \
-    cmake --preset "$1" -S "$root" -DRIPELINE_DEPS="$deps" -DRIPELINE_ORTOOLS="$solver/ortools/.libs" || exit 1
+    cmake --preset "$1" -S "$root" -DRIPELINE_DEPS="$deps" -DRIPELINE_ORTOOLS="$solver/ortools/.libs" \
+    ${python[@]+"${python[@]}"} || exit 1
 }
 build() {
   local preset=$1

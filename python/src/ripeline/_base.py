@@ -1,4 +1,4 @@
-"""What all objects of the package share, and arguments in the command line's form."""
+"""The base of all objects of the package; arguments in the form of the command line."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class CheckReport(Frozen):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the verdict rests on, in sentences."""
+        """The sentences on which the verdict rests."""
         return tuple(self._document["assumptions"])
 
     def __bool__(self) -> bool:
@@ -97,8 +97,8 @@ def check_csv(
     """Judges a schedule of PyTorch (CSV) before a launch: can it hang, mix or skip microbatches?
 
     `placement` says where the schedule's class puts the stages: `chain` (one on each rank), `loop`
-    (interleaved) or `v`. `form` is `compute_only` or `compute_comms`. What is left out is taken
-    from the file. `memory` is a rank's room, in microbatches of all of its stages; `stage_memory`
+    (interleaved) or `v`. `form` is `compute_only` or `compute_comms`. Sizes that are not
+    given are taken from the file. `memory` is a rank's room, in microbatches of all of its stages; `stage_memory`
     that of a stage, in its activations.
 
     >>> import pathlib, tempfile

@@ -78,7 +78,7 @@ class Obligation:
     seconds: float | None
     """How long it took; None with `times=False`."""
     reason: str
-    """Why it is not proved; empty if it is proved."""
+    """The reason why it is not proved; empty if it is proved."""
     line: int | None
     """The line of the text that the reason is about."""
     column: int | None
@@ -89,11 +89,11 @@ class Obligation:
     repairs: tuple[Repair, ...]
     """The nearest first."""
     repairs_note: str
-    """Why there are no repairs; may be empty."""
+    """The reason why there are no repairs; may be empty."""
 
 
 class Verdict(Frozen):
-    """What `Program.verify()` found: the outcome, and what it rests on.
+    """The verdict of `Program.verify()`: the outcome, and what it rests on.
 
     An outcome is `proved`, `refuted` or `unknown`. Only a proved verdict is true, so that unknown
     never passes:
@@ -198,7 +198,7 @@ class Verdict(Frozen):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the verdict rests on, in sentences."""
+        """The sentences on which the verdict rests."""
         return tuple(self._document["assumptions"])
 
     @property
