@@ -15,7 +15,6 @@
 #include "cli/pictures.h"
 #include "load/folder.h"
 #include "trace/parts.h"
-#include "view/explain.h"
 #include "view/terminal.h"
 
 namespace ripeline::cli {
@@ -87,24 +86,10 @@ int why(const WhyCommand& command) {
   const auto loaded = load_run(command.file, command.run);
   if (!loaded) return bad_input;
   const load::Run& run = *loaded;
-  view::Reasons reasons(run.timeline);
-  if (command.task.empty()) {
-    std::cout << run.title << ": " << view::explain_all(run.timeline, reasons);
-    return code_of(run);
-  }
-  const auto task = view::task_named(run.timeline, command.task);
-  if (!task) {
-    return say_failed("'" + command.task + "' is no task of " +
-                      std::string(run.timeline.facts().name) +
-                      " in this run; a task is a stage, an op and a microbatch, as 2F0");
-  }
-  const int box = run.timeline.find(run.timeline.last_step(), *task);
-  if (box < 0) {
-    std::cout << command.task << " did not run\n" << view::terminal(run.timeline, {}, run.stuck);
-    return code_of(run);
-  }
-  std::cout << view::explain(run.timeline, reasons, box);
-  return ok;
+  const auto text = said(load::explained(run, command.task));
+  if (!text.ok()) return bad_input;
+  std::cout << text.value();
+  return command.task.empty() ? code_of(run) : ok;
 }
 
 }  // namespace

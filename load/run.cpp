@@ -14,6 +14,8 @@
 #include "simulate/run_program.h"
 #include "simulate/traced.h"
 #include "trace/read.h"
+#include "view/explain.h"
+#include "view/terminal.h"
 
 namespace ripeline::load {
 namespace {
@@ -156,6 +158,20 @@ spec::Result<Run> refuting_run(const LoadedProgram& loaded, const verify::Record
     return drawn.errors();
   }
   return run;
+}
+
+spec::Result<std::string> explained(const Run& run, const std::string& task) {
+  const view::Timeline& timeline = run.timeline;
+  view::Reasons reasons(timeline);
+  if (task.empty()) return run.title + ": " + view::explain_all(timeline, reasons);
+  const auto named = view::task_named(timeline, task);
+  if (!named) {
+    return failure("'" + task + "' is no task of " + std::string(timeline.facts().name) +
+                   " in this run; a task is a stage, an op and a microbatch, as 2F0");
+  }
+  const int box = timeline.find(timeline.last_step(), *named);
+  if (box >= 0) return view::explain(timeline, reasons, box);
+  return task + " did not run\n" + view::terminal(timeline, {}, run.stuck);
 }
 
 view::Adviser adviser_of(const Run& run) {

@@ -65,6 +65,10 @@ struct Run {
 [[nodiscard]] spec::Result<Run> refuting_run(const LoadedProgram& loaded,
                                              const verify::RecordedRun& recorded);
 
+// The reasons that `ripeline why` prints: for the task with this name, such as 2F0, or for the
+// whole run if the name is empty. Fails if the run has no such task.
+[[nodiscard]] spec::Result<std::string> explained(const Run& run, const std::string& task);
+
 // The debugger's adviser (simulate/advice.h) for a run of a program; the run must outlive the
 // adviser. Empty for a trace, which has no dispatch.
 [[nodiscard]] view::Adviser adviser_of(const Run& run);

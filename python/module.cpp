@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "python/checked.h"
+#include "python/compared.h"
 #include "python/drawing.h"
 #include "python/failure.h"
 #include "python/output.h"
@@ -48,9 +49,10 @@ Verdict verify(const Program& program, const Text& microbatches,
       {.microbatches = microbatches, .steps = steps, .repairs = repairs, .times = times});
 }
 
-Simulated simulate(const Program& program, const Text& microbatches, const Text& rank_costs,
-                   const std::string& profile, const std::string& unit, const std::string& latency,
-                   const std::string& control, const std::string& jitter, std::uint64_t seed) {
+load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
+                           const std::string& unit, const std::string& latency,
+                           const std::string& control, const std::string& jitter,
+                           std::uint64_t seed) {
   load::TimeOptions times{.unit = unit,
                           .rank_costs = rank_costs,
                           .profile = profile,
@@ -58,7 +60,27 @@ Simulated simulate(const Program& program, const Text& microbatches, const Text&
                           .latency = latency,
                           .control = control};
   times.timing.seed = seed;
-  return program.simulate(microbatches, times);
+  return times;
+}
+
+Simulated simulate(const Program& program, const Text& microbatches, const Text& rank_costs,
+                   const std::string& profile, const std::string& unit, const std::string& latency,
+                   const std::string& control, const std::string& jitter, std::uint64_t seed) {
+  return program.simulate(microbatches,
+                          times_of(rank_costs, profile, unit, latency, control, jitter, seed));
+}
+
+Compared compare(const std::vector<Program>& programs, const std::vector<std::string>& titles,
+                 const Text& microbatches, int seeds, const std::string& memory,
+                 const Text& rank_costs, const std::string& profile, const std::string& unit,
+                 const std::string& latency, const std::string& control, const std::string& jitter,
+                 std::uint64_t seed) {
+  return {programs,
+          titles,
+          {.microbatches = microbatches,
+           .times = times_of(rank_costs, profile, unit, latency, control, jitter, seed),
+           .seeds = seeds,
+           .memory = memory}};
 }
 
 Checked check_csv(const std::string& path, const Text& placement, const Text& form,
@@ -120,7 +142,14 @@ void bind_results(nb::module_& m) {
       .def("csv", &Simulated::csv, Unlocked())
       .def_prop_ro("notes", &Simulated::notes)
       .def("drawing", &Simulated::drawing, Unlocked())
+      .def("explain", &Simulated::explain, "task"_a, Unlocked())
       .def("write_trace", &Simulated::write_trace, "path"_a, Unlocked());
+  nb::class_<Compared>(m, "Compared")
+      .def_prop_ro("text", &Compared::text)
+      .def("json", &Compared::json, Unlocked())
+      .def("svg", &Compared::svg, "width"_a.none(), Unlocked())
+      .def("html", &Compared::html, Unlocked())
+      .def_prop_ro("notes", &Compared::notes);
   nb::class_<Checked>(m, "Checked")
       .def_prop_ro("outcome", &Checked::outcome)
       .def("text", &Checked::text, Unlocked())
@@ -128,6 +157,9 @@ void bind_results(nb::module_& m) {
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
         "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
         Unlocked());
+  m.def("compare", &compare, "programs"_a, "titles"_a, "microbatches"_a.none(), "seeds"_a,
+        "memory"_a, "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "control"_a,
+        "jitter"_a, "seed"_a, Unlocked());
   m.def("write_text", &write_text, "path"_a, "text"_a, Unlocked());
   m.def("write_pdf", &write_pdf, "path"_a, "svg"_a, Unlocked());
 }

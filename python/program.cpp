@@ -14,11 +14,6 @@ namespace {
 
 constexpr const char* kTextName = "<text>";
 
-std::optional<load::Counts> counts_of(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  return value_of(load::counts_in(*text));
-}
-
 load::ProgramOptions options_of(const Options& options) {
   using pytorch::Placement;
   load::ProgramOptions with;
@@ -33,6 +28,11 @@ load::ProgramOptions options_of(const Options& options) {
 std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
 
 }  // namespace
+
+std::optional<load::Counts> counts_of(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  return value_of(load::counts_in(*text));
+}
 
 Program Program::made(spec::Result<load::LoadedProgram> loaded, load::ProgramOptions options,
                       load::Reading reading) {

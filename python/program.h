@@ -26,6 +26,9 @@ struct Options {
   std::optional<std::string> placement;  // for a schedule of PyTorch
 };
 
+// The counts that -m writes: 8, 1..128; nullopt for nullopt.
+[[nodiscard]] std::optional<load::Counts> counts_of(const std::optional<std::string>& text);
+
 class Program {
  public:
   // FILE of the command line: a file or a library schedule. `-` is no standard input here.
@@ -54,6 +57,10 @@ class Program {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::string warnings_text() const;
 
+  // The program for a step of `counts` microbatches, as commands make it that run a step.
+  [[nodiscard]] std::shared_ptr<const load::LoadedProgram> for_step(
+      const std::optional<load::Counts>& counts) const;
+
   // The same options with another text, as that of a repair.
   [[nodiscard]] Program with_text(const std::string& text) const;
 
@@ -81,7 +88,6 @@ class Program {
   [[nodiscard]] const load::LoadedProgram& loaded() const { return *loaded_; }
   // The same text, read with other options.
   [[nodiscard]] Loaded again(const load::ProgramOptions& options) const;
-  [[nodiscard]] Loaded for_step(const std::optional<load::Counts>& counts) const;
 
   Loaded loaded_;
   load::ProgramOptions options_;

@@ -39,6 +39,12 @@ std::string Simulated::csv() const { return simulate::tasks_csv(reported()); }
 
 Drawing Simulated::drawing() const { return Drawing(value_of(load::run_of(reported()))); }
 
+std::string Simulated::explain(const std::string& task) const {
+  load::Run run = value_of(load::run_of(reported()));
+  run.title = loaded_->source.name;
+  return value_of(load::explained(run, task));
+}
+
 void Simulated::write_trace(const std::string& path) const {
   const trace::About about = simulate::about_of(reported());
   trace::Writer writer(path, about);

@@ -29,6 +29,8 @@ class Simulated {
   // Notes on how a profile fits the program.
   [[nodiscard]] const std::vector<std::string>& notes() const { return timing_.notes(); }
   [[nodiscard]] Drawing drawing() const;
+  // The output of `ripeline why`, for one task or, with an empty name, for the whole run.
+  [[nodiscard]] std::string explain(const std::string& task) const;
   // Writes the file of --trace. Throws Failure if it cannot be written.
   void write_trace(const std::string& path) const;
 

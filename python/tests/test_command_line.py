@@ -104,3 +104,30 @@ def test_exports(name: str, form: str) -> None:
     csv = Program(name, ranks=4).export_csv(8, form=form)
     flags = (name, "-D", "ranks=4", "-m", 8, "--form", form, "-o", "-")
     assert command("export", *flags).out == csv
+
+
+@pytest.mark.parametrize("task", ["1B0", "0F3", ""])
+def test_reasons(task: str) -> None:
+    run = Program("bf", ranks=4).simulate(8, latency=0.5, jitter="uniform=0.3", seed=2)
+    flags = ("-D", "ranks=4", "-m", 8, "--latency", "0.5", "--jitter", "uniform=0.3", "--seed", 2)
+    assert command("why", "bf", *([task] if task else []), *flags).out == run.explain(task)
+
+
+def test_comparisons(tmp_path: Path) -> None:
+    names = ("1f1b", "bf", "zb_v")
+    table = ripeline.compare(
+        [Program(name, ranks=4) for name in names],
+        16,
+        seeds=3,
+        memory=4,
+        rank_costs={"F": 1, "B": 2},
+        jitter="tails=2:20",
+    )
+    flags = (
+        *(*names, "-D", "ranks=4", "-m", 16, "--seeds", 3, "--memory", 4),
+        *("--rank-costs", "F=1,B=2", "--jitter", "tails=2:20"),
+    )
+    assert command("compare", *flags, "--picture", tmp_path / "b.svg").out == table.text
+    assert command("compare", *flags, "--format", "json").out == table.json()
+    table.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

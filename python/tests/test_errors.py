@@ -101,5 +101,17 @@ def test_wrong_choices(tmp_path: Path) -> None:
         ripeline.check_csv("/nowhere.csv")
 
 
+def test_wrong_tasks_and_comparisons() -> None:
+    program = Program("1f1b", ranks=2)
+    with pytest.raises(Error, match="9F9"):
+        program.simulate(2).explain("9F9")
+    with pytest.raises(TypeError, match="one program"):
+        ripeline.compare([], 8)
+    with pytest.raises(Error, match="--seeds"):
+        ripeline.compare([program], 8, seeds=0)
+    with pytest.raises(Error, match="--memory"):
+        ripeline.compare([program], 8, memory="much")
+
+
 def test_an_error_is_a_value_error() -> None:
     assert issubclass(Error, ValueError)

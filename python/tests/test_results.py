@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -109,6 +110,25 @@ def test_a_check(tmp_path: Path) -> None:
     assert repr(report) == report.text.rstrip("\n")
     file.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
     assert ripeline.check_csv(file, placement="chain", memory=2, stage_memory=2, microbatches=2)
+
+
+def test_a_comparison() -> None:
+    fast, slow = Program("1f1b", ranks=4), Program("1f1b", ranks=4, b=4)
+    table = ripeline.compare({"fast": fast, "slow": slow}, 8)
+    assert [run["title"] for run in table.runs] == ["fast", "slow"]
+    assert table.runs[0]["wall"] == fast.simulate(8).wall < table.runs[1]["wall"]
+    assert table._repr_mimebundle_()["image/svg+xml"] == table.svg()
+    assert "fast" in table.html()
+
+
+def test_a_pdf(tmp_path: Path) -> None:
+    run = Program("1f1b", ranks=2).simulate(2)
+    if shutil.which("rsvg-convert") is None:
+        with pytest.raises(ripeline.Error, match="rsvg-convert"):
+            run.save(tmp_path / "run.pdf")
+    else:
+        run.save(tmp_path / "run.pdf")
+        assert (tmp_path / "run.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_results_never_change() -> None:

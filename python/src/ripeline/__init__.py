@@ -17,6 +17,7 @@ several threads; long calls leave other Python threads running.
 """
 
 from ripeline._check import CheckReport, Finding, check_csv
+from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
 from ripeline._program import Program
@@ -26,6 +27,7 @@ from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
 
 __all__ = [
     "CheckReport",
+    "Comparison",
     "Counterexample",
     "Diagnostic",
     "Drawing",
@@ -39,4 +41,5 @@ __all__ = [
     "Wait",
     "__version__",
     "check_csv",
+    "compare",
 ]

@@ -98,8 +98,8 @@ def check_csv(
 
     `placement` says where the schedule's class puts the stages: `chain` (one on each rank), `loop`
     (interleaved) or `v`. `form` is `compute_only` or `compute_comms`. Sizes that are not
-    given are taken from the file. `memory` is a rank's room, in microbatches of all of its stages; `stage_memory`
-    that of a stage, in its activations.
+    given are taken from the file. `memory` is a rank's room, in microbatches of all of its stages;
+    `stage_memory` is that of a stage, in its activations.
 
     >>> import pathlib, tempfile
     >>> import ripeline

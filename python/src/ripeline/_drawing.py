@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Protocol
 
 from ripeline import _ripeline
 from ripeline._base import Frozen, StrPath
 from ripeline._errors import Error
+
+
+class Picture(Protocol):
+    """An object with both forms of a picture."""
+
+    def svg(self) -> str: ...
+
+    def html(self) -> str: ...
+
+
+def save_picture(picture: Picture, path: StrPath) -> None:
+    """Writes the picture in the form that the end of the name says."""
+    name = os.fspath(path)
+    if name.endswith(".svg"):
+        _ripeline.write_text(name, picture.svg())
+    elif name.endswith(".pdf"):
+        _ripeline.write_pdf(name, picture.svg())
+    elif name.endswith(".html"):
+        _ripeline.write_text(name, picture.html())
+    else:
+        raise Error(f"{name}: its name must end in .svg, .pdf or .html")
 
 
 class Drawing(Frozen):
@@ -25,7 +46,7 @@ class Drawing(Frozen):
         self._set(_drawing=drawing)
 
     def text(self, width: int = 100) -> str:
-        """The timeline in lines of `width` columns, as `ripeline show` prints it without colours."""
+        """The timeline in lines of `width` columns: the uncoloured output of `ripeline show`."""
         return self._drawing.text(width)
 
     def svg(self, width: int | None = None) -> str:
@@ -42,15 +63,7 @@ class Drawing(Frozen):
         A .pdf is made by the program rsvg-convert. Raises `ripeline.Error` for another ending, or
         if the file cannot be written. The file appears complete or not at all.
         """
-        name = os.fspath(path)
-        if name.endswith(".svg"):
-            _ripeline.write_text(name, self.svg())
-        elif name.endswith(".pdf"):
-            _ripeline.write_pdf(name, self.svg())
-        elif name.endswith(".html"):
-            _ripeline.write_text(name, self.html())
-        else:
-            raise Error(f"{name}: its name must end in .svg, .pdf or .html")
+        save_picture(self, path)
 
     def __repr__(self) -> str:
         return self.text().rstrip("\n")

@@ -140,7 +140,7 @@ class Program(Frozen):
 
     @property
     def warnings(self) -> str:
-        """The warnings on the text, each with its source line and a caret; empty if there is none."""
+        """The warnings on the text, each with its source line and a caret; may be empty."""
         return self._program.warnings_text()
 
     def verify(

@@ -134,6 +134,21 @@ class Run(Frozen):
         """The timeline."""
         return Drawing(self._simulated.drawing())
 
+    def explain(self, task: str = "") -> str:
+        """The reasons that `ripeline why` prints.
+
+        For a task, as `"2F0"` (stage, op, microbatch): what it waited for, and that in turn, back
+        to the start. Without a task: where the time of the run went, by rank and cause.
+
+        >>> import ripeline
+        >>> run = ripeline.Program("1f1b", ranks=2).simulate(4)
+        >>> print(run.explain("1B0").splitlines()[1])
+        it waited for 1F0 until 2
+
+        Raises `ripeline.Error` if the run has no such task.
+        """
+        return self._simulated.explain(task)
+
     def csv(self) -> str:
         """A line `task,op,stage,microbatch,rank,engine,start,end` for each task."""
         return self._simulated.csv()
@@ -141,8 +156,8 @@ class Run(Frozen):
     def save(self, path: StrPath) -> None:
         """Writes the run. The end of the name decides the form.
 
-        .svg and .pdf are pictures, .html is a page to zoom and search, .json a trace for chrome://tracing,
-        Perfetto and `ripeline show`, .csv a table with a line for each task.
+        .svg and .pdf are pictures, .html is a page to zoom and search, .json a trace for
+        chrome://tracing, Perfetto and `ripeline show`, .csv a table with a line for each task.
 
         Raises `ripeline.Error` for another ending, or if the file cannot be written. The file
         appears complete or not at all.

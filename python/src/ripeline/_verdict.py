@@ -175,7 +175,14 @@ class Verdict(Frozen):
 
         def repairs_of(entry: dict[str, Any]) -> tuple[Repair, ...]:
             return tuple(
-                Repair(r["what"], r["text"], r.get("line"), r.get("column"), next(repaired), self.program)
+                Repair(
+                    what=r["what"],
+                    text=r["text"],
+                    line=r.get("line"),
+                    column=r.get("column"),
+                    _repaired=next(repaired),
+                    _broken=self.program,
+                )
                 for r in entry.get("repairs", [])
             )
 
