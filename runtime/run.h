@@ -105,9 +105,9 @@ class Run {
   void guard_calls();
 
   // Begins a trace of this process's rank (runtime/instruments.h); the run owns it. The first step
-  // of a rank whose options name the trace's record opens the trace, which is written to disk step
-  // by step. finish() closes it and joins the parts of all ranks in one file. After any other end
-  // of the run the parts stay, and rank 0 prints where. Returns null if there is a trace already.
+  // of a rank whose options name the trace's record opens the trace, which is written to disk while
+  // the run goes on. finish() closes it and joins the parts of all ranks in one file. After another
+  // end of the run the parts stay, and rank 0 prints where. Returns null if a trace exists already.
   RunTrace* begin_trace(const std::string& path, trace::RunInfo about);
   [[nodiscard]] RunTrace* trace() { return trace_.get(); }
 
