@@ -7,11 +7,11 @@
 // median, the least and the most over steps. Its column `hops` is computed from a plain ping-pong
 // of 64 bytes over a Unix socket in the same run, where a hop is half a round trip.
 //
-// With the memory of 1F1B, rank 0 has at most as many microbatches in flight as there are ranks.
-// Each of these makes 2 (ranks - 1) hops, while rank 0 runs 2 of its tasks. So hops alone take
 // With the memory of 1F1B, at most as many microbatches are in flight as there are ranks. Each of
 // them makes 2 (ranks - 1) hops before it has returned, and rank 0 runs 2 tasks for each. So hops
 // alone take (ranks - 1) / ranks of a hop per task, which is the column `hops`.
+//
+// In the second table tasks sleep, as if a GPU worked. Messages of up to 16 MiB move between 4
 // processes. The kernel's buffers are those that Debian allows a user (208 KiB) or root (4 MiB).
 // Tasks run in the loop's thread or in a separate one, and links are unbounded or channels of 2
 // slots. A number is the time of a step, divided by that of the same tasks with messages of 64

@@ -30,8 +30,8 @@ struct GraphCheck {
 // the order line, every edge must lead forward in it, and no message may wait for a slot for ever.
 // All takers of a `slots` line must be on one rank line, and at most N messages may be sent and not
 // taken when this rank waits and every other task that can run has run. Messages of a `fifo` line
-// must be taken as it claims. For a `queue` line, whenever a message is taken, at most N of those
-// sent up to it may be left. With `cycle`, the cycle line must be a cycle of edges.
+// must be taken as it claims. For a `queue` line, when a message is taken, at most N of those sent
+// up to it, with itself, may be untaken. With `cycle`, the cycle line must be a cycle of edges.
 [[nodiscard]] GraphCheck check_graph(std::string_view text, bool once, bool order, bool cycle);
 
 }  // namespace ripeline::certificates

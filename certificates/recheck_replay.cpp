@@ -146,7 +146,7 @@ Program without_bounded_links(Program program) {
   return program;
 }
 
-// The key of a member's state: the parts in which states differ, from which all other parts follow.
+// The key of a member's state: the parts in which states differ. For any choice, the rest follows.
 std::string key_of(const Machine::State& state) {
   std::string key;
   key.reserve(state.tasks.size() + state.messages.size());

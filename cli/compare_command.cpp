@@ -28,7 +28,7 @@ struct CompareCommand {
   std::string format = "text";
 };
 
-// Opens the runs; make_all() makes their sizes agree. On failure, prints why and returns nullopt.
+// Opens the runs, whose sizes may still differ. On failure, prints why and returns nullopt.
 std::optional<std::vector<load::Run>> open_all(const CompareCommand& command) {
   const auto& steps = command.run.each_of_steps;
   if (!steps.empty() && std::none_of(command.files.begin(), command.files.end(), load::is_trace)) {

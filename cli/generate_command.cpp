@@ -70,7 +70,7 @@ int run(const GenerateCommand& command) {
   if (command.runs_it == "torch") {
     spec::Diagnostics errors = codegen::not_trained(loaded.program);
     for (spec::Diagnostic& error : errors) {
-      // No user has the text of the program that a schedule of PyTorch stands for.
+      // No user wrote the text of the program that a schedule of PyTorch stands for.
       if (loaded.form == load::InputForm::schedule) error.span = {};
       if (loaded.form == load::InputForm::program) error.hint = kOtherRuntime;
     }

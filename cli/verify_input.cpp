@@ -128,6 +128,7 @@ bool write_evidence(const load::LoadedProgram& loaded, const verify::Verdict& ve
   return drawn.ok() && said(write_picture(flags.picture, {drawn.value().panel()})).ok();
 }
 
+// Adds repairs to the verdict; for a schedule, only names `ripeline check --fix`, which seeks one.
 void add_repairs(const std::string& file, const load::LoadedProgram& loaded,
                  const VerifyFlags& flags, verify::Verdict& verdict) {
   const bool proved = verdict.outcome == verify::Outcome::proved;

@@ -64,7 +64,7 @@ class Executor {
     return *ballots_[static_cast<std::size_t>(engine)];
   }
   // Serves callers that repeat a recorded run. After hold_back(true), a message that waits for a
-  // slot of its own link leaves only once let_go() has named the message and a slot is free.
+  // slot of its own link leaves only once let_go() has named it, in any order, and a slot is free.
   void hold_back(bool value) { links_.hold_back(value); }
   Status let_go(Message message);
   Status finished(Task task, Time now);

@@ -1,7 +1,7 @@
 // Layout: the numbers of the processes of a run, without gaps.
 //
-// The members of one rank have adjacent numbers, and the ranks of one replica follow each other in
-// order. A plain value.
+// The members of a rank have adjacent numbers, the ranks of a replica follow each other in order,
+// and so do the replicas. A plain value.
 #pragma once
 
 #include <string>

@@ -75,7 +75,7 @@ class FollowedOrder {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started < l.places.size() ? l.places[l.started] : kNoPlace;
   }
-  // The place of the lane's occurrence `ahead` positions after its next; kNoPlace if there is none.
+  // The place of the lane's occurrence that is `ahead` after its next; kNoPlace if there is none.
   [[nodiscard]] int place(LaneId lane, std::size_t ahead) const {
     const Lane& l = lanes_[static_cast<std::size_t>(lane - first_lane_)];
     return l.started + ahead < l.places.size() ? l.places[l.started + ahead] : kNoPlace;
@@ -95,7 +95,7 @@ class FollowedOrder {
 class FollowedTasks {
  public:
   void reset(std::span<const Task> tasks);
-  // The tasks that are left, in order; a few of them may have started and hence are not ready.
+  // The tasks that are left, in order; some of them may have started and hence are not ready.
   [[nodiscard]] std::span<const Task> left() const { return std::span(tasks_).subspan(begin_); }
   void started(Task task);
 

@@ -20,11 +20,11 @@ namespace ripeline::core {
 struct Wait {
   enum class For : std::uint8_t {
     need,       // `task` waits until the producer of `message` ends, or the message arrives
-    engine,     // `task` waits until its engine ends `other` or has handed over its `message`
+    engine,     // `task` waits until its engine ends `other` or has handed over `other`'s `message`
     room,       // `task` waits for room in `pool`, which the end of `other` would make
     turn,       // `task` waits for `other`, which is next in the order; if none, to be chosen
     hold,       // `task` waits for its hint, which keeps the engine idle for a later task
-    agreement,  // `task` waits until others agree to it; `on` is the number of one, if known
+    agreement,  // `task` waits for others that agree on its engine; for number `on`, if known
     slot,       // `task`'s message, which `other` needs, waits for a slot of its own link
     grant,      // the announced message waits for a slot of its channel, or its rendezvous
     end,        // the end of the step waits for slots of `message.edge` to be free again

@@ -55,8 +55,8 @@ class EmulatedRank {
   // The transport is borrowed.
   EmulatedRank(runtime::Transport& transport, const core::Layout& layout, core::Time silence);
 
-  // Runs one step once the processes have agreed on its start; borrows both arguments for the step.
-  // A later step may be of another program with this layout. An arbiter keeps what it has learned.
+  // Runs one step once processes agree on its start. Borrows `timing` and the arbiter's facts until
+  // the next step, maybe of another program with this layout. An arbiter keeps what it has learned.
   [[nodiscard]] RankRun run(core::Arbiter& arbiter, const simulate::Timing& timing,
                             int microbatches);
   // Gathers the logs of the last step, by process, in every process.

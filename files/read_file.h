@@ -7,8 +7,8 @@
 
 namespace ripeline::files {
 
-// Reads a pipe or a device to its end. The status of a failure contains the system's reason but not
-// the path; `bytes` is then unchanged.
+// Reads the whole file; a pipe or a device is read to its end. The status of a failure contains the
+// system's reason but not the path; `bytes` is then unchanged.
 core::Status read_file(const std::string& path, std::string& bytes);
 
 }  // namespace ripeline::files

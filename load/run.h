@@ -29,7 +29,7 @@ using Notes = std::vector<std::string>;
 
 struct RunOptions {
   ProgramOptions program;
-  std::optional<Counts> microbatches;  // for a program, like `times`; if nullopt, the usual count
+  std::optional<Counts> microbatches;  // for a program, like `times`; if nullopt, usually 2 * ranks
   TimeOptions times;
   std::optional<trace::StepRange> steps;  // for a trace
 };

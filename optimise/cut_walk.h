@@ -28,7 +28,7 @@ class CutWalk {
   CutWalk(const PlacedModel& model, const RankBounds& bounds, Time limit, std::int64_t steps);
 
   // Adds at most `most` cuts to Cuts::best, in the order of that list. Sets `rest` to kNoOther if
-  // no other cut is within the limit. Returns false if the walk gave up before it found a cut.
+  // no other cut is within the limit. Returns false if the walk gave up before it could add cuts.
   bool run(std::size_t most, Cuts& cuts);
 
  private:

@@ -18,7 +18,7 @@ namespace ripeline::optimise {
 [[nodiscard]] spec::Result<void> check_least(const spec::Program& program, const std::string& name);
 
 using Least = std::variant<LeastCapacity, wire::LeastSends>;
-// Requires check_least(). If the program has a resource named `sends`, that resource is meant.
+// check_least() must succeed. If a resource or channel is named `sends`, that one is meant.
 [[nodiscard]] Least least_of(const spec::Program& program, const std::string& name,
                              const verify::VerifyOptions& options = {});
 

@@ -26,7 +26,7 @@ using simulate::Dimension;
 
 constexpr std::string_view kDots = "..";
 
-// Writes the memory `base` (bytes or microbatches) in `unit`, which equals `size` of these.
+// Writes the memory `base` in `unit`, which has `size` bytes. Without a unit, `size` is 1.
 std::string memory_text(const spec::Rational& base, std::int64_t size, const std::string& unit) {
   constexpr double kDecimals = 1e6;  // six decimals, as amount_in() reads
   const double value = base.value() / static_cast<double>(size);

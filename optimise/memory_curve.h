@@ -51,7 +51,7 @@ struct CurvePoint {
 };
 // If the result for a smaller memory is better, copies it to `point`, where its order also fits.
 void carry_up(const CurvePoint& less, CurvePoint& point);
-// Raises each point's bound to the largest bound of any larger memory. The memories must ascend.
+// Raises each found point's bound to the largest bound of larger memories. Memories must ascend.
 void carry_bounds_down(std::vector<CurvePoint>& points);
 
 // A library schedule: its times, and the most microbatches that any rank holds in all its layers.

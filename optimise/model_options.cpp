@@ -39,7 +39,7 @@ spec::Result<std::optional<PlacedModel::Bytes>> read_activation(
            dimension.value_or(amount->dimension) == amount->dimension;
     if (!read) break;
     dimension = amount->dimension;
-    *numbers[i] = amount->base.numerator / amount->base.denominator;  // in bytes, a whole number
+    *numbers[i] = amount->base.numerator / amount->base.denominator;  // rounds bytes down
     if (i == 0) bytes.unit = amount->unit;
   }
   if (whole_backward) bytes.after_input = bytes.activation;

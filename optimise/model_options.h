@@ -21,8 +21,8 @@ struct ModelOptions {
   std::optional<int> ranks = {};             // (4)
   std::optional<int> microbatches = {};      // (8)
   std::vector<std::string> costs = {};       // as read_even_costs() takes them (1,1,1,0)
-  std::string memory = {};                   // of a rank (as many microbatches as ranks)
-  std::vector<std::string> activation = {};  // of a microbatch, and the part that is left after I
+  std::string memory = {};                   // for a rank (as many microbatches as ranks)
+  std::vector<std::string> activation = {};  // per microbatch, and the part that is left after I
   std::vector<pytorch::Placement> placements = {};  // (chain); if several, loops have 2 to 4 chunks
   std::optional<int> chunks = {};                   // stages per rank of the placement loop (2)
   std::string profile = {};  // the file of the profile in `times`; its stages are layers

@@ -40,7 +40,7 @@ struct PlacedModel {
   std::vector<Costs> layers;
   std::vector<int> first_layers;  // per stage, as cut() returns them
   // The most that a rank may hold, in the unit of `bytes`. Without `bytes`, the number of
-  // microbatches whose activations fit in all of the rank's layers.
+  // microbatches whose activations, in all of the rank's layers, it may hold.
   spec::Rational memory{4, 1};
   std::optional<Bytes> bytes = {};
   // True if only F and B exist. Then each layer's `weight` is 0, and `after_input` is `activation`.

@@ -23,7 +23,7 @@ namespace ripeline::optimise {
 inline constexpr std::uint64_t kImprovingSeeds = 1'000'000;
 
 struct SteadyOptions {
-  std::uint64_t first_seed = kImprovingSeeds;  // of the first draw; later draws count up from it
+  std::uint64_t first_seed = kImprovingSeeds;  // for the first draw; later draws count up from it
   // Few draws, since the time is better spent on more moves.
   int draws = 16;
   std::function<bool()> go_on;  // false ends the search

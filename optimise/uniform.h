@@ -34,7 +34,7 @@ struct Uniform {
 [[nodiscard]] inline int chunks_of(const Uniform& problem) {
   return problem.placement == pytorch::Placement::v ? 2 : 1;
 }
-// Whether a rank has room for one forward of each of its stages. If so, there is an order.
+// Whether a rank has room for one forward of each of its stages. Exactly then there is an order.
 [[nodiscard]] inline bool has_order(const Uniform& problem) {
   return problem.memory / problem.activation >= chunks_of(problem);
 }

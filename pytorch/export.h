@@ -1,8 +1,8 @@
 // Exports a program's order as PyTorch's actions.
 //
 // Each rank's tasks are in the order of their starts in one run, in which tasks take the program's
-// costs and messages take no time; a task that is chosen and may start starts at once. A committed
-// order is exported as it is. With readiness-first dispatch, the hint determines the run. Ops
+// costs and messages take no time; a task that is chosen and may start starts at once, rank after
+// rank. A committed order is exported as it is; readiness-first, the hint determines the run. Ops
 // become F, B, I and W by their kinds. Pure; never throws.
 #pragma once
 

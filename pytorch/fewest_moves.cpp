@@ -1,4 +1,4 @@
-// Finds cells whose moves let all rows end. One cell of each cycle of waits must move, so the cells
+// Finds cells whose moves let all rows end. In each cycle of waits, a cell must move, so the cells
 // of one cycle are tried, each with one move less for the rest; first with one move in total, then
 // two, and so on. After each success, cells are put back where the fewest activations are held.
 //

@@ -164,7 +164,7 @@ class ScheduleRepair {
     }
   }
 
-  // If each row has the actions of exactly one rank, puts every row at the position of its rank.
+  // If each row has the actions of one rank, all different, puts each at the position of its rank.
   void swap_rows() {
     if (!has_rule(report_, "owner") || size_of(table_.rows) != shape_.map.ranks) return;
     std::vector<std::vector<ActionCell>> rows(table_.rows.size());

@@ -21,7 +21,7 @@ struct Repair {
 };
 // For people: a line for each change, and one with the peaks.
 [[nodiscard]] std::string repair_text(const Repair& repair);
-// Errors: check-no-repair, if none of the repairs that were tried is proved.
+// Errors: check-no-repair, if these changes do not give a table that is proved.
 [[nodiscard]] spec::Result<Repair> repair(const ReadActions& read, const CheckReport& report,
                                           const CheckOptions& options);
 

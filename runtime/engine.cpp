@@ -34,7 +34,7 @@ Status guarded(const Run& run) {
   }
 }
 
-// The result of a step that the work refuses to begin; this result has no task.
+// The result of a step that could not begin; this result has no task.
 Ended refusal(Status status) {
   Ended ended;
   ended.call.task.task.lane = -1;
@@ -110,7 +110,7 @@ bool InlineEngine::ended(Ended& out) {
   } else if (together) {
     out = run_pair(work_, before_task_, std::move(next.call), std::move(*next.with));
   } else {
-    // The loop sends the first task's outputs before the second task runs.
+    // The first task is reported as ended, with its outputs, before the second task runs.
     out = run(work_, before_task_, std::move(next.call));
     starts_.push_front({std::move(*next.with), std::nullopt});
   }

@@ -78,8 +78,8 @@ class Run {
   //   }
   core::Status begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step,
                           int microbatches);
-  // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the status
-  // of the step once the step is `done` or the run has failed, else nullopt. `engine` may be null.
+  // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the step's
+  // status once the step is `done` or the run has failed, else nullopt. `engine` may be null.
   std::optional<core::Status> turn(TaskEngine* engine, const std::function<bool()>& done);
   // Takes the messages that have arrived. If there are none, waits until one arrives, something is
   // due or the loop is woken, but no longer than `most`.
@@ -104,10 +104,10 @@ class Run {
   // and the threads of engines that it makes are guarded. A second call does nothing.
   void guard_calls();
 
-  // Begins a trace of this process's rank (runtime/instruments.h); the run owns it. The first step
-  // of a rank whose options name the trace's record opens the trace, which is written to disk step
-  // by step. finish() closes it and joins the parts of all ranks in one file. After any other end
-  // of the run the parts stay, and rank 0 prints where. Returns null if there is a trace already.
+  // Begins a trace of this process's rank (runtime/instruments.h); the run owns it. A rank whose
+  // options name the trace's record opens the trace in its first step. The trace is written to disk
+  // during the run. finish() closes it and joins the parts of all ranks in one file. After another
+  // end of the run the parts stay, and rank 0 prints where. Returns null if a trace exists already.
   RunTrace* begin_trace(const std::string& path, trace::RunInfo about);
   [[nodiscard]] RunTrace* trace() { return trace_.get(); }
 

@@ -14,7 +14,7 @@
 // times stay in order: an event never gets a time before one that is already written. Every rank
 // appends to a part of its own in `run.json.parts` (trace/parts.h) at the end of a step, at most
 // every two seconds unless the steps have many events. So memory does not grow with the run, and a
-// run that is killed leaves its trace, which `ripeline show run.json.parts` shows. The next trace
+// killed run leaves what it has written; `ripeline show run.json.parts` shows that. The next trace
 // that opens removes the parts of an earlier run that did not end well.
 //
 // If a part cannot be written, step_ended() fails once. The run may continue without a trace of

@@ -37,7 +37,7 @@ void Overlap::start(core::Task task, Time duration, Time now, const Timing& timi
   Running& added = running_[&other == &running_[0] ? 1 : 0];
   added = {task, now + duration};
   if (other.task.lane >= 0) {
-    // Until now the other task runs alone, so `other.end` - `now` is the time that it needs alone.
+    // The other task was alone just before, so if it stays alone, it needs `other.end` - `now`.
     const auto [mine, its] =
         together({duration, timing.slowdown(task.lane, other.task.lane)},
                  {other.end - now, timing.slowdown(other.task.lane, task.lane)});

@@ -46,7 +46,7 @@ std::size_t width(std::uint32_t c) {
   return wide ? 2 : 1;
 }
 
-// Appends the text to `shown`, with '?' for unfit characters, and equally wide blanks to `padding`.
+// Appends text to `shown`, with '?' for unfit characters; to `padding` blanks as wide and its tabs.
 void show(std::string_view text, std::string& shown, std::string& padding) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode(text, i);

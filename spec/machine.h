@@ -79,7 +79,7 @@ class Machine {
   struct State {
     std::vector<TaskState> tasks;  // lane * microbatches + microbatch
     std::vector<MessageState>
-        messages;  // edge * microbatches + the producer's number; only for edges across ranks
+        messages;  // edge * microbatches + the producer's number; used for edges across ranks
     std::vector<std::int64_t> held;        // per pool
     std::vector<std::int64_t> taken;       // per inbox: taken slots
     std::vector<std::vector<int>> queues;  // per edge, if fifo: messages sent, not yet arrived

@@ -146,7 +146,7 @@ struct Edge {
   bool rendezvous = false;  // with `dispatch in order` only
 };
 
-// Slots at a receiver: either of one edge, or of a channel's instance, which several edges share.
+// Slots at a receiver: either of one edge, or of a channel's instance, which edges may share.
 struct Inbox {
   std::string channel;  // empty if the slots are one edge's
   int rank = 0;
@@ -402,7 +402,7 @@ struct Use {
 // can start, for every k; found by needs between lanes of this share alone. Sorted.
 [[nodiscard]] std::vector<int> ancestors(const Program& program, int lane);
 
-// Whether some lane is not on compute. If all are, a next task without room blocks its rank.
+// Whether a lane is not on compute. If all are, an order's next task without room blocks its rank.
 [[nodiscard]] bool has_other_engines(const Program& program);
 // Whether some rank may run two tasks at once, on several engines or as a pair.
 [[nodiscard]] bool runs_side_by_side(const Program& program);

@@ -103,7 +103,7 @@ const std::vector<Row>& rows() {
       {"certificates/recheck_report",
        {"certificates/recheck_report.h", "certificates/recheck.h"},
        {"std", "fmt", "json"}},
-      // The re-checker includes nothing of the code whose results it checks.
+      // This part of the re-checker includes nothing of the code whose results it checks.
       {"certificates/recheck_graph", {"certificates/recheck_graph.h"}, {"std"}},
       {"certificates/recheck_replay",
        {"certificates/recheck_replay.h", "certificates/evidence.h", "verify/judge/bounds.h",

@@ -119,7 +119,7 @@ class Writer {
             }
             ask_value(values, {l, task}, microbatches, held, text);
           }
-          // Asks once more with amounts in all pools, since the value must not read other pools.
+          // Asks with amounts in all counted pools: the value must read only those that it names.
           ask_value(values, {l, task}, microbatches, each_, " each");
         }
       }

@@ -173,8 +173,8 @@ class Check {
     return all;
   }
 
-  // For a complete step with fewer microbatches than the largest: their number, as the tasks show
-  // it; otherwise nullopt. The trace gives the number of the largest step.
+  // For a step that looks complete with fewer microbatches than the largest: their number, by its
+  // tasks; otherwise nullopt. The trace gives the number of the largest step.
   std::optional<int> fewer_in(std::int64_t step, const StepEvents& events) const {
     if (!ended_ && step == steps_.rbegin()->first) return std::nullopt;
     std::set<std::pair<int, int>> tasks;

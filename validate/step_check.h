@@ -69,8 +69,8 @@ class StepCheck {
 
   // The events that were replayed, in the order of the replayed run.
   [[nodiscard]] const std::vector<spec::Event>& led() const { return led_; }
-  // The next event of each rank with events left. The causes are events that wait for nothing later
-  // in the trace; if there are none, events whose time is before the time of what they wait for.
+  // The next event of each rank with events left. The causes are the events that wait for no later
+  // event of another rank; if all wait, they are those that come before this one by the clocks.
   [[nodiscard]] std::vector<Blocked> blocked() const;
   // The number of assumptions about records that are cut off.
   [[nodiscard]] int assumed() const { return assumed_; }

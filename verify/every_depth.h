@@ -3,7 +3,7 @@
 // For programs whose stages look alike: chains, loops and V placements with a fixed number of
 // stages per rank. The obligations are those of verify/verify.h, each for every number of ranks
 // from `every_rank_from` up. Each is proved or unknown, never refuted; verify() can refute it for
-// one number of ranks. If a construct cannot be read or a fact cannot be shown, the reason has a
+// one number of ranks. It is unknown if something cannot be read or shown, with a
 // place in the source. docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
 #pragma once
 

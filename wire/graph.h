@@ -26,7 +26,7 @@ struct WireGraph {
     std::uint32_t actor;  // the action to which the node `from` belongs, or kNone
   };
   struct Node {
-    std::uint32_t action = kNone;  // the first action for a kernel's start; kNone if of several
+    std::uint32_t action = kNone;  // a kernel's start: its first action; kNone if not of one action
     bool end = false;
   };
 

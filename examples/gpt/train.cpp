@@ -169,7 +169,7 @@ Status gather_memory(const Rank& rank, std::int64_t before, std::string& text) {
   return {};
 }
 
-// Prints the reports; all ranks must call it. `allocations` is the count before the third step.
+// Reports after the last step; all ranks must call it. `allocations`: the count before step three.
 Status finish(const Options& options, const Schedule& schedule, Runner& runner, const Check* check,
               const std::vector<StepLine>& lines, std::int64_t allocations, const Rank& rank) {
   ripeline::runtime::Run& run = rank.run;

@@ -93,7 +93,7 @@ double Check::accumulate(std::int64_t step) {
       const auto data = whole_.inputs.find(number);
       if (data != whole_.inputs.end()) inputs.push_back(data->second(step, microbatch));
       const torch::Tensor output = stage.forward(inputs).toTensor();
-      // A slice's gradient may be summed in another order; a message's gradient is never a slice.
+      // Gradients that are slices may be summed in another order; those in messages are not slices.
       output.register_hook([](const torch::Tensor& gradient) { return gradient.contiguous(); });
       outputs.push_back(output);
     }

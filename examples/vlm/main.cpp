@@ -44,7 +44,7 @@ ripeline::runtime::Configuration configuration_of(const Options& options, const 
     text << value;
     return text.str();
   };
-  std::string names;  // of schedules; start-up also compares the first program's hash
+  std::string names;  // the schedules'; start-up also compares the first program's hash
   for (const Schedule* schedule : options.schedules) names += std::string(schedule->name) + ' ';
   return {{"schedule", names},
           {"steps", text_of(options.steps)},

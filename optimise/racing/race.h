@@ -50,7 +50,7 @@ struct RaceResult {
   std::uint64_t seed = 1;           // the first seed
   int seeds = 0;                    // the number of seeds that choose; as many more seeds measure
   std::optional<std::size_t> pick;  // nullopt if the baseline stays
-  Gain measured;                    // of the fastest that may be picked, on the seeds that measure
+  Gain measured;                    // by the fastest that may be picked, on the seeds that measure
   std::vector<std::string> notes;   // why some orders or hints were not tried
 };
 

@@ -165,7 +165,7 @@ bool PathMoves::may_pass(Task first, Task second) const {
   return true;
 }
 
-// Whether all tasks have room if task `moved` moves to `to`, past the tasks in [first, end).
+// Whether all tasks have room if the task at `moved` moves to `to`, past those in [first, end).
 bool PathMoves::has_room(Position first, Position end, Position moved, Position to) const {
   const std::uint32_t machine = machine_of_[moved];
   const bool earlier = to < moved;

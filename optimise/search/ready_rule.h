@@ -5,7 +5,7 @@
 // rank does not run ahead. Second, room is kept for a base order: a task may start only if after it
 // all tasks that the base lists before it, and that have not started, still find room one after the
 // other. Neither rule delays the next task of the base, so some task can always start. A task for
-// which no other machine waits runs only if no other task becomes ready within `look_ahead`.
+// which no other machine waits runs if no other is ready within `look_ahead`, or if one lacks room.
 //
 // If the model leaves a constraint out, the rule's run may not match a real run.
 // Pure, deterministic, thread-safe.

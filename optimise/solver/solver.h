@@ -29,8 +29,8 @@ struct SolveRequest {
   // their row. If empty, all tasks are free.
   std::vector<bool> is_free = {};
   // The divisor of all times. The solver is fast if a task then takes 1, or up to a few tens.
-  // Rounding to the nearest gives the best orders. Rounding down gives a bound, but its orders are
-  // of little use.
+  // Rounding to the nearest gives the best orders. Rounding down gives a bound, but orders that are
+  // hardly useful.
   Time scale = 1;
   bool rounds_down = false;
   double seconds = 10;  // the longest time; the solver may end earlier

@@ -66,8 +66,8 @@ struct ActionTable {
 
 // A cell of a form that is not allowed; the table has the cell's likely meaning, if there is one.
 struct CellMistake {
-  // The rule is `cell` for no action, `naming` for B as I and BW as B (older files), `file` for a
-  // byte order mark or a separator other than a comma. For the last two, the table has actions.
+  // The rule is `cell` for no action; `naming` for older files' B (meaning I) and BW (meaning B);
+  // `file` for a byte order mark or no comma as separator. For the last two, the table is as meant.
   std::string rule;
   int row = 0;       // from 1
   int column = 0;    // from 1; 0 for the whole file

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kTermToKill = 3s;
-// Failures this close count as one: a killed rank's sockets close before its end is reported.
+// A killed rank's end may be reported this long after the failures that its closed sockets cause.
 constexpr auto kSameFailure = 500ms;
 constexpr auto kDrain = 1s;       // for output that arrives after its rank's end
 constexpr auto kGuardEnds = 15s;  // longer than the guard waits for processes that it kills

@@ -64,7 +64,7 @@ class MergedOutput {
   static void show(Stream& stream, bool last);
   static void read_from(Stream& stream);
 
-  const bool together_;  // both outputs have one reader; then all lines use out_
+  const bool together_;  // both outputs have one reader; all lines use out_, so none is torn
   Sink out_;
   Sink err_;
   std::vector<Stream> streams_;

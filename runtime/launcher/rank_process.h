@@ -20,7 +20,7 @@ struct RunPlan {
 };
 
 // Gives this process torchrun's variables and a rank's outputs, and executes the command. The
-// process is killed when `parent` ends. Exits with 127 or 126, and an error, if it cannot execute.
+// process is killed when `parent` ends. Exits with 127 or 126, and an error, if exec() fails.
 [[noreturn]] void become_rank(const RunPlan& plan, int rank, RankOutputs outputs,
                               const Inherited& inherited, pid_t parent);
 

@@ -2,7 +2,7 @@
 //
 // If the store has a descriptor, calls the function at each change and at least twice a second,
 // since a process's end may be reported a moment early. Otherwise calls it at intervals that grow
-// to 0.5 s. All calls are made in the io_context's thread, and none after the end of this object.
+// to 0.5 s. All belongs to the io_context's thread. No call is made after the end of this object.
 #pragma once
 
 #include <asio/io_context.hpp>

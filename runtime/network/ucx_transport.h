@@ -2,7 +2,7 @@
 //
 // While processes connect, they send the signal Connect over the inner transport. With it they send
 // to each neighbour an address, and the token that messages from that neighbour must carry; along
-// the tree, the report that ranks are connected; on failure, which process cannot connect, and why.
+// the tree, that ranks are connected; on failure, to each neighbour, who cannot connect, and why.
 //
 // All calls but wake() come from one thread.
 #pragma once

@@ -54,7 +54,7 @@ class Groups {
   // The members of this process's rank; just this process if ranks have one member. Throws
   // std::invalid_argument if ranks have several members and no task on the engine has collectives.
   [[nodiscard]] Group members(core::Engine engine = core::Engine::compute) const;
-  // The processes with the same stages in all replicas, for reductions. Throws in the same way.
+  // The processes with the same stages in all replicas, for the engine's reductions. Also throws.
   [[nodiscard]] Group replicas(core::Engine engine = core::Engine::comm) const;
   // Names, for people, the library that adds up tensors on devices, the reason, and assumptions:
   // "gloo (processes 0 and 1 share a GPU)". Empty for the host's processor, or without groups.

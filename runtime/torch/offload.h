@@ -40,7 +40,7 @@ class Offloads {
 
   void begin_step();
   void keep(const TaskInfo& forward, std::shared_ptr<KeptTensors> kept);
-  // Copies or, on a GPU, enqueues copies. These are complete when the task has ended.
+  // offload() and reload() copy or, on a GPU, enqueue a copy, which is complete at the task's end.
   core::Status offload(const TaskInfo& task);
   core::Status reload(Call& call);
   // Must be called at the end of each task of the rank.

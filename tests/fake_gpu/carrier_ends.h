@@ -136,7 +136,7 @@ class CarrierEnds : public FakeGpuTest {
     }
     ASSERT_TRUE(done());
   }
-  // The process's next delivery. When the delivery is destroyed, its owner gets its buffers again.
+  // The process's next delivery. When it is destroyed, its buffers return to their owner.
   runtime::Delivery receive(int process) {
     look_until([&] { return !of(process).got.empty(); });
     if (of(process).got.empty()) return {};

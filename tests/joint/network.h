@@ -72,7 +72,7 @@ class Network {
   [[nodiscard]] const Wire& wire(int from, int to) const { return wires_[index(from, to)]; }
   core::Time draw_delay();
   void lose(int from, int to, const std::string& how, core::Time delay);
-  // May choose a message under way. Then this message and all later ones do not arrive.
+  // May choose a message under way. Then it and all later ones from `from` to `to` do not arrive.
   void drop_some(int from, int to);
   [[nodiscard]] bool beats(int process, core::Time when) const;
 

@@ -178,7 +178,7 @@ TEST_F(FakeNcclTest, kernels_that_do_not_fit_wait_for_room) {
   EXPECT_TRUE(says(fake_gpu::waits(), "waits for room on its device"));
 }
 
-// A receive is queued behind a second send. That send waits for the first, which needs a receive.
+// A receive is queued behind a second send, which waits for the first; the first needs a receive.
 TEST_F(FakeNcclTest, what_cannot_start_holds_up_what_shares_its_queue) {
   for (const int connections : {1, 2}) {
     begin({.connections = connections});

@@ -174,7 +174,7 @@ TEST(Race, sorts_inputs_whose_costs_are_known) {
   EXPECT_FALSE(raced("1f1b", "uniform=0.3").trials.back().candidate.pyramid);
 }
 
-// Two stages share a pool without `leaving`. The order is safe, but readiness-first runs deadlock.
+// Two stages share a pool without `leaving`. The order is safe, but readiness-first may deadlock.
 constexpr const char* kOnlyInOrder = R"(pipeline p {
   microbatches any;
   stages 4;

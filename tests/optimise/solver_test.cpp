@@ -10,7 +10,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -412,7 +411,6 @@ TEST_F(SolverTest, ends_with_its_caller) {
     SKIP_WITHOUT_SOLVER(answer);
   }
   const std::string file = folder_.path() + "/solver_pid";
-  std::filesystem::remove(file);
   use_script(fmt::format("echo $$ > {0}.new; mv {0}.new {0}; exec {1} $PPID", file,
                          RIPELINE_SOLVER_PROGRAM));
   const pid_t caller = fork();

@@ -67,7 +67,7 @@ TEST(Agenda, agrees_with_a_stable_sort) {
       const Time delay{static_cast<std::int64_t>(bits(0) % delays * 3)};
       agenda.put(now, delay, Kind::finished, i);
       expected.emplace_back(now + delay, i);
-      // As many events are taken as put, in bursts; so rings fill, wrap around and get empty.
+      // On average as many are taken as put, in bursts; so rings fill, wrap around and get empty.
       for (std::uint64_t n = bits(1) % 8 == 0 ? bits(2) % 17 : 0; n > 0 && !agenda.empty(); --n) {
         now = agenda.next_time();
         taken.emplace_back(now, agenda.take().what);

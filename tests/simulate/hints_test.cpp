@@ -1,4 +1,4 @@
-// Tests hints with patience: no notices make them slower than the fixed order of the same memory.
+// Tests hints with patience: whatever the notices, no slower than a fixed order of equal memory.
 #include <algorithm>
 #include <cmath>
 #include <map>

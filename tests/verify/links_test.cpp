@@ -38,7 +38,7 @@ TEST(Links, a_join_with_the_microbatch_before_offers_no_more_than_there_are) {
   EXPECT_EQ(find(verify(program), "deadlock").outcome, Outcome::refuted);
 }
 
-// The message of 0F0 is taken when 1F1 is next; but 1F1 needs 0F1, which waits until that happens.
+// 1F0's message is taken when 0F1 is next. Before 0F1, 0B0 needs 1B0, which waits for that taking.
 TEST(Links, a_rendezvous_with_another_microbatch_is_judged_count_by_count) {
   const std::string text = R"(pipeline p {
   microbatches any;

@@ -59,7 +59,7 @@ Term DepthTerms::exists(const Family& lane, Term rank) {
   return solver_.all_of({in_range(rank), !(value(*when, rank) == solver_.number(0))});
 }
 
-// Adds the lane of `op` at the next or previous stage, which may be at the end of another run.
+// Adds the lane of `op` at the next or previous stage, which may be at an end of another run.
 void DepthTerms::add_neighbours(bool next, const Family& lane, int op, Term rank,
                                 std::vector<Input>& found) {
   const Term one = solver_.number(1);

@@ -49,8 +49,8 @@ class ExtremalStages {
   std::vector<Extreme> extremes_;
 };
 
-// Adds two conditions for each op: it has tasks left; it is behind a producer at its own stage (a
-// backlog). With `across`, adds a third: it is behind any producer, even at a neighbour.
+// Adds conditions for each op: it has tasks left; for each need at its own stage, it is behind this
+// producer (a backlog). With `across`, adds one: it is behind any producer, even at a neighbour.
 void add_backlogs(DepthTerms& terms, ExtremalStages& stages, bool across);
 
 }  // namespace ripeline::verify::depth

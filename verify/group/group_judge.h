@@ -1,10 +1,10 @@
 // GroupJudge: turns the judges' findings for one member into findings for a tensor-parallel group.
 //
-// The judge first asks the judges of one member. If the program has an agreement, `collectives` is
-// proved for every number of members (verify/group/protocol.h). Without one, it is proved if no
-// engine ever has two tasks to choose from, and refuted by a run in which members choose
-// differently. For other obligations, a run of one member is a run of the group in which all are
-// alike. A proof for one member holds for the group under conditions on links and pools
+// With an agreement, `collectives` is proved for every number of members (verify/group/protocol.h)
+// unless a hint's turns or values may differ among members. Without one, it is proved if no engine
+// ever has two tasks to choose from, and refuted by a run where members choose differently. Other
+// obligations are first asked for one member: its run is a run of the group in which all are alike.
+// A proof for one member holds for the group under conditions on links and pools
 // (docs/proofs.md, Collectives). If these fail, the judge searches for a run, then visits every
 // state of a few microbatch counts, for every number of members, or answers unknown. One thread.
 #pragma once

@@ -44,9 +44,9 @@ struct Overflow {
 // Takes time in proportion to the number of tasks times the number of ranks with inboxes.
 [[nodiscard]] std::optional<Overflow> find_overflow(const spec::Program& program, int microbatches);
 
-// Why the order alone does not decide which tasks run, as the beginning of a sentence: "X is
-// acquired"; nullopt if it does. A resource that two engines of a rank acquire goes to the faster
-// one, and an inbox from which two engines take may be filled by messages of either.
+// Why the order alone does not decide which tasks run, as a sentence's beginning: "X is acquired"
+// (on two engines); nullopt if it does. A resource that two engines of a rank acquire goes to the
+// faster one, and an inbox from which two engines take may be filled by messages of either.
 [[nodiscard]] std::optional<std::string> depends_on_timing(const spec::Program& program);
 
 }  // namespace ripeline::verify

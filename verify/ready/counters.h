@@ -68,7 +68,7 @@ struct Counters {
 [[nodiscard]] Counters count(const spec::Program& program);
 
 // Why counts cannot follow the program; nullopt if they can. They cannot follow a need of a lane
-// that has other microbatches if it is of the previous microbatch, or if its link has slots, unless
+// that has other microbatches if it is of the previous microbatch, nor if its link has slots unless
 // the link is fifo between prefixes and its slots are its own.
 [[nodiscard]] std::optional<std::string> beyond_counters(const spec::Program& program);
 

@@ -92,8 +92,8 @@ bool NeedFacts::add_offers(int lane, const std::vector<Offer>& kept, StartFacts&
     for (const Offer& offer : kept) add_next(lane, offer, facts);
     return false;
   }
-  // A shifted offer has the first microbatch, which needs nothing, and loses at most one at the end
-  // of the set that contains all offers. So it has at least as many there as its producer ended.
+  // A shifted offer gains the first microbatch, which needs nothing, and loses at most the last one
+  // in the set that contains all offers. So it has at least as many there as its producer ended.
   std::vector<Facts> ways;
   for (const Linear& whole : holding(kept)) {
     Linear common;

@@ -17,7 +17,7 @@ namespace ripeline::verify {
 // The order in which lanes are to start.
 struct Wishes {
   std::vector<int> lanes;  // all lanes, the most wanted first
-  int freely = 0;          // the first lanes, which start freely; the others run one task at a time
+  int freely = 0;          // so many of the first start freely; the others one task at a time
 };
 
 // The events of a run under Chooser::any, which ends when every pool with an amount in `enough` has

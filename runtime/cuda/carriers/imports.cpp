@@ -16,7 +16,7 @@ Status OpenedMemory::open(const protocol::MemoryHandle& handle, OpenedMemory& me
   const watchdog::GuardedCall call("cudaIpcOpenMemHandle");
   const cudaError_t error =
       cudaIpcOpenMemHandle(&opened.data_, made, cudaIpcMemLazyEnablePeerAccess);
-  // CUDA returns this error for memory of the same process (cudaIpcOpenMemHandle, driver 580).
+  // CUDA's error for memory of the same process (source: its reference manual; driver 580).
   if (error == cudaErrorDeviceUninitialized) {
     cudaGetLastError();
     return {core::StatusCode::refused, "CUDA IPC is between processes, and these ranks share one"};

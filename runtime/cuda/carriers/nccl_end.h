@@ -16,7 +16,7 @@
 //   - no two edges share a communicator, or resources of one (splitShare)
 //   - the kernels of all edges of a device fit on the device side by side
 //   - no call that waits for the whole device is made while under_way() is set
-//   - ended() follows the kernel's end; so communicators block, and the event follows the call
+//   - ended() follows the kernel's end: communicators are blocking, the event follows the call
 //   - the two ends are connected before the first step
 //
 // A number other than the next is refused, and so is an end when nothing runs. A value; any thread.

@@ -1,5 +1,5 @@
 // Injects a fault of every kind into a run of toy_rank, at a drawn moment; inject_faults injects
-// any number of faults. Also tests that inject() reports every violation.
+// any number of faults. Also tests that inject() reports violations.
 #include <gtest/gtest.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
