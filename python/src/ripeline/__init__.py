@@ -20,6 +20,7 @@ from ripeline._check import CheckReport, Finding, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
+from ripeline._pipeline import Hint, Op, Order, Pipeline, Resource
 from ripeline._program import Program
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
@@ -33,9 +34,14 @@ __all__ = [
     "Drawing",
     "Error",
     "Finding",
+    "Hint",
     "Obligation",
+    "Op",
+    "Order",
+    "Pipeline",
     "Program",
     "Repair",
+    "Resource",
     "Run",
     "Verdict",
     "Wait",

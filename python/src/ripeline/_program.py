@@ -10,6 +10,7 @@ from typing import SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._pipeline import Pipeline
 from ripeline._run import Run
 from ripeline._verdict import Verdict
 
@@ -19,7 +20,8 @@ class Program(Frozen):
 
     `source` is a text in the language, the name of a library schedule (`bf`), or the name of a
     file: a program (`.ripe`) or a schedule of PyTorch (CSV). A text has a brace or several lines.
-    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant.
+    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant. A `Pipeline` is a
+    program that Python code wrote.
 
     `dispatch` replaces the dispatch of the text, for example `"ready by bf"`. `placement` (`chain`,
     `loop` or `v`) is for a CSV, which does not say which rank owns a stage. Other keywords set
@@ -43,7 +45,7 @@ class Program(Frozen):
 
     def __init__(
         self,
-        source: StrPath | None = None,
+        source: StrPath | Pipeline | None = None,
         /,
         *,
         text: str | None = None,
@@ -56,6 +58,8 @@ class Program(Frozen):
             raise TypeError("Program takes one of: a source, text=, path=")
         if isinstance(source, os.PathLike):
             path = source
+        elif isinstance(source, Pipeline):
+            text = str(source)
         elif source is not None and ("\n" in source or "{" in source):
             text = source
         defines = [f"{name}={operator.index(value)}" for name, value in params.items()]
