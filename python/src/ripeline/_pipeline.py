@@ -119,6 +119,9 @@ class Op(_Printed):
     only at the stages for which `when` is true, and only for the microbatches for which `where` is.
     """
 
+    name: str
+    _where: bool
+
     def __init__(
         self,
         name: str,
@@ -149,9 +152,6 @@ class Op(_Printed):
         clauses += [f"releases {what}" for what in _words(releases)]
         clauses += [] if collectives is None else [f"collectives {_expression(collectives)}"]
         self._set(_text=f"{' '.join(head)} {_braced(clauses)}", _where=where is not None, name=name)
-
-    name: str
-    _where: bool
 
 
 def _words(words: Words) -> Sequence[str]:
@@ -213,6 +213,10 @@ class Order(_Printed):
     Raises `ripeline.Error` for a text that is no task, or a microbatch that is not in turn.
     """
 
+    name: str
+    _stages: list[list[int]] | None
+    _ops: set[str]
+
     def __init__(self, name: str, tasks: str | Iterable[Iterable[object]]) -> None:
         if isinstance(tasks, str):
             self._set(_text=f"order {name} on r {{ {tasks} }}", _stages=None, name=name)
@@ -225,10 +229,6 @@ class Order(_Printed):
             _ops={op for row in rows for op in row.ops},
             name=name,
         )
-
-    name: str
-    _stages: list[list[int]] | None
-    _ops: set[str]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -341,8 +341,14 @@ class Pipeline(_Printed):
     F B and the microbatch; . is idle
     activation, most at once per rank: 5 5 5 5 activations of a stage
 
-    Raises `ripeline.Error` if an order does not fit `place`.
+    `str(pipeline)` is also the content of a `.ripe` file, which every command of `ripeline` takes.
+
+    Raises `ripeline.Error` if an order does not fit `place`. Mistakes in the text are reported by
+    `Program`.
     """
+
+    name: str
+    """The name after `pipeline`."""
 
     def __init__(
         self,
@@ -367,9 +373,6 @@ class Pipeline(_Printed):
         ]
         body = "\n".join(lines).replace("\n", "\n  ")
         self._set(_text=f"pipeline {name} {{\n  {body}\n}}\n", name=name)
-
-    name: str
-    """The name after `pipeline`."""
 
 
 def _check(order: Order, place: list[int], items: Iterable[object]) -> None:

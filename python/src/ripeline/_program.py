@@ -18,10 +18,10 @@ from ripeline._verdict import Verdict
 class Program(Frozen):
     """A schedule with values for its params.
 
-    `source` is a text in the language, the name of a library schedule (`bf`), or the name of a
-    file: a program (`.ripe`) or a schedule of PyTorch (CSV). A text has a brace or several lines.
-    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant. A `Pipeline` is a
-    program that Python code wrote.
+    `source` is a text, the name of a library schedule (`bf`), or the name of a file. The text or
+    the file is a program in the language (`.ripe`) or a schedule of PyTorch (CSV). A text has a
+    brace or several lines. A `pathlib.Path` always is a file. `text=` and `path=` say which is
+    meant. A `Pipeline` is a program that Python code writes.
 
     `dispatch` replaces the dispatch of the text, for example `"ready by bf"`. `placement` (`chain`,
     `loop` or `v`) is for a CSV, which does not say which rank owns a stage. Other keywords set
@@ -160,8 +160,9 @@ class Program(Frozen):
         The verdict holds for every timing, and for `microbatches`: a number, a range `(1, 128)`
         of which both ends count, or by default every number that the text is for. `steps` limits
         each query of the solver. For a program that is not proved, `repairs` searches changes
-        that would make it proved. With `times=False` the verdict leaves out how long proofs took,
-        so that two verdicts print the same.
+        that would make it proved; the search takes far longer than the verdict. With
+        `times=False` the verdict leaves out how long proofs took, so that two verdicts print the
+        same.
 
         >>> from ripeline import Program
         >>> verdict = Program("bf", ranks=4).verify()
