@@ -110,7 +110,7 @@ def test_a_pipeline_is_its_text(tmp_path: Path) -> None:
     pipeline = Pipeline(
         "mine", F, B, Resource("activation", capacity=[4, 3, 2, 1]), Hint("bf", "rounds B, F"),
         "assert peak activation <= 4 - s;",
-        place=range(4), dispatch="ready by bf",
+        place=range(4), microbatches="any", dispatch="ready by bf",
     )  # fmt: skip
     assert str(pipeline) == (
         "pipeline mine {\n"
@@ -252,10 +252,12 @@ def test_other_mistakes() -> None:
     with pytest.raises(Error, match="at least one value"):
         Resource("a", capacity=[])
     with pytest.raises(Error, match="one stage or more"):
-        Pipeline("p", F, place=[], dispatch="ready")
+        Pipeline("p", F, place=[], microbatches=1, dispatch="ready")
     some = Op("F", where="m % 2 == 0")
     with pytest.raises(Error, match="op F is for some microbatches only"):
-        Pipeline("p", some, Order("o", [["0F0"]]), place=[0], dispatch="ready by o")
+        Pipeline(
+            "p", some, Order("o", [["0F0"]]), place=[0], microbatches=1, dispatch="ready by o"
+        )
     with pytest.raises(TypeError):
         Program(F)  # type: ignore[arg-type]
 
@@ -271,6 +273,19 @@ def test_errors_point_into_the_text() -> None:
     line = str(pipeline).splitlines()[diagnostic.line - 1]
     assert line == f"  {broken}"
     assert line[diagnostic.column - 1] == "G"
+
+
+def test_an_order_may_be_a_preference() -> None:
+    draw = random.Random(2)
+    place = [0, 1, 1, 0]
+    room = Resource("activation", per="rank", capacity=4)
+    pipelines = [committed(random_rows(draw, place, 4), room, place=place, m=4) for _ in range(60)]
+    proved = [pipeline for pipeline in pipelines if Program(pipeline).verify(repairs=False)]
+    assert proved
+    for pipeline in proved[:5]:
+        loose = Program(pipeline, dispatch="ready by mine keeping mine")
+        assert loose.hash != Program(pipeline).hash
+        assert loose.verify(repairs=False)
 
 
 def test_a_missing_task_is_refuted() -> None:
@@ -312,7 +327,8 @@ def test_small_programs_are_judged_in_ten_milliseconds() -> None:
     pipelines = [
         Pipeline(
             "p", F, B, Resource("activation", capacity=[room] * (ranks - 1) + [1]),
-            Hint("bf", "rounds B, F"), place=range(ranks), dispatch="ready by bf",
+            Hint("bf", "rounds B, F"),
+            place=range(ranks), microbatches="any", dispatch="ready by bf",
         )
         for ranks in (2, 3, 4) for room in range(1, 11)
     ]  # fmt: skip

@@ -286,8 +286,9 @@ class Pipeline(_Printed):
 
     `place` has the rank of each stage. The items are ops, resources, orders and hints, and texts of
     the language for all else, such as `"assert peak activation <= 4;"`. `microbatches` is a number,
-    a range `(1, 64)` of which both ends count, or `"any"`. `dispatch` is `"in order NAME"` to
-    commit to an order, or `"ready by NAME"` to take what is ready, preferred by a hint or an order.
+    a range `(1, 64)` of which both ends count, or `"any"`; rows of tasks are for one number.
+    `dispatch` is `"in order NAME"` to commit to an order, or `"ready by NAME"` to take what is
+    ready, preferred by a hint or an order.
 
     A pipeline prints as the language, and this text is its meaning: `Program(pipeline)` reads it,
     and the carets of errors point into it. A loop writes this schedule, whose eight stages are a V
@@ -355,7 +356,7 @@ class Pipeline(_Printed):
         name: str,
         *items: Op | Resource | Order | Hint | str,
         place: Sequence[SupportsIndex],
-        microbatches: Counts | str = "any",
+        microbatches: Counts | str,
         dispatch: str,
     ) -> None:
         ranks = [operator.index(rank) for rank in place]
