@@ -20,6 +20,7 @@ from ripeline._check import CheckReport, Finding, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
+from ripeline._pipeline import Hint, Op, Order, Pipeline, Resource
 from ripeline._program import Program
 from ripeline._progress import Progress
 from ripeline._ripeline import version as __version__
@@ -34,10 +35,15 @@ __all__ = [
     "Drawing",
     "Error",
     "Finding",
+    "Hint",
     "Obligation",
+    "Op",
+    "Order",
+    "Pipeline",
     "Program",
     "Progress",
     "Repair",
+    "Resource",
     "Run",
     "Verdict",
     "Wait",
