@@ -20,7 +20,8 @@ set(RIPELINE_ORTOOLS "${ripeline_cache}/solver-${ripeline_wheels_hash}/ortools/.
 file(SHA256 "${PROJECT_SOURCE_DIR}/setup/python_tools.txt" ripeline_wheels_hash)
 string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_PYTHON_TOOLS "${ripeline_cache}/python-${ripeline_wheels_hash}"
-    CACHE PATH "Folder with nanobind, pytest and mypy, if Python's own folders lack them")
+    CACHE PATH "Folder with nanobind, pytest, mypy and auditwheel, if Python's own folders lack them")
+set(RIPELINE_PYTHON_ABI3 "" CACHE FILEPATH "A Python from 3.12 on with its headers, for the wheel that serves all of those; empty: no such wheel")
 
 # Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH (under pip, the packages of the build, such as z3-solver), else RIPELINE_DEPS,
 # else the system (Debian's libz3-dev).
