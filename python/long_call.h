@@ -13,11 +13,11 @@
 
 namespace ripeline::python {
 
-// What a long call has done so far.
+// How far a long call is.
 struct Progress {
   double seconds = 0;                   // since it began
   std::string part;                     // such as `deadlock`; may be empty
-  std::optional<double> best, bound{};  // of a search: the best value and its bound so far
+  std::optional<double> best, bound{};  // in a search: the best value and its bound so far
 };
 
 class LongCall {

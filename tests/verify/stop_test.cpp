@@ -135,8 +135,7 @@ TEST(Stop, ends_a_query_of_the_solver) {
 
 TEST(Stop, ends_a_search_of_states) {
   // Nothing but states can settle it, and they are many.
-  const Program program =
-      compiled(testing_support::join_via("", "via slots 2", "microbatches 24;"));
+  const Program program = compiled(testing_support::join_via("", "via fifo 2"));
   EXPECT_LT(ends_within([&] { static_cast<void>(verify(program)); }), kSoon);
 }
 
