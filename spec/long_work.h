@@ -40,14 +40,22 @@ class LongWork {
     if (hears_) hears_(part);
   }
 
+  // The thread's work; null if it has none.
+  [[nodiscard]] static const LongWork* of_thread() { return innermost_; }
+
  private:
+  static inline constinit thread_local const LongWork* innermost_ = nullptr;
+
   std::stop_token stop_;
   Hears hears_;
   const LongWork* outer_;
 };
 
-// Throws Stopped if the work is to stop.
-void stop_point();
+// Throws Stopped if the work is to stop. Inline, since it stands in the innermost loops.
+inline void stop_point() {
+  const LongWork* const work = LongWork::of_thread();
+  if (work != nullptr && work->stop().stop_requested()) throw Stopped();
+}
 // The request to stop the work, for code that waits for another thread or a library; without a
 // LongWork it is never made.
 [[nodiscard]] std::stop_token stop_of_work();
