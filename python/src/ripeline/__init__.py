@@ -20,6 +20,7 @@ from ripeline._check import CheckReport, Finding, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
+from ripeline._optimised import CurvePoint, MemoryCurve, Optimised, optimise
 from ripeline._program import Program
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
@@ -29,11 +30,14 @@ __all__ = [
     "CheckReport",
     "Comparison",
     "Counterexample",
+    "CurvePoint",
     "Diagnostic",
     "Drawing",
     "Error",
     "Finding",
+    "MemoryCurve",
     "Obligation",
+    "Optimised",
     "Program",
     "Repair",
     "Run",
@@ -42,4 +46,5 @@ __all__ = [
     "__version__",
     "check_csv",
     "compare",
+    "optimise",
 ]
