@@ -1,17 +1,23 @@
 // The extension module `ripeline._ripeline`, on which the package's Python files are built.
 //
 // It binds the objects of this folder and computes nothing itself. Functions that read, judge, run
-// or draw release Python's lock, and take it again to convert what they return.
+// or draw release Python's lock, and take it again to convert what they return. Those that may take
+// long are long calls: Ctrl-C and an exception of their `progress` stop them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "python/checked.h"
 #include "python/compared.h"
 #include "python/drawing.h"
 #include "python/failure.h"
+#include "python/long_call.h"
 #include "python/optimised.h"
 #include "python/output.h"
 #include "python/program.h"
@@ -38,16 +44,86 @@ void raise(const std::exception_ptr& thrown, void* /*payload*/) {
   }
 }
 
+// Long calls that daemon threads make while the interpreter ends. Python ends such a thread when it
+// next takes the lock, which would end the whole process if C++ is on its stack. So these calls are
+// stopped, and their threads never return.
+class Ending {
+ public:
+  // A call that has not returned to Python yet.
+  struct Call {
+    Call() { ++running; }
+    ~Call() { --running; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+  };
+  struct Asked {};
+
+  // Ends all calls. Python calls it once, with its lock, before it ends.
+  static void end() {
+    asked = true;
+    const nb::gil_scoped_release unlocked;
+    // After a fork, calls of other threads are counted that the child does not have.
+    constexpr int kMostMilliseconds = 2000;
+    for (int waited = 0; running > parked && waited < kMostMilliseconds; ++waited) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // Throws Asked once the interpreter ends.
+  static void check() {
+    if (asked) throw Asked();
+  }
+  // Must be called without Python's lock, and when nothing runs for the call.
+  [[noreturn]] static void park() {
+    ++parked;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+ private:
+  static inline std::atomic<bool> asked = false;
+  static inline std::atomic<int> running = 0;
+  static inline std::atomic<int> parked = 0;
+};
+
+// Runs `work(LongCall&)` as a long call (python/long_call.h), without Python's lock, and returns
+// what it returns. Meanwhile Ctrl-C raises KeyboardInterrupt, and `progress`, unless it is None, is
+// called with what it was told: seconds, part, best, bound. Whatever these raise ends the work.
+template <class Work>
+auto long_call(const nb::object& progress, const Work& work) {
+  const Ending::Call call;
+  std::optional<decltype(work(std::declval<LongCall&>()))> result;
+  const auto look = [&](const LongCall& running) {
+    Ending::check();
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (progress.is_none()) return;
+    const Progress now = running.progress();
+    progress(now.seconds, now.part, now.best, now.bound);
+  };
+  const nb::gil_scoped_release unlocked;
+  try {
+    run_long([&](LongCall& running) { result.emplace(work(running)); }, look);
+    Ending::check();
+  } catch (const Ending::Asked&) {
+    Ending::park();
+  }
+  return std::move(*result);
+}
+
 template <Program (*Make)(const std::string&, const Options&)>
 Program made(const std::string& source, const std::vector<std::string>& defines,
              const std::string& dispatch, const Text& placement) {
-  return Make(source, {.defines = defines, .dispatch = dispatch, .placement = placement});
+  return long_call(nb::none(), [&](LongCall&) {
+    return Make(source, {.defines = defines, .dispatch = dispatch, .placement = placement});
+  });
 }
 
 Verdict verify(const Program& program, const Text& microbatches,
-               const std::optional<std::uint64_t>& steps, bool repairs, bool times) {
-  return program.verify(
-      {.microbatches = microbatches, .steps = steps, .repairs = repairs, .times = times});
+               const std::optional<std::uint64_t>& steps, bool repairs, bool times,
+               const nb::object& progress) {
+  return long_call(progress, [&](LongCall&) {
+    return program.verify(
+        {.microbatches = microbatches, .steps = steps, .repairs = repairs, .times = times});
+  });
 }
 
 load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
@@ -67,49 +143,74 @@ load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
 Simulated simulate(const Program& program, const Text& microbatches, const Text& rank_costs,
                    const std::string& profile, const std::string& unit, const std::string& latency,
                    const std::string& control, const std::string& jitter, std::uint64_t seed) {
-  return program.simulate(microbatches,
-                          times_of(rank_costs, profile, unit, latency, control, jitter, seed));
+  return long_call(nb::none(), [&](LongCall&) {
+    return program.simulate(microbatches,
+                            times_of(rank_costs, profile, unit, latency, control, jitter, seed));
+  });
+}
+
+std::string export_csv(const Program& program, const Text& microbatches, const std::string& form) {
+  return long_call(nb::none(), [&](LongCall&) { return program.export_csv(microbatches, form); });
 }
 
 Compared compare(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                  const Text& microbatches, int seeds, const std::string& memory,
                  const Text& rank_costs, const std::string& profile, const std::string& unit,
                  const std::string& latency, const std::string& control, const std::string& jitter,
-                 std::uint64_t seed) {
-  return {programs,
-          titles,
-          {.microbatches = microbatches,
-           .times = times_of(rank_costs, profile, unit, latency, control, jitter, seed),
-           .seeds = seeds,
-           .memory = memory}};
+                 std::uint64_t seed, const nb::object& progress) {
+  return long_call(progress, [&](LongCall&) {
+    return Compared(programs, titles,
+                    {.microbatches = microbatches,
+                     .times = times_of(rank_costs, profile, unit, latency, control, jitter, seed),
+                     .seeds = seeds,
+                     .memory = memory});
+  });
 }
 
 Checked check_csv(const std::string& path, const Text& placement, const Text& form,
                   std::optional<int> ranks, std::optional<int> stages, const Text& microbatches,
                   const Text& memory, std::optional<std::int64_t> stage_memory) {
-  return {path,
-          {.placement = placement,
-           .form = form,
-           .ranks = ranks,
-           .stages = stages,
-           .microbatches = microbatches,
-           .memory = memory,
-           .stage_memory = stage_memory}};
+  return long_call(nb::none(), [&](LongCall&) {
+    return Checked(path, {.placement = placement,
+                          .form = form,
+                          .ranks = ranks,
+                          .stages = stages,
+                          .microbatches = microbatches,
+                          .memory = memory,
+                          .stage_memory = stage_memory});
+  });
 }
 
-Optimised optimise_program(const Program& program, const Searching& searching) {
-  return Optimised::of_program(program, searching, {});
+// Runs a search as a long call, whose progress has the best order so far.
+template <class Search>
+auto long_search(const nb::object& progress, const Search& search) {
+  return long_call(progress, [&](LongCall& running) {
+    return search([&running](std::optional<double> best, std::optional<double> bound) {
+      running.found(best, bound);
+    });
+  });
 }
 
-Optimised optimise_model(const Searching& searching) { return Optimised::of_model(searching, {}); }
+Optimised optimise_program(const Program& program, const Searching& searching,
+                           const nb::object& progress) {
+  return long_search(progress, [&](const Finds& finds) {
+    return Optimised::of_program(program, searching, finds);
+  });
+}
 
-Curve memory_curve(const Searching& searching) { return {searching, {}}; }
+Optimised optimise_model(const Searching& searching, const nb::object& progress) {
+  return long_search(progress,
+                     [&](const Finds& finds) { return Optimised::of_model(searching, finds); });
+}
+
+Curve memory_curve(const Searching& searching, const nb::object& progress) {
+  return long_search(progress, [&](const Finds& finds) { return Curve(searching, finds); });
+}
 
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
-    program.def_static(name, make, "source"_a, "defines"_a, "dispatch"_a, "placement"_a.none(),
-                       Unlocked());
+    program.def_static(name, make, "source"_a, "defines"_a, "dispatch"_a, "placement"_a.none());
   };
   add("of_name", &made<&Program::of_name>);
   add("of_file", &made<&Program::of_file>);
@@ -128,10 +229,10 @@ void bind_program(nb::module_& m) {
       .def("warnings_text", &Program::warnings_text, Unlocked())
       .def("with_text", &Program::with_text, "text"_a, Unlocked())
       .def("verify", &verify, "microbatches"_a.none(), "steps"_a.none(), "repairs"_a, "times"_a,
-           Unlocked())
+           "progress"_a.none())
       .def("simulate", &simulate, "microbatches"_a.none(), "rank_costs"_a.none(), "profile"_a,
-           "unit"_a, "latency"_a, "control"_a, "jitter"_a, "seed"_a, Unlocked())
-      .def("export_csv", &Program::export_csv, "microbatches"_a.none(), "form"_a, Unlocked());
+           "unit"_a, "latency"_a, "control"_a, "jitter"_a, "seed"_a)
+      .def("export_csv", &export_csv, "microbatches"_a.none(), "form"_a);
 }
 
 // The arguments of a search are attributes, since a function with all of them is hard to call.
@@ -174,9 +275,9 @@ void bind_searches(nb::module_& m) {
       .def("json", &Curve::json)
       .def("svg", &Curve::svg, "width"_a.none(), Unlocked())
       .def_prop_ro("notes", &Curve::notes);
-  m.def("optimise_program", &optimise_program, "program"_a, "searching"_a, Unlocked());
-  m.def("optimise_model", &optimise_model, "searching"_a, Unlocked());
-  m.def("memory_curve", &memory_curve, "searching"_a, Unlocked());
+  m.def("optimise_program", &optimise_program, "program"_a, "searching"_a, "progress"_a.none());
+  m.def("optimise_model", &optimise_model, "searching"_a, "progress"_a.none());
+  m.def("memory_curve", &memory_curve, "searching"_a, "progress"_a.none());
 }
 
 void bind_results(nb::module_& m) {
@@ -209,11 +310,10 @@ void bind_results(nb::module_& m) {
       .def("text", &Checked::text, Unlocked())
       .def("json", &Checked::json, Unlocked());
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
-        "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
-        Unlocked());
+        "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none());
   m.def("compare", &compare, "programs"_a, "titles"_a, "microbatches"_a.none(), "seeds"_a,
         "memory"_a, "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "control"_a,
-        "jitter"_a, "seed"_a, Unlocked());
+        "jitter"_a, "seed"_a, "progress"_a.none());
   m.def("write_text", &write_text, "path"_a, "text"_a, Unlocked());
   m.def("write_pdf", &write_pdf, "path"_a, "svg"_a, Unlocked());
 }
@@ -226,6 +326,7 @@ NB_MODULE(_ripeline, m) {
   m.doc() = "The objects on which the Python files of ripeline are built; no interface for users.";
   m.attr("version") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Ending::end));
   bind_program(m);
   bind_results(m);
   bind_searches(m);

@@ -1,6 +1,5 @@
 #include "python/optimised.h"
 
-#include <chrono>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "python/choice.h"
 #include "python/failure.h"
 #include "python/number.h"
+#include "spec/long_work.h"
 #include "view/picture.h"
 
 namespace ripeline::python {
@@ -62,6 +62,20 @@ load::SearchOptions options_of(const Searching& searching) {
   return options;
 }
 
+// Never returns false, since it throws if the work is to stop.
+bool goes_on() {
+  spec::stop_point();
+  return true;
+}
+
+// Does a part of the long work. Judges that it asks name no parts of their own.
+template <class Work>
+void in_part(const char* name, const Work& work) {
+  spec::part_begins(name);
+  const spec::LongWork quiet(spec::stop_of_work());
+  work();
+}
+
 std::string without_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -70,7 +84,7 @@ std::string without_newline(std::string text) {
 }  // namespace
 
 Optimised Optimised::of_program(const Program& program, const Searching& searching,
-                                const Calls& calls) {
+                                const Finds& finds) {
   load::SearchOptions options = options_of(searching);
   const optimise::Budget budget(options.seconds);
   options.file = program.source_name();
@@ -78,41 +92,34 @@ Optimised Optimised::of_program(const Program& program, const Searching& searchi
   const auto step = program.for_step(options.microbatches);
   const load::Reading reading{.input = load::Input{step->source, step->form}, .notes = {}};
   const auto forms = value_of(load::forms_of_program(*step, options), reading);
-  Optimised optimised = searched(options, budget, forms, calls);
+  Optimised optimised = searched(options, budget, forms, finds);
   optimised.given_ = program;
   return optimised;
 }
 
-Optimised Optimised::of_model(const Searching& searching, const Calls& calls) {
+Optimised Optimised::of_model(const Searching& searching, const Finds& finds) {
   const load::SearchOptions options = options_of(searching);
   const optimise::Budget budget(options.seconds);
-  return searched(options, budget, value_of(load::forms_of_model(options)), calls);
+  return searched(options, budget, value_of(load::forms_of_model(options)), finds);
 }
 
 Optimised Optimised::searched(const load::SearchOptions& options, const optimise::Budget& budget,
-                              const optimise::ModelForms& forms, const Calls& calls) {
+                              const optimise::ModelForms& forms, const Finds& finds) {
   Optimised optimised;
   optimised.notes_ = forms.notes;
   const bool races = value_of(load::decide_race(options, forms, optimised.notes_));
   const auto improved = [&](const optimise::FormSearch::Improvement& step,
                             const optimise::Problem& problem) {
-    if (!calls.improved) return;
-    calls.improved({.seconds = step.seconds,
-                    .best = problem.in_units(step.value),
-                    .bound = problem.in_units(step.bound)});
+    if (finds) finds(problem.in_units(step.value), problem.in_units(step.bound));
   };
   optimise::BestOrder best(
       forms, load::order_options(options, forms, races,
-                                 {.budget = budget, .go_on = calls.go_on, .improved = improved}));
-  best.search();
+                                 {.budget = budget, .go_on = goes_on, .improved = improved}));
+  in_part("search", [&] { best.search(); });
   for (const std::string& note : best.notes()) optimised.notes_.push_back(note);
   if (best.is_found()) {
-    if (auto proved = best.prove(); !proved.ok()) throw Failure(proved.errors());
-    if (races) {
-      if (auto raced = best.race(load::race_options(options)); !raced.ok()) {
-        throw Failure(raced.errors());
-      }
-    }
+    in_part("proof", [&] { value_of(best.prove()); });
+    if (races) in_part("race", [&] { value_of(best.race(load::race_options(options))); });
     optimised.text_ = best.report(false);
     optimised.found_ = Found{.program = best.text(),
                              .order = best.order_text(),
@@ -150,17 +157,13 @@ Simulated Optimised::run() const {
 
 std::string Optimised::what_binds() const { return found().what_binds; }
 
-Curve::Curve(const Searching& searching, const Calls& calls) {
+Curve::Curve(const Searching& searching, const Finds& finds) {
   const load::SearchOptions options = options_of(searching);
-  const auto begun = std::chrono::steady_clock::now();
   const auto tell = [&](const optimise::CurvePoint& point) {
-    if (!calls.improved) return;
-    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
-    calls.improved({.seconds = gone.count(),
-                    .best = point.found ? std::optional(point.in_units(point.value)) : std::nullopt,
-                    .bound = point.in_units(point.bound)});
+    spec::part_begins(without_newline(curve_point_text(point, options.model.objective)));
+    if (finds && point.found) finds(point.in_units(point.value), point.in_units(point.bound));
   };
-  curve_ = value_of(load::curve_of(options, {.go_on = calls.go_on, .tell = tell}));
+  curve_ = value_of(load::curve_of(options, {.go_on = goes_on, .tell = tell}));
 }
 
 std::string Curve::text() const { return optimise::memory_curve_text(curve_); }

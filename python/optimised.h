@@ -1,8 +1,8 @@
 // Optimised and Curve: what `ripeline optimise` finds for one memory, and for a range of memories.
 //
-// Both are immutable, and thus usable in several threads at once. Their searches take seconds, run
-// threads of their own and, with a solver, processes; all of these have ended when a function
-// returns or throws.
+// Both are immutable, and thus usable in several threads at once. Their searches take seconds, and
+// run threads and, with a solver, processes, which have ended when a function returns or throws. A
+// search is long work (spec/long_work.h): if it is stopped, it throws, and its best order is lost.
 #pragma once
 
 #include <cstdint>
@@ -40,24 +40,15 @@ struct Searching {
   std::optional<std::int64_t> chunks;
 };
 
-// A better order that a search found, or an order for one memory of a curve.
-struct Improvement {
-  double seconds = 0;          // since the search began
-  std::optional<double> best;  // the time of the best order, in the run's unit; nullopt: none
-  double bound = 0;            // no order takes less
-};
-// Functions that a search calls, in the thread that searches.
-struct Calls {
-  std::function<bool()> go_on = {};  // false ends the search, which then throws; may be empty
-  std::function<void(const Improvement&)> improved = {};  // may be empty
-};
+// Gets the time of the best order that a search found so far, in the run's unit, and the bound.
+using Finds = std::function<void(std::optional<double> best, std::optional<double> bound)>;
 
 class Optimised {
  public:
   // Throws Failure for options that do not fit the program or the model.
   [[nodiscard]] static Optimised of_program(const Program& program, const Searching& searching,
-                                            const Calls& calls);
-  [[nodiscard]] static Optimised of_model(const Searching& searching, const Calls& calls);
+                                            const Finds& finds);
+  [[nodiscard]] static Optimised of_model(const Searching& searching, const Finds& finds);
 
   // The output of `ripeline optimise` as text and as JSON. If no order was found, the text says
   // why.
@@ -88,7 +79,7 @@ class Optimised {
 
   Optimised() = default;
   static Optimised searched(const load::SearchOptions& options, const optimise::Budget& budget,
-                            const optimise::ModelForms& forms, const Calls& calls);
+                            const optimise::ModelForms& forms, const Finds& finds);
   [[nodiscard]] const Found& found() const;
   [[nodiscard]] Program written(const std::string& text) const;
 
@@ -103,7 +94,7 @@ class Curve {
  public:
   // Searches for each memory of the range `searching.memory`. Throws Failure for options that do
   // not fit.
-  Curve(const Searching& searching, const Calls& calls);
+  Curve(const Searching& searching, const Finds& finds);
 
   // The output of `ripeline optimise --memory A..B`, as text, as JSON and as the picture.
   [[nodiscard]] std::string text() const;

@@ -184,7 +184,7 @@ def test_the_own_dispatch_is_kept_where_it_is_faster(tmp_path: Path) -> None:
     assert (bool(best), best.status, told.code) == (False, "none", 3)
     assert best.own == Program(file).simulate().wall
     assert best.text.startswith("nothing is written: with its own dispatch, which is proved, ")
-    assert told.err.startswith(f"ripeline: {best.text[:80]}")
+    assert f"ripeline: {best.text}" in told.err
 
 
 def test_orders_race_where_times_vary() -> None:

@@ -13,7 +13,7 @@ deadlock, for every timing and every number of microbatches, and how long a step
 Verdicts, runs and reports show themselves: as text in a terminal, as pictures in a notebook. Their
 texts and JSON documents are those of the command `ripeline`, byte for byte. Wrong input raises
 `ripeline.Error`, whose text is the command's message. Every object is immutable and can be used in
-several threads; long calls leave other Python threads running.
+several threads; long calls leave other Python threads running, and Ctrl-C stops them.
 """
 
 from ripeline._check import CheckReport, Finding, check_csv
@@ -22,6 +22,7 @@ from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
 from ripeline._optimised import CurvePoint, MemoryCurve, Optimised, optimise
 from ripeline._program import Program
+from ripeline._progress import Progress
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
 from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
@@ -39,6 +40,7 @@ __all__ = [
     "Obligation",
     "Optimised",
     "Program",
+    "Progress",
     "Repair",
     "Run",
     "Verdict",

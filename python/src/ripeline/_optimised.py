@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 from ripeline import _ripeline
 from ripeline._base import Frozen, StrPath, costs_text, counts_text, number_text
 from ripeline._errors import Error
+from ripeline._progress import Watch, watched
 from ripeline._run import Run
 
 if TYPE_CHECKING:
@@ -390,6 +391,7 @@ def optimise(
     seeds: int | None = None,
     quantile: int | None = None,
     every_count: bool = False,
+    progress: Watch = None,
 ) -> Optimised: ...
 
 
@@ -412,6 +414,7 @@ def optimise(
     seconds: float = 10,
     solver: bool = True,
     threads: int = 2,
+    progress: Watch = None,
 ) -> MemoryCurve: ...
 
 
@@ -437,6 +440,7 @@ def optimise(
     seeds: int | None = None,
     quantile: int | None = None,
     every_count: bool = False,
+    progress: Watch = None,
 ) -> Optimised | MemoryCurve:
     """Searches the best order of a model that the arguments describe, with a bound for all orders.
 
@@ -460,6 +464,8 @@ def optimise(
     - `jitter`, `seeds`, `quantile`: for times that vary. The order and hints that follow it race on
       as many draws as `seeds` says; with `quantile=95` that percentile counts, not the mean.
     - `every_count`: makes a program for every number of microbatches, where that is proved.
+    - `progress`: a function that gets a `Progress` with the best time and the bound so far, or True
+      to show it. Ctrl-C ends the search without a result; `seconds` is the way to end it with one.
 
     >>> import ripeline
     >>> best = ripeline.optimise(
@@ -494,6 +500,8 @@ def optimise(
     if isinstance(memory, tuple):
         least, most = memory
         made.memory = f"{number_text(least)}..{number_text(most)}"
-        return MemoryCurve(_ripeline.memory_curve(made))
+        with watched(progress, "optimise") as told:
+            return MemoryCurve(_ripeline.memory_curve(made, told))
     made.memory = number_text(memory)
-    return Optimised(_ripeline.optimise_model(made))
+    with watched(progress, "optimise") as told:
+        return Optimised(_ripeline.optimise_model(made, told))

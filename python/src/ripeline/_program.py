@@ -11,6 +11,7 @@ from typing import SupportsIndex
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
 from ripeline._optimised import Optimised, searching
+from ripeline._progress import Watch, watched
 from ripeline._run import Run
 from ripeline._verdict import Verdict
 
@@ -151,6 +152,7 @@ class Program(Frozen):
         steps: int | None = None,
         repairs: bool = True,
         times: bool = True,
+        progress: Watch = None,
     ) -> Verdict:
         """Judges the program: can it deadlock, exceed its memory, run a task twice or never?
 
@@ -158,7 +160,8 @@ class Program(Frozen):
         of which both ends count, or by default every number that the text is for. `steps` limits
         each query of the solver. For a program that is not proved, `repairs` searches changes
         that would make it proved. With `times=False` the verdict leaves out how long proofs took,
-        so that two verdicts print the same.
+        so that two verdicts print the same. `progress` is called with a `Progress` while the call
+        runs, and `progress=True` shows it.
 
         >>> from ripeline import Program
         >>> verdict = Program("bf", ranks=4).verify()
@@ -168,7 +171,8 @@ class Program(Frozen):
         A program may be refuted: that is a verdict, and no exception. Raises `ripeline.Error` if
         the program is not for `microbatches`.
         """
-        verdict = self._program.verify(counts_text(microbatches), steps, repairs, times)
+        with watched(progress, "verify") as told:
+            verdict = self._program.verify(counts_text(microbatches), steps, repairs, times, told)
         return Verdict(self, verdict)
 
     def simulate(
@@ -235,6 +239,7 @@ class Program(Frozen):
         seeds: int | None = None,
         quantile: int | None = None,
         every_count: bool = False,
+        progress: Watch = None,
     ) -> Optimised:
         """Searches the best order of a step's tasks, with a bound on what is possible.
 
@@ -266,7 +271,8 @@ class Program(Frozen):
             quantile=quantile,
             every_count=every_count,
         )
-        return Optimised(_ripeline.optimise_program(self._program, made))
+        with watched(progress, "optimise") as told:
+            return Optimised(_ripeline.optimise_program(self._program, made, told))
 
     def export_csv(
         self, microbatches: SupportsIndex | None = None, *, form: str = "compute_only"
