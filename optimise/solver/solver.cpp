@@ -132,10 +132,12 @@ class Solve {
          .input = input,
          .most_output = kMostOutput,
          .has_group = true,
-         .go_on = [&] {
-           was_asked_to_stop = was_asked_to_stop || (request_.go_on && !request_.go_on());
-           return !was_asked_to_stop;
-         }});
+         .go_on =
+             [&] {
+               was_asked_to_stop = was_asked_to_stop || (request_.go_on && !request_.go_on());
+               return !was_asked_to_stop;
+             },
+         .is_abandoned = request_.is_abandoned});
     if (auto failure = failure_of(run, program, request_.seconds, was_asked_to_stop)) {
       return *std::move(failure);
     }

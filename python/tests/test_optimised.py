@@ -12,7 +12,7 @@ import pytest
 from conftest import Output, command
 
 import ripeline
-from ripeline import Error, MemoryCurve, Optimised, Program
+from ripeline import Error, MemoryCurve, Optimised, Program, Progress
 
 # With few slots an order may deadlock, as another message may take a slot; `ready by bf` does not.
 SLOTS = """\
@@ -131,7 +131,8 @@ def test_programs(
     name: str, params: dict[str, int], arguments: dict[str, Any], flags: str, tmp_path: Path
 ) -> None:
     microbatches = int(shlex.split(flags)[1])
-    best = Program(name, **params).optimise(microbatches, **arguments, solver=False)
+    program = Program(name, **params)  # type: ignore[arg-type]
+    best = program.optimise(microbatches, **arguments, solver=False)
     defines = " ".join(f"-D {param}={value}" for param, value in params.items())
     check_equal(best, f"{name} {defines} {flags}", tmp_path)
     assert best.own is not None and best.own >= best.wall
@@ -273,15 +274,17 @@ def test_errors_are_the_commands(arguments: dict[str, Any], flags: str) -> None:
     assert told.err.splitlines()[0] == f"ripeline: {raised.value}"
 
 
-def test_errors_of_programs(tmp_path: Path) -> None:
+def test_errors_of_programs() -> None:
     program = Program("bf", ranks=2)
-    for arguments, flags in (
-        ({"rank_costs": {"Q": 1}}, "bf -D ranks=2 -m 4 --rank-costs Q=1"),
-        ({"every_count": True, "jitter": "uniform=0.1"}, "bf -D ranks=2 -m 4 --every-count --jitter uniform=0.1"),
-    ):
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"rank_costs": {"Q": 1}}, "--rank-costs Q=1"),
+        ({"every_count": True, "jitter": "uniform=0.1"}, "--every-count --jitter uniform=0.1"),
+    ]
+    for arguments, flags in wrong:
         with pytest.raises(Error) as raised:
-            program.optimise(4, **arguments)  # type: ignore[arg-type]
-        assert command_optimise(flags).err.splitlines()[0] == f"ripeline: {raised.value}"
+            program.optimise(4, **arguments)
+        told = command_optimise(f"bf -D ranks=2 -m 4 {flags}")
+        assert told.err.splitlines()[0] == f"ripeline: {raised.value}"
     with pytest.raises(Error, match="microbatches"):
         program.optimise()
     with pytest.raises(Error, match="objective: 'time' is none of wall, span"):
@@ -316,6 +319,47 @@ def test_the_solver_works_beside_the_search_or_a_note_says_why_not(
     without = searched()
     assert not without.solver
     assert without.notes[0].startswith("without the solver: ripeline-solver cannot be started")
+
+
+class Enough(Exception):
+    """Raised by a progress callback."""
+
+
+def test_progress_has_the_best_so_far_and_may_end_the_search() -> None:
+    seen: list[Progress] = []
+
+    def callback(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.seconds > 0.5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        ripeline.optimise(
+            ranks=8, microbatches=64, costs=(24, 23, 12, 1), memory=6, progress=callback
+        )
+    assert {progress.part for progress in seen} <= {"", "search"}
+    best = [progress.best for progress in seen if progress.best is not None]
+    assert best and best == sorted(best, reverse=True)
+    last = seen[-1]
+    assert last.best is not None and last.bound is not None and last.bound <= last.best
+
+
+def test_progress_of_a_curve() -> None:
+    parts: list[str] = []
+
+    def callback(progress: Progress) -> None:
+        parts.append(progress.part)
+
+    ripeline.optimise(
+        ranks=8,
+        microbatches=24,
+        costs=(24, 23, 12, 1),
+        memory=(4, 6),
+        seconds=0.2,
+        solver=False,
+        progress=callback,
+    )
+    assert any(part.startswith("memory 4: wall ") for part in parts)
 
 
 def test_searches_in_several_threads() -> None:

@@ -39,8 +39,7 @@ TEST(Search, has_the_command_of_a_program_in_its_comments) {
   options.program.defines = {"ranks=2"};
   options.microbatches = Counts{4, 4};
   options.times.latency = "0.5";
-  const auto loaded =
-      read_program(options.file, of_step(options.program, options.microbatches));
+  const auto loaded = read_program(options.file, of_step(options.program, options.microbatches));
   ASSERT_TRUE(loaded.ok());
   const auto forms = forms_of_program(loaded.value(), options);
   ASSERT_TRUE(forms.ok());

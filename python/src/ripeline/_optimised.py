@@ -234,7 +234,7 @@ class MemoryCurve(Frozen):
     >>> import ripeline
     >>> curve = ripeline.optimise(ranks=2, microbatches=4, memory=(1, 2), solver=False)
     >>> [(point.memory, point.wall) for point in curve.points]
-    [(1, 24), (2, 13)]
+    [(1.0, 20.0), (2.0, 13.0)]
     """
 
     _curve: _ripeline.Curve
@@ -471,7 +471,8 @@ def optimise(
     >>> best = ripeline.optimise(
     ...     ranks=4, microbatches=8, costs=(24, 23, 12, 1), memory=4, solver=False
     ... )
-    >>> print(best.what_binds)
+    >>> best.wall, best.gap, best.placement
+    (589, 0.0, 'chain')
 
     Raises `ripeline.Error` if the arguments do not fit together.
     """

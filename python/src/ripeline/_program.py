@@ -248,8 +248,10 @@ class Program(Frozen):
         a model without a program.
 
         >>> from ripeline import Program
-        >>> best = Program("gpipe", ranks=2).optimise(4, solver=False)
-        >>> best.status, best.wall
+        >>> program = Program("interleaved_1f1b", ranks=4)
+        >>> best = program.optimise(8, rank_costs={"F": 1, "B": 2}, latency=0.1, solver=False)
+        >>> best.own, best.wall, best.status
+        (29.9, 29.1, 'optimal')
 
         Raises `ripeline.Error` if the arguments do not fit the program. That no order was found
         which is proved and as fast as the program's own dispatch, is a result, too.
