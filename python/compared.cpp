@@ -8,7 +8,6 @@
 #include "load/document.h"
 #include "load/side_by_side.h"
 #include "python/failure.h"
-#include "python/number.h"
 #include "view/html.h"
 #include "view/svg.h"
 
@@ -21,7 +20,11 @@ constexpr int kMostSeeds = 1'000'000;
 
 Compared::Compared(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                    const Comparing& comparing) {
-  (void)whole("--seeds", comparing.seeds, 1, kMostSeeds);
+  if (comparing.seeds < 1 || comparing.seeds > kMostSeeds) {
+    throw Failure(
+        {spec::failure("--seeds: expected an integer from 1 to " + std::to_string(kMostSeeds) +
+                       ", and found '" + std::to_string(comparing.seeds) + "'")});
+  }
   const auto memory = value_of(load::memory_limit(comparing.memory));
   load::RunOptions options;
   options.microbatches = counts_of(comparing.microbatches);

@@ -9,7 +9,7 @@
 #include "optimise/memory_curve_report.h"
 #include "python/choice.h"
 #include "python/failure.h"
-#include "python/number.h"
+#include "python/limits.h"
 #include "spec/long_work.h"
 #include "view/picture.h"
 

@@ -14,6 +14,7 @@ after the fence say what a block is; a block of no known kind is a failure, so t
   LANGUAGE file=PATH    the whole text of a file of the tree
   LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
   json                  a JSON text
+  python [raises]       a cell of the page's notebook: docs/make_notebook.py runs it, and compares the `text output` behind it
 
 Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
 wrote is the one that they wrote (--write-pictures puts it there); README.md leads to every page; and docs/language.md lists the ids of
@@ -33,9 +34,11 @@ import tempfile
 
 # First line of the block: why it does not run here, and the file that holds what runs it.
 EXEMPT = {
-    "sudo apt-get install --no-install-recommends g++ cmake ninja-build libasio-dev libboost-dev libcli11-dev libfmt-dev libssl-dev libz3-dev nlohmann-json3-dev":
+    "sudo apt-get install --no-install-recommends g++ cmake ninja-build libasio-dev libboost-dev libcli11-dev libfmt-dev libprotozero-dev libssl-dev libz3-dev nlohmann-json3-dev":
         ("takes root and the network", "tests/docs/quick_start.py"),
     "cmake --build build/quick --target archive": ("builds the program", "tests/install/archive.py"),
+    "setup/wheel.sh": ("builds the program", "tests/install/wheel.py"),
+    "python3 -m venv .venv && .venv/bin/pip install ripeline-*.whl": ("installs a wheel", "tests/install/wheel.py"),
     'export RIPELINE="$PWD" PATH="$PWD/build/quick/cli:$PATH"': ("is for the reader's shell", "tests/docs/quick_start.py"),
     'cp -r "$RIPELINE/examples/own_module" ~/tutorial/own_module && cd ~/tutorial/own_module':
         ("builds against an installed package", "tests/install/CMakeLists.txt"),
@@ -181,9 +184,13 @@ class Page:
             return self.check_shell(block, folder)
         if block.kind == "text" and block.words == ["output"]:
             if output is None:
-                self.fail(block, "no `sh` block that ran stands before this output")
+                self.fail(block, "no block that ran stands before this output")
             elif output is not SKIPPED and not matches(block.text.splitlines(), output.splitlines()):
                 self.fail(block, "the output is another one:\n" + output)
+        elif block.kind == "python" and not block.options:
+            if not (self.root / self.name).with_suffix(".ipynb").is_file():
+                self.fail(block, "the page has no notebook: docs/make_notebook.py makes it")
+            return SKIPPED
         elif block.kind == "ripe":
             self.check_program(block, folder)
         elif "file" in block.options and block.kind != "ripe":
@@ -328,7 +335,8 @@ SELF_TEST = [
     ("```sh\necho a\n```\n```text output\nb\n```\n", "the output is another one"),
     ("```sh\necho a; echo b\n```\n```text output\na\n```\n", "the output is another one"),
     ("```sh\necho 5 rows\n```\n```text output\n6 rows\n```\n", "the output is another one"),
-    ("```text output\nb\n```\n", "no `sh` block"),
+    ("```text output\nb\n```\n", "no block that ran"),
+    ("```python\n1\n```\n", "the page has no notebook"),
     (f"```ripe refuted\n{CHAIN}```\n", "not refuted: exit status 0"),
     ("```ripe proved\npipeline {\n```\n", "not proved: exit status 2"),
     (f"```ripe proved warns=resource-unused\n{UNUSED}```\n", None),
@@ -393,4 +401,5 @@ def main():
     return 1 if failures else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

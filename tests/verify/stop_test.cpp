@@ -19,6 +19,9 @@
 #include "verify/report.h"
 #include "verify/verify.h"
 
+// With -Og, g++ 12 takes a std::stop_source that is being constructed for one that is read.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 namespace ripeline::verify {
 namespace {
 
@@ -87,9 +90,13 @@ TEST(Stop, a_stopped_verdict_is_none_and_a_later_one_is_unchanged) {
     for (const std::string& part : parts) {
       const auto verdict = stopped_at(program, part);
       if (!verdict) ++stopped;
-      if (verdict) EXPECT_EQ(text_of(program, *verdict), before) << "stopped at " << part;
+      if (verdict) {
+        EXPECT_EQ(text_of(program, *verdict), before) << "stopped at " << part;
+      }
       // Each obligation but the last is followed by the next, which is a stop point.
-      if (part != "messages") EXPECT_FALSE(verdict) << part << " of program " << seed;
+      if (part != "messages") {
+        EXPECT_FALSE(verdict) << part << " of program " << seed;
+      }
     }
     EXPECT_EQ(text_of(program, verify(program)), before);
   }
@@ -118,7 +125,7 @@ constexpr auto kSoon = 2s;
 
 Program of_library(const std::string& name, std::int64_t ranks) {
   const spec::Source source{name, std::string(*spec::library_text(name))};
-  return spec::compile(source, {.defines = {{"ranks", ranks}}}).value();
+  return spec::compile(source, {.defines = {{"ranks", ranks}}, .dispatch = {}}).value();
 }
 
 TEST(Stop, ends_a_query_of_the_solver) {

@@ -21,6 +21,7 @@ from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
 from ripeline._optimised import CurvePoint, MemoryCurve, Optimised, optimise
+from ripeline._pipeline import Hint, Op, Order, Pipeline, Resource
 from ripeline._program import Program
 from ripeline._progress import Progress
 from ripeline._ripeline import version as __version__
@@ -36,12 +37,17 @@ __all__ = [
     "Drawing",
     "Error",
     "Finding",
+    "Hint",
     "MemoryCurve",
     "Obligation",
+    "Op",
     "Optimised",
+    "Order",
+    "Pipeline",
     "Program",
     "Progress",
     "Repair",
+    "Resource",
     "Run",
     "Verdict",
     "Wait",

@@ -11,6 +11,7 @@ from typing import SupportsIndex
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
 from ripeline._optimised import Optimised, searching
+from ripeline._pipeline import Pipeline
 from ripeline._progress import Watch, watched
 from ripeline._run import Run
 from ripeline._verdict import Verdict
@@ -19,9 +20,10 @@ from ripeline._verdict import Verdict
 class Program(Frozen):
     """A schedule with values for its params.
 
-    `source` is a text in the language, the name of a library schedule (`bf`), or the name of a
-    file: a program (`.ripe`) or a schedule of PyTorch (CSV). A text has a brace or several lines.
-    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant.
+    `source` is a text, the name of a library schedule (`bf`), or the name of a file. The text or
+    the file is a program in the language (`.ripe`) or a schedule of PyTorch (CSV). A text has a
+    brace or several lines. A `pathlib.Path` always is a file. `text=` and `path=` say which is
+    meant. A `Pipeline` is a program that Python code writes.
 
     `dispatch` replaces the dispatch of the text, for example `"ready by bf"`. `placement` (`chain`,
     `loop` or `v`) is for a CSV, which does not say which rank owns a stage. Other keywords set
@@ -45,7 +47,7 @@ class Program(Frozen):
 
     def __init__(
         self,
-        source: StrPath | None = None,
+        source: StrPath | Pipeline | None = None,
         /,
         *,
         text: str | None = None,
@@ -58,6 +60,8 @@ class Program(Frozen):
             raise TypeError("Program takes one of: a source, text=, path=")
         if isinstance(source, os.PathLike):
             path = source
+        elif isinstance(source, Pipeline):
+            text = str(source)
         elif source is not None and ("\n" in source or "{" in source):
             text = source
         defines = [f"{name}={operator.index(value)}" for name, value in params.items()]
@@ -159,9 +163,10 @@ class Program(Frozen):
         The verdict holds for every timing, and for `microbatches`: a number, a range `(1, 128)`
         of which both ends count, or by default every number that the text is for. `steps` limits
         each query of the solver. For a program that is not proved, `repairs` searches changes
-        that would make it proved. With `times=False` the verdict leaves out how long proofs took,
-        so that two verdicts print the same. `progress` is called with a `Progress` while the call
-        runs, and `progress=True` shows it.
+        that would make it proved; the search takes far longer than the verdict. With
+        `times=False` the verdict leaves out how long proofs took, so that two verdicts print the
+        same. `progress` is called with a `Progress` while the call runs, and `progress=True`
+        shows it.
 
         >>> from ripeline import Program
         >>> verdict = Program("bf", ranks=4).verify()

@@ -1,4 +1,4 @@
-#include "python/number.h"
+#include "python/limits.h"
 
 #include <array>
 #include <charconv>
