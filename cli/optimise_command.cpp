@@ -16,14 +16,15 @@
 #include "cli/progress.h"
 #include "core/vocabulary/plural.h"
 #include "files/new_file.h"
+#include "load/document.h"
+#include "load/search.h"
 #include "optimise/best_order.h"
 #include "optimise/memory_curve.h"
 #include "optimise/racing/race_report.h"
+#include "optimise/search_report.h"
 
 namespace ripeline::cli {
 namespace {
-
-using spec::failure;
 
 constexpr int kNoneFound = 3;  // the same exit code as `unknown`
 
@@ -33,47 +34,28 @@ int run_given(const OptimiseFlags& flags) {
     return say_failed(
         "--orders given finds no order to write or to draw: leave out -o and --picture");
   }
-  if (flags.file.empty()) {
+  if (flags.search.file.empty()) {
     return say_failed("--orders given: expected a FILE, whose orders and hints are compared");
   }
-  const auto read = said(read_step(flags));
+  const auto loaded = said(read_file(flags.search));
+  if (!loaded.ok()) return bad_input;
+  const auto read = said(load::step_of(loaded.value(), flags.search));
   if (!read.ok()) return bad_input;
-  const spec::Program& program = read.value().loaded.program;
-  const int microbatches = read.value().microbatches;
+  const load::SearchedStep& step = read.value();
+  const spec::Program& program = step.program;
   optimise::RaceResult raced;
   const core::Status status = [&] {
     const Progress progress("racing dispatches of " + program.name);
-    return optimise::race(program, microbatches, read.value().times, race_options(flags), raced);
+    return optimise::race(program, step.microbatches, step.times, race_options(flags.search),
+                          raced);
   }();
   if (!status.ok()) return say_failed(status.message());
   std::cerr << fmt::format("note: what is proved here is proved for {}\n",
-                           plural(microbatches, "microbatch"));
+                           plural(step.microbatches, "microbatch"));
   say_notes(raced.notes);
   std::cout << (flags.format == "json" ? optimise::race_json(program, raced).dump(1) + "\n"
                                        : optimise::race_text(program, raced));
   return ok;
-}
-
-// Returns whether orders are compared in a race. Fails if the flags do not fit that decision.
-spec::Result<bool> decide_race(const OptimiseFlags& flags, const optimise::ModelForms& forms) {
-  const bool draws = forms.varies();
-  const bool races = draws && (forms.times.jitter.draws() || flags.seeds || flags.quantile);
-  if (draws && !races) {
-    say_notes(
-        {"the profile's spreads are not looked at: --seeds 50 compares what is found under them"});
-  }
-  if (races && flags.every_count) {
-    return spec::failure(
-        "--every-count: an order that races is for its number of microbatches alone");
-  }
-  if (flags.seeds && !draws) {
-    return spec::failure(
-        "--seeds: times do not vary: expected --jitter, or a FILE and a profile with spreads");
-  }
-  const optimise::RaceOptions options = race_options(flags);
-  const core::Status fits = optimise::fits(options.measure, draws, options.seeds);
-  if (!fits.ok()) return spec::failure(fits.message());
-  return races;
 }
 
 // Prints where the program was written, or which flag writes it.
@@ -95,31 +77,34 @@ void say_where(std::ostream& out, const OptimiseFlags& flags, const optimise::Be
 
 // Searches for the best order within one memory limit. Returns the exit code.
 int run_one(const OptimiseFlags& flags, const optimise::Budget& budget) {
-  const auto read = said(read_forms(flags));
+  const auto read = said(read_forms(flags.search));
   if (!read.ok()) return bad_input;
   const optimise::ModelForms& forms = read.value();
-  say_notes(forms.notes);
-  const auto races = said(decide_race(flags, forms));
-  if (!races.ok()) return bad_input;
+  load::Notes notes = forms.notes;
+  const auto races = decide_race(flags.search, forms, notes);
+  say_notes(notes);
+  if (!said(races).ok()) return bad_input;
   std::optional<files::NewFile> file;  // opened first, so that no search is wasted
   if (!flags.output.empty() && flags.output != "-") file.emplace(flags.output);
   if (file && !file->status().ok()) return say_failed(file->status().message());
 
   const Interrupts interrupts;
-  optimise::BestOrder best(forms, {.budget = budget,
-                                   .seed = flags.times.timing.seed,
-                                   .solver_threads = flags.solver ? flags.threads : 0,
-                                   .races = races.value(),
-                                   .every_count = flags.every_count,
-                                   .comments = command_lines(flags, forms),
-                                   .go_on = [&] { return !interrupts.told_to_end(); },
-                                   .tell = [](const std::string& line) { std::cerr << line; }});
+  optimise::BestOrder best(
+      forms, order_options(flags.search, forms, races.value(),
+                           {.budget = budget,
+                            .go_on = [&] { return !interrupts.told_to_end(); },
+                            .improved =
+                                [](const auto& step, const optimise::Problem& problem) {
+                                  std::cerr << improvement_text(problem, step);
+                                }}));
   const bool json = flags.format == "json";
-  optimise::ModelOptions asked = flags.model;
-  asked.profile = flags.times.profile;
+  const auto document = [&] {
+    return load::document_text(best.json(flags.search.reported_model()));
+  };
   best.search();
+  say_notes(best.notes());
   if (!best.is_found()) {
-    if (json) std::cout << best.json(asked).dump(2) << '\n';
+    if (json) std::cout << document();
     say_failed(best.why_none());
     return best.may_exist() ? kNoneFound : refuted;
   }
@@ -127,13 +112,13 @@ int run_one(const OptimiseFlags& flags, const optimise::Budget& budget) {
   if (races.value()) {
     const auto raced = [&] {
       const Progress progress("racing dispatches of " + best.run().program.name);
-      return best.race(race_options(flags));
+      return best.race(race_options(flags.search));
     }();
     if (!raced.ok() && !interrupts.told_to_end()) return say_failed(raced.errors());
   }
   if (flags.output == "-") std::cout << best.text();
   std::ostream& out = flags.output == "-" ? std::cerr : std::cout;
-  out << (json ? best.json(asked).dump(2) + "\n" : best.report(interrupts.told_to_end()));
+  out << (json ? document() : best.report(interrupts.told_to_end()));
   if (file) {
     file->write(best.text());
     if (const core::Status s = file->put(); !s.ok()) return say_failed(s.message());
@@ -144,10 +129,10 @@ int run_one(const OptimiseFlags& flags, const optimise::Budget& budget) {
 }
 
 int run(const OptimiseFlags& flags) {
-  const optimise::Budget budget(flags.seconds);  // begins before the input is read
+  const optimise::Budget budget(flags.search.seconds);  // begins before the input is read
   if (flags.given) return run_given(flags);
-  return optimise::is_memory_range(flags.model.memory) ? optimise_range(flags)
-                                                       : run_one(flags, budget);
+  return optimise::is_memory_range(flags.search.model.memory) ? optimise_range(flags)
+                                                              : run_one(flags, budget);
 }
 
 }  // namespace

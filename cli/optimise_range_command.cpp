@@ -9,6 +9,8 @@
 #include "cli/interrupts.h"
 #include "cli/optimise_input.h"
 #include "cli/pictures.h"
+#include "load/document.h"
+#include "load/search.h"
 #include "optimise/memory_curve.h"
 #include "optimise/memory_curve_report.h"
 
@@ -18,31 +20,16 @@ int optimise_range(const OptimiseFlags& flags) {
   if (!flags.output.empty()) {
     return say_failed("-o: a range of --memory has a program for each: expected one memory");
   }
-  if (!flags.times.jitter.empty() || flags.seeds || flags.quantile) {
-    return say_failed(fmt::format("{}: orders race with one memory, not with a range of --memory",
-                                  flags.quantile ? "--quantile"
-                                  : flags.seeds  ? "--seeds"
-                                                 : "--jitter"));
-  }
-  if (!flags.file.empty()) {
-    return say_failed(
-        "--memory A..B is for a model that flags describe: a FILE has its own capacities");
-  }
   if (flags.picture.file.ends_with(".html") || flags.picture.begin || flags.picture.end) {
     return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");
   }
-  const auto model = said(model_of(flags));
-  if (!model.ok()) return bad_input;
   const Interrupts interrupts;
-  const auto made = said(optimise::memory_curve(
-      model.value(), {.seconds = flags.seconds,
-                      .seed = flags.times.timing.seed,
-                      .solver_threads = flags.solver ? flags.threads : 0,
-                      .go_on = [&] { return !interrupts.told_to_end(); },
-                      .tell =
-                          [&](const optimise::CurvePoint& point) {
-                            std::cerr << curve_point_text(point, flags.model.objective);
-                          }}));
+  const auto made = said(load::curve_of(
+      flags.search, {.go_on = [&] { return !interrupts.told_to_end(); },
+                     .tell =
+                         [&](const optimise::CurvePoint& point) {
+                           std::cerr << curve_point_text(point, flags.search.model.objective);
+                         }}));
   if (!made.ok()) return bad_input;
   const optimise::MemoryCurve& curve = made.value();
   if (interrupts.told_to_end()) {
@@ -50,7 +37,7 @@ int optimise_range(const OptimiseFlags& flags) {
                              curve.memories);
   }
   say_notes(curve.notes);
-  std::cout << (flags.format == "json" ? memory_curve_json(curve).dump(2) + "\n"
+  std::cout << (flags.format == "json" ? load::document_text(memory_curve_json(curve))
                                        : memory_curve_text(curve));
   const auto is_found = [](const optimise::CurvePoint& point) { return point.found; };
   if (std::none_of(curve.points.begin(), curve.points.end(), is_found)) return refuted;

@@ -179,7 +179,7 @@ std::string errors_text(const Input& input, const spec::Diagnostics& errors,
 
 std::string errors_text(const Reading& reading, const spec::Diagnostics& errors,
                         const std::string& prefix) {
-  if (!std::all_of(errors.begin(), errors.end(), spec::is_failure)) {
+  if (reading.input && !std::all_of(errors.begin(), errors.end(), spec::is_failure)) {
     return errors_text(*reading.input, errors, prefix);
   }
   std::string text;

@@ -33,7 +33,7 @@ FormSearch::Options BestOrder::search_options() {
           .go_on = [this] { return goes_on() && !options_.budget.is_over(); },
           .improved =
               [this](const FormSearch::Improvement& step) {
-                tell(improvement_text(*asked_.forms.front().problem, step));
+                if (options_.improved) options_.improved(step, *asked_.forms.front().problem);
                 if (std::exchange(is_first_, false)) {
                   options_.budget.keep(kept_for_race() + seconds_to_end());
                 }
@@ -55,7 +55,7 @@ double BestOrder::seconds_to_end() const {
 void BestOrder::search() {
   search_.run();
   if (!search_.no_solver().empty()) {
-    tell(fmt::format("note: without the solver: {}\n", search_.no_solver()));
+    notes_.push_back("without the solver: " + search_.no_solver());
   }
   const Problem& first = *asked_.forms.front().problem;
   if (asked_.model.empty()) own_ = first.of_own_dispatch();
@@ -63,7 +63,7 @@ void BestOrder::search() {
   // It is not kept if it can deadlock under other timings.
   if (own_ && !(search_.best() && search_.best_value() <= first.value_of(*own_))) {
     own_stays_ = first.is_own_dispatch_safe();
-    if (!own_stays_) tell(fmt::format("note: {}\n", text_of_unproved_own(first, *own_)));
+    if (!own_stays_) notes_.push_back(text_of_unproved_own(first, *own_));
   }
   if (!is_found()) return;
   found_ = search_summary(asked_, search_);
@@ -120,6 +120,11 @@ bool BestOrder::has_actions() const {
          pytorch::has_actions(certified_->program, microbatches());
 }
 
+std::string BestOrder::what_binds() const {
+  const bool is_reached = search_.best_value() == search_.bound().value;
+  return optimise::what_binds(*search_.bounding().problem, search_.bound(), is_reached);
+}
+
 std::string BestOrder::report(bool interrupted) const {
   std::string text;
   if (interrupted) {
@@ -127,10 +132,8 @@ std::string BestOrder::report(bool interrupted) const {
         "interrupted after {:.1f} s{}\n", search_.seconds(),
         options_.races && !raced_ ? ", before all were compared: the best order stays" : "");
   }
-  const bool is_reached = search_.best_value() == search_.bound().value;
   const Claim claim = this->claim();
-  text += fmt::format("{}\n{}{}", fmt::join(found_, "\n"),
-                      what_binds(*search_.bounding().problem, search_.bound(), is_reached),
+  text += fmt::format("{}\n{}{}", fmt::join(found_, "\n"), what_binds(),
                       bounds_beside(asked_, claim.problem, claim.bound));
   text += "proved for every timing; the simulator gives the same wall and span\n";
   if (options_.every_count) {

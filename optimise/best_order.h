@@ -4,7 +4,7 @@
 //   best.search();
 //   if (best.is_found() && best.prove().ok()) write(best.text());
 //
-// Progress is reported during the search. Not thread-safe.
+// Improvements are reported during the search. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct BestOrderOptions {
   bool every_count = false;
   std::vector<std::string> comments = {};  // for the top of the text, above the search's summary
   std::function<bool()> go_on = {};        // as in FormSearch; may be empty
-  std::function<void(const std::string&)> tell = {};  // gets lines of progress; may be empty
+  // Gets each improvement, and the problem whose unit its times have; may be empty.
+  std::function<void(const FormSearch::Improvement&, const Problem&)> improved = {};
 };
 
 class BestOrder {
@@ -45,6 +46,8 @@ class BestOrder {
   BestOrder& operator=(const BestOrder&) = delete;
 
   void search();
+  // Sentences on the search: why there is no solver, why the program's own dispatch does not count.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   // False if no order was found, or if the program's own dispatch is proved and faster.
   [[nodiscard]] bool is_found() const { return !own_stays_ && search_.best().has_value(); }
   // why_none() says why no order was found; may_exist() says whether there may still be one.
@@ -58,12 +61,17 @@ class BestOrder {
   [[nodiscard]] spec::Result<void> race(RaceOptions options);
 
   [[nodiscard]] int microbatches() const { return form().problem->microbatches(); }
+  // The run of the order that was proved; the program of order_text() makes it with times().
   [[nodiscard]] simulate::ReportedRun run() const;
+  [[nodiscard]] const std::string& order_text() const { return certified_->text; }
+  [[nodiscard]] const simulate::TimingOptions& times() const { return form().problem->times(); }
   // text() is the program to be written; is_for_every_count() says if it fits any microbatch count.
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] bool is_for_every_count() const { return every_count_.has_value(); }
   // Whether the program commits to an order that PyTorch's format can express.
   [[nodiscard]] bool has_actions() const;
+  // The sentence on what limits the time (optimise/what_binds.h).
+  [[nodiscard]] std::string what_binds() const;
   // report(): the result as text. json(): the object of --format json, even if nothing was found.
   [[nodiscard]] std::string report(bool interrupted) const;
   [[nodiscard]] nlohmann::json json(const ModelOptions& options) const;
@@ -75,9 +83,6 @@ class BestOrder {
   [[nodiscard]] double seconds_to_end() const;
   [[nodiscard]] double kept_for_race() const;
   [[nodiscard]] bool goes_on() const { return !options_.go_on || options_.go_on(); }
-  void tell(const std::string& text) const {
-    if (options_.tell) options_.tell(text);
-  }
 
   struct Raced {
     OrderRace orders;
@@ -91,6 +96,7 @@ class BestOrder {
   FormSearch search_;
   std::optional<TimedOrder> own_;
   bool own_stays_ = false;
+  std::vector<std::string> notes_;
   std::vector<std::string> found_;     // the summary of the search, as sentences
   std::vector<std::string> comments_;  // for the written program
   std::optional<Certified> certified_;

@@ -127,7 +127,8 @@ SolveRequest SolverThreads::request(const Known& known) const {
                                                                               : nullptr,
           .scale = coarse_,
           .bound = known.bound,
-          .go_on = [this] { return !stop_; }};
+          .go_on = [this] { return !stop_; },
+          .is_abandoned = true};
 }
 
 bool SolverThreads::prove(const Known& known, int turn) {
@@ -200,7 +201,8 @@ bool SolverThreads::prove(const Known& known, const PartBounds::Part& part) {
     const int first = part.is_last ? problem_.microbatches() - microbatches : 0;
     rows = rows_of(known.best->rows, size_of(model.lanes), first, microbatches);
   }
-  SolveRequest request{.model = model, .scale = coarse_, .go_on = [this] { return !stop_; }};
+  SolveRequest request{
+      .model = model, .scale = coarse_, .go_on = [this] { return !stop_; }, .is_abandoned = true};
   if (!part.is_last) request.entry = at(model.lanes, parts_->entry()).first + part.microbatches;
   request.proves = request.rounds_down = true;
   // A proof's duration depends strongly on its start, so every other attempt has a hint.

@@ -148,7 +148,10 @@ class Running {
     if (!run_.was_stopped) {
       if (now >= next_question_) {
         next_question_ = now + kPause;
-        if (child_.go_on && !child_.go_on()) end_ = now;
+        if (child_.go_on && !child_.go_on()) {
+          end_ = now;
+          if (child_.is_abandoned) return kill_at_once();
+        }
       }
       if (now < end_) return;
       run_.was_stopped = true;
@@ -158,6 +161,11 @@ class Running {
       run_.was_killed = true;
       signal(SIGKILL);
     }
+  }
+
+  void kill_at_once() {
+    run_.was_stopped = run_.was_killed = true;
+    signal(SIGKILL);
   }
 
   // Sends and receives the bytes that are ready; waits at most kPause.

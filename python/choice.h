@@ -16,7 +16,7 @@ template <class Value>
                                           std::initializer_list<Value> values) {
   if (!name) return std::nullopt;
   std::string names;
-  for (const Value value : values) {
+  for (const Value& value : values) {
     const std::string other = name_of(value);
     if (other == *name) return value;
     names += (names.empty() ? "" : ", ") + other;

@@ -36,6 +36,9 @@ template <class T>
   if (!result.ok()) throw Failure(result.errors());
   return std::move(result).value();
 }
+inline void value_of(const spec::Result<void>& result) {
+  if (!result.ok()) throw Failure(result.errors());
+}
 template <class T>
 [[nodiscard]] T value_of(spec::Result<T> result, const load::Reading& reading) {
   if (!result.ok()) throw Failure(reading, result.errors());

@@ -18,6 +18,7 @@
 #include "python/drawing.h"
 #include "python/failure.h"
 #include "python/long_call.h"
+#include "python/optimised.h"
 #include "python/output.h"
 #include "python/program.h"
 #include "python/simulated.h"
@@ -180,6 +181,32 @@ Checked check_csv(const std::string& path, const Text& placement, const Text& fo
   });
 }
 
+// Runs a search as a long call, whose progress has the best order so far.
+template <class Search>
+auto long_search(const nb::object& progress, const Search& search) {
+  return long_call(progress, [&](LongCall& running) {
+    return search([&running](std::optional<double> best, std::optional<double> bound) {
+      running.found(best, bound);
+    });
+  });
+}
+
+Optimised optimise_program(const Program& program, const Searching& searching,
+                           const nb::object& progress) {
+  return long_search(progress, [&](const Finds& finds) {
+    return Optimised::of_program(program, searching, finds);
+  });
+}
+
+Optimised optimise_model(const Searching& searching, const nb::object& progress) {
+  return long_search(progress,
+                     [&](const Finds& finds) { return Optimised::of_model(searching, finds); });
+}
+
+Curve memory_curve(const Searching& searching, const nb::object& progress) {
+  return long_search(progress, [&](const Finds& finds) { return Curve(searching, finds); });
+}
+
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
@@ -206,6 +233,51 @@ void bind_program(nb::module_& m) {
       .def("simulate", &simulate, "microbatches"_a.none(), "rank_costs"_a.none(), "profile"_a,
            "unit"_a, "latency"_a, "control"_a, "jitter"_a, "seed"_a)
       .def("export_csv", &export_csv, "microbatches"_a.none(), "form"_a);
+}
+
+// The arguments of a search are attributes, since a function with all of them is hard to call.
+void bind_searches(nb::module_& m) {
+  nb::class_<Searching>(m, "Searching")
+      .def(nb::init<>())
+      .def_rw("microbatches", &Searching::microbatches, nb::arg().none())
+      .def_rw("objective", &Searching::objective)
+      .def_rw("seconds", &Searching::seconds)
+      .def_rw("solver", &Searching::solver)
+      .def_rw("threads", &Searching::threads)
+      .def_rw("seeds", &Searching::seeds, nb::arg().none())
+      .def_rw("quantile", &Searching::quantile, nb::arg().none())
+      .def_rw("every_count", &Searching::every_count)
+      .def_rw("ranks", &Searching::ranks, nb::arg().none())
+      .def_rw("costs", &Searching::costs)
+      .def_rw("memory", &Searching::memory)
+      .def_rw("activation", &Searching::activation)
+      .def_rw("placement", &Searching::placement, nb::arg().none())
+      .def_rw("chunks", &Searching::chunks, nb::arg().none())
+      .def(
+          "set_times",
+          [](Searching& searching, const Text& rank_costs, const std::string& profile,
+             const std::string& unit, const std::string& latency, const std::string& control,
+             const std::string& jitter, std::uint64_t seed) {
+            searching.times = times_of(rank_costs, profile, unit, latency, control, jitter, seed);
+          },
+          "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "control"_a, "jitter"_a,
+          "seed"_a);
+  nb::class_<Optimised>(m, "Optimised")
+      .def_prop_ro("text", &Optimised::text)
+      .def_prop_ro("json", &Optimised::json)
+      .def_prop_ro("notes", &Optimised::notes)
+      .def("program", &Optimised::program, Unlocked())
+      .def("order", &Optimised::order, Unlocked())
+      .def("run", &Optimised::run, Unlocked())
+      .def("what_binds", &Optimised::what_binds);
+  nb::class_<Curve>(m, "Curve")
+      .def("text", &Curve::text)
+      .def("json", &Curve::json)
+      .def("svg", &Curve::svg, "width"_a.none(), Unlocked())
+      .def_prop_ro("notes", &Curve::notes);
+  m.def("optimise_program", &optimise_program, "program"_a, "searching"_a, "progress"_a.none());
+  m.def("optimise_model", &optimise_model, "searching"_a, "progress"_a.none());
+  m.def("memory_curve", &memory_curve, "searching"_a, "progress"_a.none());
 }
 
 void bind_results(nb::module_& m) {
@@ -257,4 +329,5 @@ NB_MODULE(_ripeline, m) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Ending::end));
   bind_program(m);
   bind_results(m);
+  bind_searches(m);
 }

@@ -87,6 +87,15 @@ Program Program::with_text(const std::string& text) const {
   return made(std::move(loaded), options_, std::move(reading));
 }
 
+Program Program::rewritten(const std::string& text) const {
+  load::LoadedProgram other = loaded();
+  other.source = {.name = kTextName, .text = text};
+  other.form = load::InputForm::program;
+  load::Reading reading{.input = load::Input{other.source, other.form}, .notes = {}};
+  auto loaded = load::made_again(other, {});
+  return made(std::move(loaded), {}, std::move(reading));
+}
+
 Program::Loaded Program::again(const load::ProgramOptions& options) const {
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   return std::make_shared<const load::LoadedProgram>(

@@ -63,6 +63,11 @@ class Program {
 
   // The same options with another text, as that of a repair.
   [[nodiscard]] Program with_text(const std::string& text) const;
+  // A text that was written from this program's: it may name the same files, and it has the values
+  // of all params and a dispatch of its own.
+  [[nodiscard]] Program rewritten(const std::string& text) const;
+
+  [[nodiscard]] const load::ProgramOptions& options() const { return options_; }
 
   struct Judging {
     std::optional<std::string> microbatches;  // as for -m: 8, 1..128

@@ -16,9 +16,14 @@ namespace ripeline::python {
 
 Simulated::Simulated(std::shared_ptr<const load::LoadedProgram> loaded, int microbatches,
                      const load::TimeOptions& times)
+    : Simulated(loaded, microbatches,
+                value_of(load::timing_of(loaded->program, microbatches, times))) {}
+
+Simulated::Simulated(std::shared_ptr<const load::LoadedProgram> loaded, int microbatches,
+                     simulate::Timing timing)
     : loaded_(std::move(loaded)),
       microbatches_(microbatches),
-      timing_(value_of(load::timing_of(loaded_->program, microbatches, times))),
+      timing_(std::move(timing)),
       facts_(lower::facts_of(loaded_->program)),
       run_(simulate::run_program(loaded_->program, facts_.facts(), microbatches, timing_,
                                  {.record = &record_, .causes = true})) {

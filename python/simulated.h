@@ -21,6 +21,8 @@ class Simulated {
   // Runs the program, which is for `microbatches`. Throws Failure if the times do not fit it.
   Simulated(std::shared_ptr<const load::LoadedProgram> loaded, int microbatches,
             const load::TimeOptions& times);
+  Simulated(std::shared_ptr<const load::LoadedProgram> loaded, int microbatches,
+            simulate::Timing timing);
 
   // The output of `ripeline simulate`: as text, as JSON, and that of --csv.
   [[nodiscard]] std::string text() const;

@@ -176,6 +176,7 @@ const std::vector<Row>& rows() {
       {"load/judged",
        {"load/", "optimise/repair.h", "pytorch/program.h", "verify/", "spec/long_work.h"},
        {"std", "fmt", "json"}},
+      {"load/search", {"load/", "optimise/", "spec/"}, {"std", "fmt"}},
       {"view/", {"view/", "core/", "trace/"}, {"std", "fmt", "json"}},
       {"view/pdf", {"view/pdf.h", "process/child.h", "core/status.h"}, {"std", "fmt"}},
       {"view/html", {"view/", "core/", "trace/", "page.inc"}, {"std", "fmt"}},
@@ -251,8 +252,8 @@ const std::vector<Row>& rows() {
        {"std", "posix", "fmt", "json", "cli11"},
        kTorchSide},
       {"python/",
-       {"python/", "load/", "view/", "simulate/", "pytorch/", "verify/", "lower/", "spec/",
-        "files/", "trace/", "core/"},
+       {"python/", "load/", "optimise/", "view/", "simulate/", "pytorch/", "verify/", "lower/",
+        "spec/", "files/", "trace/", "core/"},
        {"std", "json"}},
       // Only this file knows Python.
       {"python/module", {"python/"}, {"std", "nanobind"}},
@@ -337,10 +338,10 @@ constexpr std::array kLibraries = {
     Prefixed{"netinet/", "posix"},
     Prefixed{"arpa/", "posix"},
 };
-constexpr std::array<std::string_view, 17> kPosix = {
-    "unistd.h",  "fcntl.h",  "poll.h",  "signal.h", "spawn.h",   "netdb.h",
-    "pthread.h", "sched.h",  "dlfcn.h", "errno.h",  "termios.h", "pwd.h",
-    "dirent.h",  "syslog.h", "ftw.h",   "glob.h",   "malloc.h"};
+constexpr std::array<std::string_view, 18> kPosix = {
+    "unistd.h",  "fcntl.h",  "poll.h",   "signal.h", "spawn.h", "netdb.h",
+    "pthread.h", "sched.h",  "dlfcn.h",  "link.h",   "errno.h", "termios.h",
+    "pwd.h",     "dirent.h", "syslog.h", "ftw.h",    "glob.h",  "malloc.h"};
 
 bool starts_with_any(std::string_view text, const Names& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(), [text](std::string_view prefix) {

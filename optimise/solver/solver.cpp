@@ -1,5 +1,7 @@
 #include "optimise/solver/solver.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,12 +33,27 @@ constexpr std::chrono::milliseconds kMoreTime{2000};
 constexpr std::chrono::milliseconds kGrace{3000};
 constexpr std::size_t kMostOutput = std::size_t{1} << 26U;  // bytes
 
-// The path of the solver's program: from the environment, or beside this program.
+// The shared library that has this code, such as the module of the Python package; empty if this
+// code is part of the program.
+std::filesystem::path own_library() {
+  Dl_info info = {};
+  void* object = nullptr;
+  const auto here = reinterpret_cast<const void*>(&own_library);
+  if (dladdr1(here, &info, &object, RTLD_DL_LINKMAP) == 0 || object == nullptr) return {};
+  return static_cast<const link_map*>(object)->l_name;  // empty for the program
+}
+
+// The path of the solver's program: from the environment, or beside this program, or in the folder
+// `bin` beside this library.
 std::string solver_program() {
   if (const char* const named = std::getenv("RIPELINE_SOLVER")) return named;
+  constexpr const char* kName = "ripeline-solver";
+  if (const auto library = own_library(); !library.empty()) {
+    return (library.parent_path() / "bin" / kName).string();
+  }
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (self.parent_path() / "ripeline-solver").string();
+  return (self.parent_path() / kName).string();
 }
 
 bool divides_all(const Model& model, Time scale) {
@@ -115,10 +132,12 @@ class Solve {
          .input = input,
          .most_output = kMostOutput,
          .has_group = true,
-         .go_on = [&] {
-           was_asked_to_stop = was_asked_to_stop || (request_.go_on && !request_.go_on());
-           return !was_asked_to_stop;
-         }});
+         .go_on =
+             [&] {
+               was_asked_to_stop = was_asked_to_stop || (request_.go_on && !request_.go_on());
+               return !was_asked_to_stop;
+             },
+         .is_abandoned = request_.is_abandoned});
     if (auto failure = failure_of(run, program, request_.seconds, was_asked_to_stop)) {
       return *std::move(failure);
     }

@@ -41,6 +41,7 @@ struct SolveRequest {
   std::uint64_t seed = 1;
   Time bound = 0;                    // a bound known beforehand: no order is below it
   std::function<bool()> go_on = {};  // called every 50 ms; false ends the search with its best
+  bool is_abandoned = false;         // if `go_on` returns false, nobody waits for the search's best
 };
 
 struct SolveAnswer {

@@ -24,11 +24,12 @@ SECONDS = float(os.environ.get("RIPELINE_SECONDS", "2"))
 # A call ends within 100 ms of the signal on a quiet machine; others may use this one's cores, too.
 SOON = 1.0
 
-# Calls that take seconds: a solver's, a search's, a simulator's, and many runs.
+# Calls that take seconds: a solver's, a search's, a simulator's, many runs, and a search for orders.
 LONG: dict[str, str] = {
     "solver": "Program('bf', ranks=256).verify()",
     "simulate": "Program('1f1b', ranks=512).simulate(2048)",
     "compare": "ripeline.compare([Program('bf', ranks=16)], 64, seeds=100_000, jitter='tails=2:20')",
+    "optimise": "ripeline.optimise(ranks=8, microbatches=64, costs=(24, 23, 12, 1), memory=6)",
 }
 
 

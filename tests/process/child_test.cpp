@@ -44,6 +44,12 @@ TEST(Child, that_goes_on_is_ended) {
             "did not end within 0.2 s and was killed; it had written 3 bytes");
   const Child asked{.command = {}, .time = 60s, .go_on = [] { return false; }};
   EXPECT_TRUE(shell("exec sleep 1000", asked).was_stopped);
+  const Child abandoned{.command = {},
+                        .time = 60s,
+                        .grace = 60s,
+                        .go_on = [] { return false; },
+                        .is_abandoned = true};
+  EXPECT_EQ(shell("trap '' TERM; exec sleep 1000", abandoned).signal, SIGKILL);
   const Child little{.command = {}, .time = 60s, .most_output = 10};
   const ChildRun much = shell("exec yes", little);
   EXPECT_TRUE(much.wrote_too_much);

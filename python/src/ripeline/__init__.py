@@ -20,6 +20,7 @@ from ripeline._check import CheckReport, Finding, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
+from ripeline._optimised import CurvePoint, MemoryCurve, Optimised, optimise
 from ripeline._pipeline import Hint, Op, Order, Pipeline, Resource
 from ripeline._program import Program
 from ripeline._progress import Progress
@@ -31,13 +32,16 @@ __all__ = [
     "CheckReport",
     "Comparison",
     "Counterexample",
+    "CurvePoint",
     "Diagnostic",
     "Drawing",
     "Error",
     "Finding",
     "Hint",
+    "MemoryCurve",
     "Obligation",
     "Op",
+    "Optimised",
     "Order",
     "Pipeline",
     "Program",
@@ -50,4 +54,5 @@ __all__ = [
     "__version__",
     "check_csv",
     "compare",
+    "optimise",
 ]

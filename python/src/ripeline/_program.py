@@ -10,6 +10,7 @@ from typing import SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._optimised import Optimised, searching
 from ripeline._pipeline import Pipeline
 from ripeline._progress import Watch, watched
 from ripeline._run import Run
@@ -224,6 +225,61 @@ class Program(Frozen):
             seed,
         )
         return Run(self, simulated)
+
+    def optimise(
+        self,
+        microbatches: SupportsIndex | None = None,
+        *,
+        rank_costs: Mapping[str, float | str] | str | None = None,
+        profile: StrPath | None = None,
+        unit: str | None = None,
+        latency: float | str | None = None,
+        control: float | str | None = None,
+        jitter: str | None = None,
+        seed: int = 1,
+        objective: str = "wall",
+        seconds: float = 10,
+        solver: bool = True,
+        threads: int = 2,
+        seeds: int | None = None,
+        quantile: int | None = None,
+        every_count: bool = False,
+        progress: Watch = None,
+    ) -> Optimised:
+        """Searches the best order of a step's tasks, with a bound on what is possible.
+
+        The order has the program's placement, needs and capacities. The arguments for times are
+        those of `simulate()`, all others those of `ripeline.optimise()`, which searches orders for
+        a model without a program.
+
+        >>> from ripeline import Program
+        >>> program = Program("interleaved_1f1b", ranks=4)
+        >>> best = program.optimise(8, rank_costs={"F": 1, "B": 2}, latency=0.1, solver=False)
+        >>> best.own, best.wall, best.status
+        (29.9, 29.1, 'optimal')
+
+        Raises `ripeline.Error` if the arguments do not fit the program. That no order was found
+        which is proved and as fast as the program's own dispatch, is a result, too.
+        """
+        made = searching(
+            microbatches=microbatches,
+            rank_costs=rank_costs,
+            profile=profile,
+            unit=unit,
+            latency=latency,
+            control=control,
+            jitter=jitter,
+            seed=seed,
+            objective=objective,
+            seconds=seconds,
+            solver=solver,
+            threads=threads,
+            seeds=seeds,
+            quantile=quantile,
+            every_count=every_count,
+        )
+        with watched(progress, "optimise") as told:
+            return Optimised(_ripeline.optimise_program(self._program, made, told))
 
     def export_csv(
         self, microbatches: SupportsIndex | None = None, *, form: str = "compute_only"
