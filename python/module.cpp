@@ -61,12 +61,16 @@ class Ending {
   // Ends all calls. Python calls it once, with its lock, before it ends.
   static void end() {
     asked = true;
-    const nb::gil_scoped_release unlocked;
-    // After a fork, calls of other threads are counted that the child does not have.
-    constexpr int kMostMilliseconds = 2000;
-    for (int waited = 0; running > parked && waited < kMostMilliseconds; ++waited) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    {
+      const nb::gil_scoped_release unlocked;
+      // After a fork, calls of other threads are counted that the child does not have.
+      constexpr int kMostMilliseconds = 2000;
+      for (int waited = 0; running > parked && waited < kMostMilliseconds; ++waited) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
     }
+    // Parked threads keep what they use.
+    if (parked > 0) nb::set_leak_warnings(false);
   }
   // Throws Asked once the interpreter ends.
   static void check() {

@@ -21,12 +21,13 @@ from ripeline import Program, Progress
 
 # A minute with RIPELINE_SECONDS=60.
 SECONDS = float(os.environ.get("RIPELINE_SECONDS", "2"))
-# A call ends within 100 ms of the signal on a quiet machine; others may use this one's cores, too.
-SOON = 1.0
+# The seconds of CPU within which a call ends after it is told to. On a quiet machine it ends within
+# 0.1 s on the clock; on others, a thread may have to wait for a core.
+SOON = 0.2
 
 # Calls that take seconds: a solver's, a search's, a simulator's, many runs, and a search for orders.
 LONG: dict[str, str] = {
-    "solver": "Program('bf', ranks=256).verify()",
+    "solver": "Program('bf', ranks=512).verify()",
     "simulate": "Program('1f1b', ranks=512).simulate(2048)",
     "compare": "ripeline.compare([Program('bf', ranks=16)], 64, seeds=100_000, jitter='tails=2:20')",
     "optimise": "ripeline.optimise(ranks=8, microbatches=64, costs=(24, 23, 12, 1), memory=6)",
@@ -59,16 +60,21 @@ def test_ctrl_c(call: str) -> None:
     """The call is interrupted at several moments, and the process goes on."""
     script = textwrap.dedent(
         f"""
-        import os, signal, sys, time
+        import os, signal, time
         import ripeline
         from ripeline import Program
-        ripeline.Program("1f1b", ranks=2).verify()
+        def handler(*_):
+            global told
+            told = time.process_time()
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, handler)
         for turn in range(3):
             print("begins", flush=True)
             try:
                 {call}
             except KeyboardInterrupt:
-                print("interrupted", time.monotonic(), len(os.listdir("/proc/self/task")), flush=True)
+                took = time.process_time() - told
+                print("interrupted", took, len(os.listdir("/proc/self/task")), flush=True)
             else:
                 print("ended", flush=True)
         print(ripeline.Program("1f1b", ranks=4).verify().outcome, flush=True)
@@ -82,33 +88,32 @@ def test_ctrl_c(call: str) -> None:
     for _ in range(3):
         assert process.stdout.readline() == "begins\n"
         time.sleep(draw.uniform(0.05, 0.6))
-        sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         line = process.stdout.readline().split()
         assert line[:1] == ["interrupted"], line
-        assert float(line[1]) - sent < SOON
+        assert float(line[1]) < SOON
         assert line[2] == "1", "no thread is left"
     out, err = process.communicate(timeout=60)
     assert (out, err, process.returncode) == ("proved\n", "", 0)
 
 
 def test_a_callback_gets_progress_and_may_end_the_call() -> None:
-    program = Program("bf", ranks=256)
+    program = Program("bf", ranks=512)
     seen: list[Progress] = []
+    told = 0.0
 
     def callback(progress: Progress) -> None:
+        nonlocal told
         seen.append(progress)
-        if progress.seconds > 0.3:
+        if len(seen) > 3 and progress.part:
+            told = time.process_time()
             raise Enough
 
-    begun = time.monotonic()
     with pytest.raises(Enough):
         program.verify(progress=callback)
-    assert time.monotonic() - begun < 0.3 + SOON
-    assert len(seen) > 2
+    assert time.process_time() - told < SOON
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
     assert {p.part for p in seen} <= {"", "once", "collectives", "deadlock", "memory", "messages"}
-    assert seen[-1].part == "deadlock"
     assert (seen[-1].best, seen[-1].bound) == (None, None)
     assert program.simulate(4).wall > 0
 
@@ -118,14 +123,14 @@ def test_comparisons_say_which_run_they_are_at() -> None:
 
     def callback(progress: Progress) -> None:
         seen.append(progress.part)
-        if progress.seconds > 0.3:
+        if len(seen) > 3 and ", seed " in progress.part:
             raise Enough
 
     with pytest.raises(Enough):
         ripeline.compare(
             [Program("bf", ranks=16)], 64, seeds=100_000, jitter="tails=2:20", progress=callback
         )
-    assert any(part.startswith("bf, seed ") for part in seen)
+    assert seen[-1].startswith("bf, seed ") and seen[-1].endswith(" of 100000")
 
 
 def test_progress_is_shown(
@@ -152,12 +157,13 @@ def test_threads_that_are_interrupted_at_random() -> None:
     end = time.monotonic() + SECONDS
     small, large = Program("zb_v", ranks=4), Program("bf", ranks=128)
     expected = (small.verify(times=False).json(), small.simulate(8).json())
+    assert threads_of_process() == 1
     wrong: list[str] = []
     ended = [0] * 8
 
     def use(number: int) -> None:
         draw = random.Random(number)
-        while time.monotonic() < end:
+        while time.monotonic() < end or ended[number] < 2:
             try:
                 what = draw.randrange(4)
                 if what == 0:
@@ -175,6 +181,7 @@ def test_threads_that_are_interrupted_at_random() -> None:
                 ended[number] += 1
             except BaseException as error:
                 wrong.append(repr(error))
+                return
 
     threads = [threading.Thread(target=use, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -182,7 +189,6 @@ def test_threads_that_are_interrupted_at_random() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert sum(ended) > 8
     assert threads_of_process() == 1
 
 
@@ -196,7 +202,7 @@ def test_ctrl_c_in_the_main_thread_leaves_other_threads_alone() -> None:
         other.start()
         print("begins", flush=True)
         try:
-            Program("bf", ranks=256).verify()
+            Program("bf", ranks=512).verify()
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         other.join()
@@ -220,7 +226,7 @@ def test_daemon_threads_do_not_outlive_the_interpreter(ending: str) -> None:
         """
         import threading, time
         from ripeline import Program
-        large, small = Program("bf", ranks=256), Program("1f1b", ranks=2)
+        large, small = Program("bf", ranks=512), Program("1f1b", ranks=2)
         def forever(program):
             while True:
                 program.verify(progress=lambda _: None)
@@ -229,12 +235,10 @@ def test_daemon_threads_do_not_outlive_the_interpreter(ending: str) -> None:
         time.sleep(0.2)
         """
     )
-    begun = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-c", script + ending], capture_output=True, text=True, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (3 if ending else 0, "", "")
-    assert time.monotonic() - begun < 10
 
 
 def test_memory_is_flat() -> None:
