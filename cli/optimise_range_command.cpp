@@ -28,7 +28,7 @@ int optimise_range(const OptimiseFlags& flags) {
     return say_failed(
         "--memory A..B is for a model that flags describe: a FILE has its own capacities");
   }
-  if (flags.picture.file.ends_with(".html") || flags.picture.begin || flags.picture.end) {
+  if (flags.picture.file.ends_with(".html") || flags.picture.part.begin || flags.picture.part.end) {
     return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");
   }
   const auto model = said(model_of(flags));
