@@ -36,6 +36,14 @@ template <class T>
   if (!result.ok()) throw Failure(result.errors());
   return std::move(result).value();
 }
+// The same for an argument, which the errors name as the option of the command line.
+template <class T>
+[[nodiscard]] T value_of(spec::Result<T> result, const std::string& option) {
+  if (result.ok()) return std::move(result).value();
+  spec::Diagnostics errors = result.errors();
+  for (spec::Diagnostic& error : errors) error.option = option;
+  throw Failure(errors);
+}
 template <class T>
 [[nodiscard]] T value_of(spec::Result<T> result, const load::Reading& reading) {
   if (!result.ok()) throw Failure(reading, result.errors());

@@ -16,13 +16,14 @@ texts and JSON documents are those of the command `ripeline`, byte for byte. Wro
 several threads; long calls leave other Python threads running.
 """
 
-from ripeline._check import CheckReport, Finding, check_csv
+from ripeline._check import CheckReport, Finding, FixedSchedule, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
 from ripeline._program import Program
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
+from ripeline._trace import Trace, read_trace
 from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
 
 __all__ = [
@@ -33,13 +34,16 @@ __all__ = [
     "Drawing",
     "Error",
     "Finding",
+    "FixedSchedule",
     "Obligation",
     "Program",
     "Repair",
     "Run",
+    "Trace",
     "Verdict",
     "Wait",
     "__version__",
     "check_csv",
     "compare",
+    "read_trace",
 ]
