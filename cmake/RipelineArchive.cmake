@@ -1,11 +1,10 @@
 # The target `archive`: ripeline-<version>-linux-x86_64.tar.gz in the build folder, with `ripeline` and `ripeline-solver` as programs that
-# need nothing of the machine but glibc. `ripeline_portable` is the program `ripeline`, linked once more for the archive; cmake/archive/README.txt.in says what
-# lies beside it, and the tests install.archive_* what it must do.
+# need nothing of the machine but glibc. cmake/archive/README.txt.in says what lies beside them, and the tests install.archive_* what it must do.
 #
 # Z3, fmt, libcrypto and libgcc_s are copies of the libraries that this machine has. libstdc++ cannot be: Debian 12's asks for glibc 2.36, for
 # arc4random() alone, and Ubuntu 22.04 has 2.35. `ripeline_stdcxx` is the compiler's static libstdc++ made a shared one, with an arc4random()
 # of its own. It has the names of all versions of the symbols, which the loader looks for; its symbols have none, and so fit each.
-if(NOT TARGET ripeline OR NOT PROJECT_IS_TOP_LEVEL OR CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+if(NOT TARGET ripeline_portable OR CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   return()
 endif()
 set(ripeline_archive_name "ripeline-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
@@ -34,15 +33,8 @@ target_link_options(ripeline_stdcxx PRIVATE -nodefaultlibs LINKER:-z,defs "LINKE
 target_link_libraries(ripeline_stdcxx PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${stdcxx_a}>" m c gcc_s gcc)
 ripeline_warnings(ripeline_stdcxx)
 
-add_executable(ripeline_portable EXCLUDE_FROM_ALL $<TARGET_OBJECTS:ripeline>)
-target_link_libraries(ripeline_portable PRIVATE $<TARGET_PROPERTY:ripeline,LINK_LIBRARIES>)
-# RPATH rather than RUNPATH: it holds for what the libraries beside it need themselves, and goes before LD_LIBRARY_PATH.
-target_link_options(ripeline_portable PRIVATE LINKER:--disable-new-dtags)
-set_target_properties(ripeline_portable PROPERTIES
-  OUTPUT_NAME ripeline RUNTIME_OUTPUT_DIRECTORY "${ripeline_archive_build}"
-  INSTALL_RPATH "\$ORIGIN/../lib" INSTALL_RPATH_USE_LINK_PATH OFF)
 if(RIPELINE_TESTS)
-  set_target_properties(ripeline_portable ripeline_stdcxx PROPERTIES EXCLUDE_FROM_ALL OFF)
+  set_target_properties(ripeline_stdcxx PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()
 
 # Only the archive has these files: the component is no part of `cmake --install`.
@@ -53,34 +45,12 @@ install(RUNTIME_DEPENDENCY_SET ripeline_beside
         PRE_EXCLUDE_REGEXES "^libstdc\\+\\+\\." "^lib(c|m|dl|rt|pthread)\\.so\\." "^ld-linux"
         LIBRARY DESTINATION lib ${in_archive})
 
-# ripeline_licence(name package…): licenses/<name> is what the first of these Debian packages that is installed says of its copyright.
-function(ripeline_licence name)
-  list(TRANSFORM ARGN REPLACE "(.+)" "/usr/share/doc/\\1/copyright" OUTPUT_VARIABLE candidates)
-  # If there is none, the missing file of the first package is an error when the archive is made.
-  list(GET candidates 0 text)
-  foreach(candidate IN LISTS candidates)
-    if(EXISTS "${candidate}")
-      set(text "${candidate}")
-      break()
-    endif()
-  endforeach()
-  install(FILES "${text}" DESTINATION licenses RENAME "${name}.txt" ${in_archive})
-endfunction()
-
 execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -dumpversion OUTPUT_VARIABLE gcc OUTPUT_STRIP_TRAILING_WHITESPACE)
 string(REGEX REPLACE "\\..*" "" gcc "${gcc}")
 set(ripeline_gcc_source "gcc-${gcc}")
-ripeline_licence(gcc "gcc-${gcc}-base" libstdc++6 libgcc-s1)
-ripeline_licence(fmt libfmt-dev)
-ripeline_licence(openssl libssl-dev)
-ripeline_licence(boost "libboost${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev" libboost-dev)
-ripeline_licence(asio libasio-dev)
-ripeline_licence(cli11 libcli11-dev)
-ripeline_licence(nlohmann_json nlohmann-json3-dev)
-install(FILES cmake/archive/z3.txt DESTINATION licenses ${in_archive})
-install(FILES LICENSE DESTINATION licenses RENAME ripeline.txt ${in_archive})
-# The texts that Debian's copyright files refer to.
-install(FILES /usr/share/common-licenses/GPL-3 /usr/share/common-licenses/Apache-2.0 DESTINATION licenses ${in_archive})
+ripeline_licence(archive licenses gcc "gcc-${gcc}-base" libstdc++6 libgcc-s1)
+ripeline_licences(archive licenses)
+install(FILES /usr/share/common-licenses/GPL-3 DESTINATION licenses ${in_archive})
 configure_file(cmake/archive/README.txt.in "${ripeline_archive_build}/README.txt" @ONLY)
 install(FILES "${ripeline_archive_build}/README.txt" DESTINATION . ${in_archive})
 

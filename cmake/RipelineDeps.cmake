@@ -1,4 +1,4 @@
-# The folders of unpacked wheels, and Z3.
+# The folders of unpacked wheels, Z3, and the packages of the distribution.
 #
 # RIPELINE_DEPS is where Z3 and LibTorch lie, unpacked from Python wheels. Its default is the folder that setup/setup.sh makes: its name
 # follows from the list of wheels, so that another list is another folder. What CMAKE_PREFIX_PATH offers is taken first.
@@ -20,7 +20,8 @@ set(RIPELINE_ORTOOLS "${ripeline_cache}/solver-${ripeline_wheels_hash}/ortools/.
 file(SHA256 "${PROJECT_SOURCE_DIR}/setup/python_tools.txt" ripeline_wheels_hash)
 string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_PYTHON_TOOLS "${ripeline_cache}/python-${ripeline_wheels_hash}"
-    CACHE PATH "Folder with nanobind, pytest and mypy, if Python's own folders lack them")
+    CACHE PATH "Folder with nanobind, pytest, mypy and auditwheel, if Python's own folders lack them")
+set(RIPELINE_PYTHON_ABI3 "" CACHE FILEPATH "A Python from 3.12 on with its headers, for the wheel that serves all of those; empty: no such wheel")
 
 # Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH (under pip, the packages of the build, such as z3-solver), else RIPELINE_DEPS,
 # else the system (Debian's libz3-dev).
@@ -41,3 +42,39 @@ function(ripeline_find_z3)
     INTERFACE_INCLUDE_DIRECTORIES "${RIPELINE_Z3_INCLUDE}")
   message(STATUS "Z3: ${RIPELINE_Z3_LIBRARY}")
 endfunction()
+
+# Finds the packages of the distribution that every build needs. What is missing is listed at once, with the one command that installs it. A macro,
+# since later files ask for variables such as Boost_VERSION_MAJOR.
+macro(ripeline_find_packages)
+  find_package(Threads REQUIRED)
+  find_package(Boost 1.74 QUIET)
+  find_package(fmt QUIET)
+  find_package(nlohmann_json QUIET)
+  find_package(CLI11 QUIET)
+  find_package(OpenSSL QUIET COMPONENTS Crypto)
+  find_path(RIPELINE_ASIO_INCLUDE asio.hpp)
+  find_path(RIPELINE_PROTOZERO_INCLUDE protozero/pbf_writer.hpp)
+  mark_as_advanced(RIPELINE_ASIO_INCLUDE RIPELINE_PROTOZERO_INCLUDE)
+  set(ripeline_missing "")
+  foreach(package IN ITEMS
+          Boost_FOUND=libboost-dev fmt_FOUND=libfmt-dev nlohmann_json_FOUND=nlohmann-json3-dev CLI11_FOUND=libcli11-dev
+          OPENSSL_FOUND=libssl-dev RIPELINE_ASIO_INCLUDE=libasio-dev RIPELINE_PROTOZERO_INCLUDE=libprotozero-dev)
+    string(REGEX MATCH "(.+)=(.+)" package "${package}")
+    if(NOT ${CMAKE_MATCH_1})
+      string(APPEND ripeline_missing " ${CMAKE_MATCH_2}")
+    endif()
+  endforeach()
+  if(RIPELINE_PYTHON)
+    find_package(Python 3.11 QUIET COMPONENTS Interpreter Development.Module)
+    if(NOT Python_Interpreter_FOUND)
+      message(FATAL_ERROR "The Python package needs Python 3.11 or later: name one by Python_EXECUTABLE, or configure with RIPELINE_PYTHON=OFF.")
+    elseif(NOT Python_Development.Module_FOUND)
+      string(APPEND ripeline_missing " python3-dev")
+    endif()
+  endif()
+  if(ripeline_missing)
+    message(FATAL_ERROR "Some packages were not found. On Debian and Ubuntu, this installs them:\n"
+      "  apt-get install --no-install-recommends${ripeline_missing}\n"
+      "If you have them elsewhere, name their folders in CMAKE_PREFIX_PATH.")
+  endif()
+endmacro()

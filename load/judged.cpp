@@ -5,6 +5,7 @@
 
 #include "optimise/repair.h"
 #include "pytorch/program.h"
+#include "spec/long_work.h"
 #include "verify/findings.h"
 #include "verify/report.h"
 
@@ -16,6 +17,7 @@ void add_repairs(const LoadedProgram& loaded, const std::string& file, bool sear
     pytorch::speak_of_schedule(
         verdict, fmt::format("`ripeline check {} --fix FILE` looks for a repair.", file));
   } else if (search && verdict.outcome != verify::Outcome::proved) {
+    spec::part_begins("repairs");
     optimise::add_repairs(
         verdict, optimise::find_repairs(loaded.source, loaded.options, loaded.program, verdict));
   }

@@ -9,7 +9,7 @@
 
 namespace ripeline::load {
 
-// In the unit of the run, from its start; nullopt stands for its start or end.
+// Times are in the unit of the run, from its start; nullopt stands for its start or end.
 struct Part {
   std::optional<double> begin = std::nullopt;  // 0 or more
   std::optional<double> end = std::nullopt;    // above 0

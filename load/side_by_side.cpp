@@ -13,6 +13,7 @@
 #include "load/shorten.h"
 #include "optimise/racing/gain.h"
 #include "simulate/amount.h"
+#include "spec/long_work.h"
 
 namespace ripeline::load {
 namespace {
@@ -135,6 +136,7 @@ spec::Result<Seeds> run_seeds(const Run& first, const RunOptions& options, int s
   Seeds all{{view::figures(first.timeline)}, first.stuck.any()};
   const std::uint64_t seed = options.times.timing.seed;
   for (int more = 1; more < seeds; ++more) {
+    spec::part_begins(fmt::format("{}, seed {} of {}", first.title, more + 1, seeds));
     const auto run = run_again(first, options, seed + static_cast<std::uint64_t>(more));
     if (!run.ok()) return run.errors();
     all.figures.push_back(view::figures(run.value().timeline));

@@ -1,7 +1,8 @@
 // The extension module `ripeline._ripeline`, on which the package's Python files are built.
 //
 // It binds the objects of this folder and computes nothing itself. Functions that read, judge, run
-// or draw release Python's lock, and take it again to convert what they return.
+// or draw release Python's lock, and take it again to convert what they return. Those that may take
+// long are long calls: Ctrl-C and an exception of their `progress` stop them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -10,13 +11,17 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <tuple>
 
 #include "python/checked.h"
 #include "python/compared.h"
 #include "python/drawing.h"
 #include "python/failure.h"
+#include "python/long_call.h"
 #include "python/output.h"
 #include "python/program.h"
 #include "python/recorded.h"
@@ -43,20 +48,89 @@ void raise(const std::exception_ptr& thrown, void* /*payload*/) {
   }
 }
 
+// Long calls that daemon threads make while the interpreter ends. Python ends such a thread when it
+// next takes the lock, which would end the whole process if C++ is on its stack. So these calls are
+// stopped, and their threads never return.
+class Ending {
+ public:
+  // A call that has not returned to Python yet.
+  struct Call {
+    Call() { ++running; }
+    ~Call() { --running; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+  };
+  struct Asked {};
+
+  // Ends all calls. Python calls it once, with its lock, before it ends.
+  static void end() {
+    asked = true;
+    const nb::gil_scoped_release unlocked;
+    // After a fork, calls of other threads are counted that the child does not have.
+    constexpr int kMostMilliseconds = 2000;
+    for (int waited = 0; running > parked && waited < kMostMilliseconds; ++waited) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // Throws Asked once the interpreter ends.
+  static void check() {
+    if (asked) throw Asked();
+  }
+  // Must be called without Python's lock, and when nothing runs for the call.
+  [[noreturn]] static void park() {
+    ++parked;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+ private:
+  static inline std::atomic<bool> asked = false;
+  static inline std::atomic<int> running = 0;
+  static inline std::atomic<int> parked = 0;
+};
+
+// Runs `work(LongCall&)` as a long call (python/long_call.h), without Python's lock, and returns
+// what it returns. Meanwhile Ctrl-C raises KeyboardInterrupt, and `progress`, unless it is None, is
+// called with what it was told: seconds, part, best, bound. Whatever these raise ends the work.
+template <class Work>
+auto long_call(const nb::object& progress, const Work& work) {
+  const Ending::Call call;
+  std::optional<decltype(work(std::declval<LongCall&>()))> result;
+  const auto look = [&](const LongCall& running) {
+    Ending::check();
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (progress.is_none()) return;
+    const Progress now = running.progress();
+    progress(now.seconds, now.part, now.best, now.bound);
+  };
+  const nb::gil_scoped_release unlocked;
+  try {
+    run_long([&](LongCall& running) { result.emplace(work(running)); }, look);
+    Ending::check();
+  } catch (const Ending::Asked&) {
+    Ending::park();
+  }
+  return std::move(*result);
+}
+
 template <Program (*Make)(const std::string&, const Options&)>
 Program made(const std::string& source, const std::vector<std::string>& defines,
              const std::string& dispatch, const Text& placement) {
-  return Make(source, {.defines = defines, .dispatch = dispatch, .placement = placement});
+  return long_call(nb::none(), [&](LongCall&) {
+    return Make(source, {.defines = defines, .dispatch = dispatch, .placement = placement});
+  });
 }
 
 Verdict verify(const Program& program, const Text& microbatches,
-               const std::optional<std::uint64_t>& steps, bool repairs, bool times,
-               bool every_rank) {
-  return program.verify({.microbatches = microbatches,
-                         .steps = steps,
-                         .repairs = repairs,
-                         .times = times,
-                         .every_rank = every_rank});
+               const std::optional<std::uint64_t>& steps, bool repairs, bool times, bool every_rank,
+               const nb::object& progress) {
+  return long_call(progress, [&](LongCall&) {
+    return program.verify({.microbatches = microbatches,
+                           .steps = steps,
+                           .repairs = repairs,
+                           .times = times,
+                           .every_rank = every_rank});
+  });
 }
 
 // Python takes and gives the parts of a Program's state in this order; files are bytes.
@@ -108,40 +182,53 @@ Simulated simulate(const Program& program, const Text& microbatches, const Text&
                    const std::string& profile, const std::string& unit, const std::string& latency,
                    const std::string& bandwidth, const std::string& bytes,
                    const std::string& control, const std::string& jitter, std::uint64_t seed) {
-  return program.simulate(microbatches, times_of(rank_costs, profile, unit, latency, bandwidth,
-                                                 bytes, control, jitter, seed));
+  return long_call(nb::none(), [&](LongCall&) {
+    return program.simulate(microbatches, times_of(rank_costs, profile, unit, latency, bandwidth,
+                                                   bytes, control, jitter, seed));
+  });
+}
+
+std::string export_csv(const Program& program, const Text& microbatches, const std::string& form) {
+  return long_call(nb::none(), [&](LongCall&) { return program.export_csv(microbatches, form); });
 }
 
 Compared compare(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                  const Text& microbatches, int seeds, const std::string& memory,
                  const Text& rank_costs, const std::string& profile, const std::string& unit,
                  const std::string& latency, const std::string& bandwidth, const std::string& bytes,
-                 const std::string& control, const std::string& jitter, std::uint64_t seed) {
-  return {programs,
-          titles,
-          {.microbatches = microbatches,
-           .times = times_of(rank_costs, profile, unit, latency, bandwidth, bytes, control, jitter,
-                             seed),
-           .seeds = seeds,
-           .memory = memory}};
+                 const std::string& control, const std::string& jitter, std::uint64_t seed,
+                 const nb::object& progress) {
+  return long_call(progress, [&](LongCall&) {
+    return Compared(programs, titles,
+                    {.microbatches = microbatches,
+                     .times = times_of(rank_costs, profile, unit, latency, bandwidth, bytes,
+                                       control, jitter, seed),
+                     .seeds = seeds,
+                     .memory = memory});
+  });
 }
 
 Checked check_csv(const std::string& path, const Text& placement, const Text& form,
                   std::optional<int> ranks, std::optional<int> stages, const Text& microbatches,
                   const Text& memory, std::optional<std::int64_t> stage_memory, const Text& layout,
                   const Text& kernels, bool reduce, bool layouts) {
-  return {path,
-          {.placement = placement,
-           .form = form,
-           .ranks = ranks,
-           .stages = stages,
-           .microbatches = microbatches,
-           .memory = memory,
-           .stage_memory = stage_memory,
-           .layout = layout,
-           .kernels = kernels,
-           .reduce = reduce,
-           .layouts = layouts}};
+  return long_call(nb::none(), [&](LongCall&) {
+    return Checked(path, {.placement = placement,
+                          .form = form,
+                          .ranks = ranks,
+                          .stages = stages,
+                          .microbatches = microbatches,
+                          .memory = memory,
+                          .stage_memory = stage_memory,
+                          .layout = layout,
+                          .kernels = kernels,
+                          .reduce = reduce,
+                          .layouts = layouts});
+  });
+}
+
+Fixed fixed(const Checked& checked) {
+  return long_call(nb::none(), [&](LongCall&) { return checked.fixed(); });
 }
 
 Recorded read_trace(const std::string& path, const Text& steps) { return {path, steps}; }
@@ -161,8 +248,7 @@ std::string html_of(const Drawing& drawing, const std::string& begin, const std:
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
-    program.def_static(name, make, "source"_a, "defines"_a, "dispatch"_a, "placement"_a.none(),
-                       Unlocked());
+    program.def_static(name, make, "source"_a, "defines"_a, "dispatch"_a, "placement"_a.none());
   };
   add("of_name", &made<&Program::of_name>);
   add("of_file", &made<&Program::of_file>);
@@ -185,11 +271,10 @@ void bind_program(nb::module_& m) {
       .def("warnings_text", &Program::warnings_text, Unlocked())
       .def("with_text", &Program::with_text, "text"_a, Unlocked())
       .def("verify", &verify, "microbatches"_a.none(), "steps"_a.none(), "repairs"_a, "times"_a,
-           "every_rank"_a, Unlocked())
+           "every_rank"_a, "progress"_a.none())
       .def("simulate", &simulate, "microbatches"_a.none(), "rank_costs"_a.none(), "profile"_a,
-           "unit"_a, "latency"_a, "bandwidth"_a, "bytes"_a, "control"_a, "jitter"_a, "seed"_a,
-           Unlocked())
-      .def("export_csv", &Program::export_csv, "microbatches"_a.none(), "form"_a, Unlocked());
+           "unit"_a, "latency"_a, "bandwidth"_a, "bytes"_a, "control"_a, "jitter"_a, "seed"_a)
+      .def("export_csv", &export_csv, "microbatches"_a.none(), "form"_a);
 }
 
 void bind_results(nb::module_& m) {
@@ -226,14 +311,14 @@ void bind_results(nb::module_& m) {
       .def_prop_ro("outcome", &Checked::outcome)
       .def("text", &Checked::text, Unlocked())
       .def("json", &Checked::json, Unlocked())
-      .def("fixed", &Checked::fixed, Unlocked());
+      .def("fixed", &fixed);
   nb::class_<Fixed>(m, "Fixed").def_ro("csv", &Fixed::csv).def_ro("changes", &Fixed::changes);
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
         "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
-        "layout"_a.none(), "kernels"_a.none(), "reduce"_a, "layouts"_a, Unlocked());
+        "layout"_a.none(), "kernels"_a.none(), "reduce"_a, "layouts"_a);
   m.def("compare", &compare, "programs"_a, "titles"_a, "microbatches"_a.none(), "seeds"_a,
         "memory"_a, "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "bandwidth"_a,
-        "bytes"_a, "control"_a, "jitter"_a, "seed"_a, Unlocked());
+        "bytes"_a, "control"_a, "jitter"_a, "seed"_a, "progress"_a.none());
   m.def("write_text", &write_text, "path"_a, "text"_a, Unlocked());
   m.def("write_pdf", &write_pdf, "path"_a, "svg"_a, Unlocked());
 }
@@ -246,6 +331,7 @@ NB_MODULE(_ripeline, m) {
   m.doc() = "The objects on which the Python files of ripeline are built; no interface for users.";
   m.attr("version") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Ending::end));
   bind_program(m);
   bind_results(m);
 }

@@ -79,7 +79,7 @@ install_wheels() {
     /usr/bin/python3 -m pip install --no-deps --require-hashes --only-binary :all: --no-compile --progress-bar off \
     --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux2014_x86_64 --target "$part" -r "$list"; then
+    --platform manylinux2014_x86_64 --platform manylinux_2_5_x86_64 --target "$part" -r "$list"; then
     rm -rf "$part"
     explain "$log"
     exec 9>&-
@@ -100,7 +100,7 @@ case "${1:-}" in
   *) usage >&2; exit 2 ;;
 esac
 install_wheels "$root/setup/wheels.txt" "$deps" "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$cache/log/wheels.log"
-install_wheels "$root/setup/python_tools.txt" "$python_tools" "Python packages for building and testing ours (70 MB to fetch)" "$cache/log/python_tools.log"
+install_wheels "$root/setup/python_tools.txt" "$python_tools" "Python packages for building, testing and packing ours (70 MB to fetch)" "$cache/log/python_tools.log"
 # What is needed of it are the libraries, in ortools/.libs and ortools.libs.
 install_wheels "$root/setup/solver_wheel.txt" "$solver" "OR-tools (30 MB to fetch, 70 MB unpacked)" "$cache/log/solver_wheel.log" \
   'ortools/[!.]*' 'pybind11_abseil' ||

@@ -59,13 +59,31 @@ jobs() {
   say $((cores < memory ? cores : memory))
 }
 
+# The path of a Python from 3.12 on that has its headers, for the wheel that serves all of those; nothing if there is none.
+later_python() {
+  local python fits='import os, sys, sysconfig
+headers = os.path.join(sysconfig.get_path("include"), "Python.h")
+if sys.version_info < (3, 12) or not os.path.exists(headers) or sysconfig.get_config_var("Py_GIL_DISABLED"): sys.exit(1)
+print(sys.executable)'
+  if [ -n "${RIPELINE_PYTHON312:-}" ]; then
+    say "$RIPELINE_PYTHON312"
+    return
+  fi
+  for python in python3.12 python3.13 python3.14 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9]*/bin/python3 \
+    "$(uv python find '>=3.12' 2>/dev/null)"; do
+    "$python" -c "$fits" 2>/dev/null && return
+  done
+  return 0
+}
+
 # configure PRESET, then build PRESET TARGET…: with the wheels that the set-up made.
 configure() {
   local python=()
   case $1 in
     release | debug)
       python=(-DRIPELINE_PYTHON=ON -DRIPELINE_PYTHON_TOOLS="$python_tools" -DPython_EXECUTABLE=/usr/bin/python3)
-      ;;
+      ;;&
+    release) python+=(-DRIPELINE_PYTHON_ABI3="$(later_python)") ;;
     *) ;;  # Python cannot load a module that needs a sanitizer.
   esac
   step "configure ($1)" "$root/build/log/configure-$1.log" \

@@ -138,7 +138,8 @@ std::optional<Profile::Task> Profile::find_task(const spec::Program& program, in
   Task whole = *input;
   whole.op = at(program.ops, op).name;
   whole.mean += weight->mean;
-  whole.spread = std::hypot(input->spread, weight->spread);
+  // The hypotenuse, without std::hypot(), which Debian 12 links so that it needs glibc 2.35.
+  whole.spread = std::sqrt(input->spread * input->spread + weight->spread * weight->spread);
   return whole;
 }
 

@@ -9,6 +9,7 @@
 #include "simulate/agenda.h"
 #include "simulate/idle.h"
 #include "simulate/overlap.h"
+#include "spec/long_work.h"
 
 namespace ripeline::simulate {
 namespace {
@@ -118,6 +119,7 @@ class Simulator::Impl {
   Status go() {
     for (;;) {
       while (!agenda_.empty() && agenda_.next_time() == now_) {
+        spec::stop_point();
         if (Status s = happen(agenda_.take()); !s.ok()) return s;
       }
       if (Status s = poll_touched(); !s.ok()) return s;
@@ -217,6 +219,7 @@ class Simulator::Impl {
   Status poll_touched() {
     for (std::size_t i = 0; i < touched_.size(); ++i) {
       Rank& rank = *touched_[i];
+      spec::stop_point();
       rank.touched = false;
       commands_.clear();
       if (Status s = rank.executor.poll(now_, commands_); !s.ok()) return s;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "spec/long_work.h"
+
 namespace ripeline::spec {
 namespace {
 
@@ -200,6 +202,7 @@ bool GroupMachine::is_enabled(const State& state, const Event& event, Chooser ch
 }
 
 void GroupMachine::step(State& state, const Event& event) const {
+  stop_point();
   if (event.what != Event::Do::agree) {
     machine_.step(state.members[static_cast<std::size_t>(event.member)], event);
     return;

@@ -1,5 +1,7 @@
 #include "spec/guards.h"
 
+#include "spec/long_work.h"
+
 namespace ripeline::spec {
 
 Guards guards_of(const Program& program, int lane) {
@@ -24,6 +26,7 @@ std::vector<Guards> guards_of(const Program& program) {
   std::vector<Guards> guards;
   guards.reserve(program.lanes.size());
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    stop_point();
     guards.push_back(guards_of(program, lane));
   }
   return guards;

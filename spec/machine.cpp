@@ -6,6 +6,7 @@
 #include "core/vocabulary/greatest.h"
 #include "spec/hand_over.h"
 #include "spec/hint.h"
+#include "spec/long_work.h"
 
 namespace ripeline::spec {
 
@@ -384,6 +385,7 @@ void Machine::arrive(State& state, int edge, int microbatch) const {
 }
 
 void Machine::step(State& state, const Event& event) const {
+  stop_point();
   switch (event.what) {
     case Event::Do::start:
       start(state, event.lane, event.microbatch);

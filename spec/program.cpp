@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/long_work.h"
 #include "spec/order_runs.h"
 
 namespace ripeline::spec {
@@ -347,6 +348,7 @@ std::vector<Unsupported> features_of(const Program& program) {
 
 Result<std::vector<Task>> expand(const Program& program, const Order& order, int rank,
                                  int microbatches) {
+  stop_point();
   const auto r = static_cast<std::size_t>(rank);
   if (order.file) return r < order.rows.size() ? order.rows[r] : std::vector<Task>{};
   const std::vector<int> stages = stages_by_rank(program)[r];

@@ -4,7 +4,7 @@
 // stages per rank. The obligations are those of verify/verify.h, each for every number of ranks
 // from `every_rank_from` up. Each is proved or unknown, never refuted; verify() can refute it for
 // one number of ranks. It is unknown if something cannot be read or shown, with a
-// place in the source. docs/proofs.md has the argument. Never throws. Thread-safe: no shared state.
+// place in the source. docs/proofs.md has the argument. Throws as verify() does. Thread-safe.
 #pragma once
 
 #include "spec/ast.h"

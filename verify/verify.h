@@ -12,8 +12,8 @@
 // spec/machine.h before it is reported. Other obligations are unknown, with a reason; unknown never
 // counts as passed. Limits are counted in solver steps and explored states, never in seconds, so
 // that a loaded machine gives the same verdict; a program of at most 12 lanes has lower limits,
-// unless the caller asks for more than the usual ones. Throws nothing but std::bad_alloc.
-// Thread-safe: no shared state.
+// unless the caller asks for more than the usual ones. Throws nothing but std::bad_alloc, and
+// spec::Stopped if the work is stopped (spec/long_work.h). Thread-safe: no shared state.
 #pragma once
 
 #include <cstdint>

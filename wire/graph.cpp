@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 
 namespace ripeline::wire {
 namespace {
@@ -85,6 +86,7 @@ class Builder {
 
   // Adds the actions of one group call, which is almost always a single action.
   void add_call(Id from, Id to, Id rank_begin) {
+    spec::stop_point();
     kernels_.clear();
     for (Id a = from; a < to; ++a) add_to_kernel(a, from);
     for (const Id first : kernels_) finish_kernel(first);

@@ -7,6 +7,7 @@
 
 #include "core/vocabulary/cycle.h"
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 #include "wire/graph.h"
 
 namespace ripeline::wire {
@@ -53,6 +54,7 @@ std::vector<Id> sorted(const WireGraph& graph, std::vector<Id>& missing) {
   }
   while (!ready.empty()) {
     const Id node = ready.back();
+    spec::stop_point();
     ready.pop_back();
     order.push_back(node);
     for (Id i = out.first[node]; i < out.first[node + 1]; ++i) {

@@ -47,14 +47,20 @@ void find(void* library, const char* name, Function& function) {
 }
 
 // Opens OR-tools. Its symbols stay local, since the library contains its own protobuf.
+void* open_library(const std::string& file) { return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); }
+
+// Opens OR-tools in the folder that is given, or where the linker looks, which is also the package
+// `ortools` if this program is in the Python package `ripeline`.
 Solver open_solver() {
   const char* const named = std::getenv("RIPELINE_ORTOOLS");
   const std::string folder = named != nullptr ? named : RIPELINE_ORTOOLS;
   const std::string file = folder.empty() ? kLibrary : folder + "/" + kLibrary;
-  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = open_library(file);
+  const char* const error = library == nullptr ? dlerror() : nullptr;
+  const std::string why = error == nullptr ? file : error;
+  if (library == nullptr && named == nullptr) library = open_library(kLibrary);
   if (library == nullptr) {
-    const char* const why = dlerror();
-    stop(kNoLibrary, "OR-tools was not found: " + std::string(why == nullptr ? file : why) +
+    stop(kNoLibrary, "OR-tools was not found: " + why +
                          "; setup/setup.sh installs it, and RIPELINE_ORTOOLS names the folder that "
                          "has it, as ortools/.libs of Python's package ortools 9.15");
   }

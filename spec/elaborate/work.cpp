@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spec/long_work.h"
+
 namespace ripeline::spec::elaboration {
 namespace {
 
@@ -132,6 +134,7 @@ std::optional<Rational> value_of(Work& work, const Expr& expr, const Values& val
 
 std::optional<std::int64_t> integer_of(Work& work, const Expr& expr, const Values& values,
                                        const std::string& where) {
+  stop_point();
   const std::optional<Rational> value = value_of(work, expr, values, where);
   if (!value) return std::nullopt;
   if (value->is_integer()) return value->numerator;

@@ -1,4 +1,4 @@
-"""quick_start.py --source ROOT --packages LIST --cmake CMAKE [--define NAME=VALUE…]: the quick start of README.md, without what takes root, the
+"""quick_start.py --source ROOT --packages LIST --cmake CMAKE [--define NAME=VALUE…]: the build in README.md, without what takes root, the
 network or minutes. NAME=VALUE is for what the packages bring and this machine has elsewhere.
 
 The packages that it names are those of the list, or libz3-dev, which stands for the wheel; the tree configures with the flags that it gives,
@@ -15,7 +15,7 @@ import tempfile
 
 
 def fail(message):
-    sys.exit(f"README.md, quick start: {message}")
+    sys.exit(f"README.md, Build it: {message}")
 
 
 def main():
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--cmake", required=True)
     parser.add_argument("--define", action="append", default=[])
     arguments = parser.parse_args()
-    block = re.search(r"^## Quick start$.*?^```sh\n(.*?)^```$", (arguments.source / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    block = re.search(r"^## Build it$.*?^```sh\n(.*?)^```$", (arguments.source / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     if block is None:
         fail("there is no block of commands")
     install, configure, build, path = [shlex.split(line) for line in block.group(1).splitlines()]

@@ -34,9 +34,11 @@ import tempfile
 
 # First line of the block: why it does not run here, and the file that holds what runs it.
 EXEMPT = {
-    "sudo apt-get install --no-install-recommends g++ cmake ninja-build libasio-dev libboost-dev libcli11-dev libfmt-dev libssl-dev libz3-dev nlohmann-json3-dev":
+    "sudo apt-get install --no-install-recommends g++ cmake ninja-build libasio-dev libboost-dev libcli11-dev libfmt-dev libprotozero-dev libssl-dev libz3-dev nlohmann-json3-dev":
         ("takes root and the network", "tests/docs/quick_start.py"),
     "cmake --build build/quick --target archive": ("builds the program", "tests/install/archive.py"),
+    "setup/wheel.sh": ("builds the program", "tests/install/wheel.py"),
+    "python3 -m venv .venv && .venv/bin/pip install ripeline-*.whl": ("installs a wheel", "tests/install/wheel.py"),
     'export RIPELINE="$PWD" PATH="$PWD/build/quick/cli:$PATH"': ("is for the reader's shell", "tests/docs/quick_start.py"),
     'cp -r "$RIPELINE/examples/own_module" ~/tutorial/own_module && cd ~/tutorial/own_module':
         ("builds against an installed package", "tests/install/CMakeLists.txt"),

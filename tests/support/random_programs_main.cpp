@@ -21,7 +21,7 @@ constexpr bool RandomProgramOptions::*kFeatures[] = {
     &RandomProgramOptions::pairs,   &RandomProgramOptions::groups,  &RandomProgramOptions::hints,
     &RandomProgramOptions::mixed,   &RandomProgramOptions::forks};
 
-// Of every four seeds, one has no feature, two have one or two, and one has all of them.
+// One seed in four has no feature, two have one or two, and one has all of them.
 RandomProgramOptions options_of(std::uint64_t seed) {
   RandomProgramOptions options{.max_ranks = 3, .max_chunks = 2, .max_microbatches = 4};
   options.max_tasks = 60;

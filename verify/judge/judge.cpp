@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 #include "verify/judge/assumptions.h"
 #include "verify/solver/solver.h"
 
@@ -11,6 +12,7 @@ namespace ripeline::verify {
 namespace {
 
 void settle(Obligation& o, const std::function<Finding()>& find) {
+  spec::part_begins(name_of(o.kind));
   const auto start = std::chrono::steady_clock::now();
   Finding found = find();
   o.outcome = found.outcome;

@@ -6,6 +6,7 @@
 
 #include "spec/guards.h"
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 
 namespace ripeline::verify {
 
@@ -155,6 +156,7 @@ class PeaksOfRank {
         held_(program.pools.size()) {}
 
   void follow(const AffineRun& run) {
+    spec::stop_point();
     std::vector<Wide> in_turn(program_.pools.size(), 0);
     std::vector<int> touched;
     for (int step = 0; step < run.steps; ++step) {

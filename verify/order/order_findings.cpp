@@ -129,7 +129,12 @@ std::optional<Finding> not_listed_once(const Program& program, int microbatches,
 }
 
 std::optional<Finding> stuck(const Program& program, int microbatches, bool fewest, Method method) {
-  const OrderRunResult result = run_order(program, microbatches, Slots::as_given);
+  return stuck(program, microbatches, fewest, method,
+               run_order(program, microbatches, Slots::as_given));
+}
+
+std::optional<Finding> stuck(const Program& program, int microbatches, bool fewest, Method method,
+                             const OrderRunResult& result) {
   if (result.invalid || result.finished) return std::nullopt;
   Finding found = shown_by_run(program, microbatches, Goal{}, fewest, method, "The order deadlocks",
                                [&](const Search& search) { return search.events_of(result.run); });

@@ -23,6 +23,10 @@ namespace ripeline::verify {
 // nullopt if the order can reach its end. Messages that take slots from others may still block it.
 [[nodiscard]] std::optional<Finding> stuck(const spec::Program& program, int microbatches,
                                            bool fewest, Method method);
+// The same, for a run that is at hand; `result` was made with the slots that links have.
+[[nodiscard]] std::optional<Finding> stuck(const spec::Program& program, int microbatches,
+                                           bool fewest, Method method,
+                                           const OrderRunResult& result);
 [[nodiscard]] Finding overfull(const spec::Program& program, int microbatches,
                                const Overflow& overflow, Method method);
 // A refutation or an unknown finding; the latter has no reason if the run exceeds no bound.

@@ -161,7 +161,10 @@ Finding GraphJudge::deadlock() {
     const bool ends =
         is_once ? graph.finished && program_.inboxes.empty() : graph.invalid.has_value();
     if (ends) continue;
-    if (const auto found = stuck(program_, m, true, Method::graph)) return *found;
+    // Without bounded links, the graph is a run with the slots that links have.
+    const auto found = program_.inboxes.empty() ? stuck(program_, m, true, Method::graph, graph)
+                                                : stuck(program_, m, true, Method::graph);
+    if (found) return *found;
     const auto overflow = is_once ? find_overflow(program_, m) : std::nullopt;
     if (overflow) return overfull(program_, m, *overflow, Method::graph);
   }

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "spec/guards.h"
+#include "spec/long_work.h"
 #include "verify/order/order_lists.h"
 #include "verify/order/slot_stops.h"
 
@@ -175,6 +176,7 @@ class OrderGraph {
   }
 
   void start(const spec::Task& task) {
+    spec::stop_point();
     const auto [lane, microbatch] = task;
     const spec::Lane& l = at(program_.lanes, lane);
     for (const auto& a : l.acquires) {

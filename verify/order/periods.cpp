@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 #include "verify/order/eventually.h"
 
 namespace ripeline::verify {
@@ -56,6 +57,7 @@ class RankReader {
     }
     for (const spec::OrderRepeat& repeat : order_.repeats) {
       if (!repeat.is_of(rank_)) continue;
+      spec::stop_point();
       span_ = repeat.span;
       const Value count = counted(repeat.count);
       if (math_.sign(count) > 0) read_repeat(repeat, count);
@@ -157,6 +159,7 @@ class RankReader {
   }
 
   void spend(std::size_t lanes) {
+    spec::stop_point();
     spent_ += lanes;
     if (spent_ > kMostLanes) throw Trouble{"it has too many places"};
   }

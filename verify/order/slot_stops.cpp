@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "spec/long_work.h"
+
 namespace ripeline::verify {
 
 using spec::Program;
@@ -28,6 +30,7 @@ class SlotStops {
     for (std::size_t engine = 0; engine < stops.size(); ++engine) {
       const std::vector<spec::Task>& order = lists_.of_engine[engine];
       for (std::size_t i = 0; i < order.size() && stops[engine] == kNoStop; ++i) {
+        spec::stop_point();
         const auto [lane, microbatch] = order[i];
         const bool exists = microbatch < program_.tasks_of(lane, microbatches_);
         if (!exists || !slots_suffice(order[i], queues)) stops[engine] = i;

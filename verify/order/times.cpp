@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 
 namespace ripeline::verify {
 
@@ -81,6 +82,7 @@ class Edges {
   std::optional<std::vector<TimeEdge>> all() {
     for (int run = 0; run < size_of(order_.runs); ++run) add_run(run);
     for (const spec::Edge& edge : program_.edges) {
+      spec::stop_point();
       const auto needed = last_needed(program_, order_, edge);
       if (!needed) return std::nullopt;
       for (const LaneInRun& consumer : at(order_.of_lane, edge.consumer)) {
@@ -314,6 +316,7 @@ std::optional<std::vector<std::int64_t>> bases_for(std::size_t positions,
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
     bool all_hold = true;
     for (const int position : order) {
+      spec::stop_point();
       for (const std::size_t e : at(out, position)) {
         const std::int64_t least = at(base, position) + edges[e].weight;
         if (at(base, edges[e].after) >= least) continue;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "spec/guards.h"
+#include "spec/long_work.h"
 #include "verify/ready/invariant.h"
 #include "verify/ready/need_facts.h"
 #include "verify/ready/prefixes.h"
@@ -47,6 +48,7 @@ Counters count(const Program& program) {
   counters.shared = links.shared();
   counters.held = count_held(program);
   for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+    spec::stop_point();
     const spec::Guards& own = at(guards, lane);
     const Linear left = has_one_left(program, lane);
     StartFacts facts{{left}, {{left}}};

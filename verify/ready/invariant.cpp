@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "spec/long_work.h"
 #include "verify/ready/holders.h"
 #include "verify/ready/need_facts.h"
 #include "verify/ready/start_facts.h"
@@ -70,6 +71,7 @@ std::vector<Linear> invariant_of(const Program& program, const std::vector<spec:
     add_counts(program, lane, at(guards, lane).needs, facts);
   }
   for (int pool = 0; pool < size_of(program.pools); ++pool) {
+    spec::stop_point();
     if (at(program.pools, pool).capacity) {
       add_room(program, guards, pool, at(held, pool), facts);
     }

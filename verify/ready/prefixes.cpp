@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spec/long_work.h"
+
 namespace ripeline::verify {
 
 using spec::Program;
@@ -17,6 +19,7 @@ Prefixes::Prefixes(const Program& program, const std::vector<spec::Guards>& guar
   for (std::size_t before = 0; before != found();) {
     before = found();
     for (int lane = 0; lane < size_of(program.lanes); ++lane) {
+      spec::stop_point();
       if (is_prefix(lane)) add_behind(lane, at(guards, lane));
     }
   }
@@ -40,6 +43,7 @@ bool Prefixes::is_ancestor(int lane, int of) const {
 // Marks the lanes on the paths from `first` to `last`, including these two.
 void Prefixes::add_between(int first, int last) {
   for (int lane = 0; lane < size_of(program_.lanes); ++lane) {
+    spec::stop_point();
     if (is_or_precedes(first, lane) && is_or_precedes(lane, last)) {
       prefixes_[static_cast<std::size_t>(lane)] = true;
     }

@@ -5,10 +5,12 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 #include <z3++.h>
 
+#include "spec/long_work.h"
 #include "verify/solver/smtlib.h"
 
 namespace ripeline::verify {
@@ -42,6 +44,7 @@ struct Solver::State {
       false;  // an exception left the solver in an unknown state, so it gives no more answers
 
   std::uint32_t add(const z3::expr& expr) {
+    spec::stop_point();
     terms.push_back(expr);
     return static_cast<std::uint32_t>(terms.size() - 1);
   }
@@ -66,7 +69,9 @@ struct Solver::State {
     limited.set(params);
   }
 
+  // If the work is to stop, an answer counts for nothing: asked() throws Stopped.
   Answer answer(z3::solver& asked) {
+    const std::stop_callback interrupt(spec::stop_of_work(), [this] { context.interrupt(); });
     switch (asked.check()) {
       case z3::sat:
         model = asked.get_model();
@@ -202,6 +207,7 @@ Answer Solver::check_afresh(const std::string& query, const std::vector<Term>& e
 
 Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, std::uint64_t steps,
                      bool afresh) {
+  spec::stop_point();
   Answer found = Answer::unknown;
   if (state_->script && state_->ask) found = state_->ask(query, *this, extra);
   if (!state_->broken && !state_->script) try {
@@ -215,6 +221,7 @@ Answer Solver::asked(const std::string& query, const std::vector<Term>& extra, s
       found = Answer::unknown;
       state_->broken = true;
     }
+  spec::stop_point();
   queries_.push_back({query, found});
   return found;
 }
@@ -229,9 +236,11 @@ Answer solve(const std::string& smtlib, std::uint64_t steps) {
       state.solver.add(assertion);
     }
     const Answer found = state.answer(state.solver);
+    spec::stop_point();
     return found == Answer::unknown ? state.ask_default({}) : found;
   } catch (const z3::exception& error) {
     refuse_want_of_memory(error);
+    spec::stop_point();
     return Answer::unknown;
   }
 }

@@ -3,9 +3,9 @@
 //
 // A Term is a handle that belongs to one Solver and must not outlive it. check() decides the
 // required terms together with its extra terms, within a number of solver steps; the extra terms
-// are then forgotten. `unknown` is an answer like the others and proves nothing. Never throws. A
-// solver that writes does not solve; its terms become SMT-LIB text, without Z3. One thread; solvers
-// share nothing.
+// are then forgotten. `unknown` is an answer like the others and proves nothing. A solver that
+// writes does not solve; its terms become SMT-LIB text, without Z3. Throws spec::Stopped if the
+// work is stopped (spec/long_work.h), which interrupts Z3. One thread; solvers share nothing.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct SolverUse {
   Ask ask = {};         // if empty, check() of a solver that writes answers unknown
 };
 
-// Z3's answer to a whole SMT-LIB file. Never throws.
+// Z3's answer to a whole SMT-LIB file.
 [[nodiscard]] Answer solve(const std::string& smtlib, std::uint64_t steps);
 
 class Solver {

@@ -1,11 +1,14 @@
 // Budget: the number of states that searches may still visit.
 //
-// A state with many tasks counts as several states, so that a budget measures work. One thread.
+// A state with many tasks counts as several states, so that a budget measures work. Each request is
+// a stop point (spec/long_work.h). One thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+
+#include "spec/long_work.h"
 
 namespace ripeline::verify {
 
@@ -13,6 +16,7 @@ struct Budget {
   std::uint64_t left = 0;
   bool ran_out = false;  // a request was refused; all later requests are refused, too
   [[nodiscard]] bool spend(std::uint64_t amount) {
+    spec::stop_point();
     if (ran_out || left < amount) {
       left = 0;
       ran_out = true;

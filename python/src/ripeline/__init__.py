@@ -13,14 +13,16 @@ deadlock, for every timing and every number of microbatches, and how long a step
 Verdicts, runs and reports show themselves: as text in a terminal, as pictures in a notebook. Their
 texts and JSON documents are those of the command `ripeline`, byte for byte. Wrong input raises
 `ripeline.Error`, whose text is the command's message. Every object is immutable and can be used in
-several threads; long calls leave other Python threads running.
+several threads; long calls leave other Python threads running, and Ctrl-C stops them.
 """
 
 from ripeline._check import CheckReport, Finding, FixedSchedule, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
+from ripeline._pipeline import Hint, Op, Order, Pipeline, Resource
 from ripeline._program import Program
+from ripeline._progress import Progress
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
 from ripeline._trace import Trace, read_trace
@@ -35,9 +37,15 @@ __all__ = [
     "Error",
     "Finding",
     "FixedSchedule",
+    "Hint",
     "Obligation",
+    "Op",
+    "Order",
+    "Pipeline",
     "Program",
+    "Progress",
     "Repair",
+    "Resource",
     "Run",
     "Trace",
     "Verdict",

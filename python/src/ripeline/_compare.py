@@ -12,6 +12,7 @@ from ripeline import _ripeline
 from ripeline._base import Frozen, StrPath, costs_text, counts_text, number_text
 from ripeline._drawing import save_picture
 from ripeline._program import Program
+from ripeline._progress import Watch, watched
 
 
 class Comparison(Frozen):
@@ -80,16 +81,18 @@ def compare(
     control: float | str | None = None,
     jitter: str | None = None,
     seed: int = 1,
+    progress: Watch = None,
 ) -> Comparison:
     """Runs one step of each program under the same times, and puts the runs side by side.
 
     `programs` may have titles: `{"as it is": one, "with more warm-up": other}`. Without
     `microbatches` all take the only number of a CSV among them, or else each runs twice as many as
-    it has ranks. With several `seeds`, from
-    `seed` on, times are means, and the draws are the same for all programs. `memory` is a rank's
-    room, in microbatches of all of its layers or in bytes (`"24GB"`): what holds more is marked.
-    The other arguments are those of `Program.simulate()`. `rank_costs` gives schedules that put
-    several stages on a rank, or split backwards, the work of one model.
+    it has ranks. With several `seeds`, from `seed` on, times are means, and the draws are the same
+    for all programs. `memory` is a rank's room, in microbatches of all of its layers or in bytes
+    (`"24GB"`): what holds more is marked. The other arguments are those of `Program.simulate()`.
+    `rank_costs` gives schedules that put several stages on a rank, or split backwards, the work of
+    one model. `progress` is called with a `Progress` while the call runs, and `progress=True` shows
+    it.
 
     >>> from ripeline import Program, compare
     >>> table = compare([Program("1f1b", ranks=4), Program("gpipe", ranks=4)], 8)
@@ -108,8 +111,8 @@ def compare(
         titles = [program.source_name for program in chosen]
     if not chosen:
         raise TypeError("compare takes one program or several")
-    return Comparison(
-        _ripeline.compare(
+    with watched(progress, "compare") as told:
+        compared = _ripeline.compare(
             [program._program for program in chosen],
             titles,
             counts_text(microbatches),
@@ -124,5 +127,6 @@ def compare(
             number_text(control),
             jitter or "",
             seed,
+            told,
         )
-    )
+    return Comparison(compared)

@@ -10,6 +10,8 @@ from typing import Any, Literal, SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._pipeline import Pipeline
+from ripeline._progress import Watch, watched
 from ripeline._run import Run
 from ripeline._verdict import Verdict
 
@@ -17,9 +19,10 @@ from ripeline._verdict import Verdict
 class Program(Frozen):
     """A schedule with values for its params.
 
-    `source` is a text in the language, the name of a library schedule (`bf`), or the name of a
-    file: a program (`.ripe`) or a schedule of PyTorch (CSV). A text has a brace or several lines.
-    A `pathlib.Path` always is a file. `text=` and `path=` say which is meant.
+    `source` is a text, the name of a library schedule (`bf`), or the name of a file. The text or
+    the file is a program in the language (`.ripe`) or a schedule of PyTorch (CSV). A text has a
+    brace or several lines. A `pathlib.Path` always is a file. `text=` and `path=` say which is
+    meant. A `Pipeline` is a program that Python code writes.
 
     `dispatch` replaces the dispatch of the text, for example `"ready by bf"`. `placement` (`chain`,
     `loop` or `v`) is for a CSV, which does not say which rank owns a stage. Other keywords set
@@ -43,7 +46,7 @@ class Program(Frozen):
 
     def __init__(
         self,
-        source: StrPath | None = None,
+        source: StrPath | Pipeline | None = None,
         /,
         *,
         text: str | None = None,
@@ -56,6 +59,8 @@ class Program(Frozen):
             raise TypeError("Program takes one of: a source, text=, path=")
         if isinstance(source, os.PathLike):
             path = source
+        elif isinstance(source, Pipeline):
+            text = str(source)
         elif source is not None and ("\n" in source or "{" in source):
             text = source
         defines = [f"{name}={operator.index(value)}" for name, value in params.items()]
@@ -190,6 +195,7 @@ class Program(Frozen):
         steps: int | None = None,
         repairs: bool = True,
         times: bool = True,
+        progress: Watch = None,
     ) -> Verdict:
         """Judges the program: can it deadlock, exceed its memory, run a task twice or never?
 
@@ -197,8 +203,10 @@ class Program(Frozen):
         of which both ends count, or by default every number that the text is for. With
         `ranks="any"` it also holds for every number of ranks, and is proved or unknown. `steps`
         limits each query of the solver. For a program that is not proved, `repairs` searches
-        changes that would make it proved. With `times=False` the verdict leaves out how long
-        proofs took, so that two verdicts print the same.
+        changes that would make it proved; the search takes far longer than the verdict. With
+        `times=False` the verdict leaves out how long proofs took, so that two verdicts print the
+        same. `progress` is called with a `Progress` while the call runs, and `progress=True`
+        shows it.
 
         >>> from ripeline import Program
         >>> verdict = Program("bf", ranks=4).verify()
@@ -213,9 +221,9 @@ class Program(Frozen):
         if ranks not in (None, "any"):
             raise TypeError("verify takes ranks='any'; Program(…, ranks=8) sets their number")
         every_rank = ranks == "any"
-        verdict = self._program.verify(
-            counts_text(microbatches), steps, repairs, times, every_rank
-        )
+        counts = counts_text(microbatches)
+        with watched(progress, "verify") as told:
+            verdict = self._program.verify(counts, steps, repairs, times, every_rank, told)
         return Verdict(self, verdict)
 
     def simulate(

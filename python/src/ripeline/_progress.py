@@ -1,0 +1,83 @@
+"""The progress of long calls."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a long call has done so far, as its `progress=` is told about 50 times a second.
+
+    A callable that gets a Progress may end the call: an exception that it raises stops the work
+    and leaves the call. `progress=True` shows a bar of `tqdm` where that is installed, and
+    otherwise a line on stderr.
+
+    >>> import ripeline
+    >>> def at_most_a_minute(progress: ripeline.Progress) -> None:
+    ...     if progress.seconds > 60:
+    ...         raise TimeoutError(progress.part)
+    >>> ripeline.Program("bf", ranks=4).verify(progress=at_most_a_minute).outcome
+    'proved'
+    """
+
+    seconds: float
+    """The time since the call began."""
+    part: str
+    """The part of the work that is being done, such as `deadlock`; empty before the first."""
+    best: float | None = None
+    """For a search: the best value found so far."""
+    bound: float | None = None
+    """For a search: the value that nothing is better than, as far as it is known."""
+
+    def __str__(self) -> str:
+        found = [
+            f"{name} {value:g}"
+            for name, value in (("best", self.best), ("bound", self.bound))
+            if value is not None
+        ]
+        return ", ".join([part for part in (self.part, *found) if part])
+
+
+Watch = Callable[[Progress], object] | bool | None
+Told = Callable[[str, float, float | None, float | None], object]
+
+
+@contextmanager
+def watched(progress: Watch, name: str) -> Iterator[Told | None]:
+    """What a long call of this name is to call while it runs; None if it need not."""
+    if progress is None or progress is False:
+        yield None
+    elif progress is True:
+        with _shown(name) as show:
+            yield lambda seconds, *told: show(Progress(seconds, *told))
+    else:
+        yield lambda seconds, *told: progress(Progress(seconds, *told))
+
+
+@contextmanager
+def _shown(name: str) -> Iterator[Callable[[Progress], object]]:
+    """A bar that moves with time, or a line that is written over."""
+    try:
+        tqdm: Any = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        written = ""
+
+        def write(progress: Progress) -> None:
+            nonlocal written
+            line = f"{name}: {progress.seconds:.0f} s {progress}"
+            if line != written:
+                print(f"\r{line:{len(written)}}", end="", file=sys.stderr, flush=True)
+                written = line
+
+        yield write
+        if written:
+            print(file=sys.stderr)
+        return
+    with tqdm(desc=name, bar_format="{desc}: {elapsed}{postfix}") as bar:
+        yield lambda progress: bar.set_postfix_str(str(progress), refresh=False) or bar.update()
