@@ -107,7 +107,7 @@ void add_compare(CLI::App& app, int& exit_code) {
   command
       ->add_option("--seeds", options->seeds,
                    "runs of each program, from --seed on (1); the draws are the same for all")
-      ->check(integer_from(1, 1'000'000));
+      ->check(integer_from(1, load::kMostSeeds));
   command
       ->add_option("--memory", options->memory,
                    "a rank's room, in microbatches of all of its layers (an activation of a stage "

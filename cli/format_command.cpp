@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "spec/forward_only.h"
 #include "spec/parse.h"
 #include "spec/print.h"
 
@@ -15,6 +16,7 @@ struct FormatOptions {
   std::vector<std::string> files;
   bool write = false;
   bool check = false;
+  bool forward_only = false;
 };
 
 int format_one(const std::string& file, const FormatOptions& options) {
@@ -30,6 +32,15 @@ int format_one(const std::string& file, const FormatOptions& options) {
   if (!tree.ok()) {
     std::cerr << spec::render(source, tree.errors());
     return bad_input;
+  }
+  if (options.forward_only) {
+    const auto forwards = spec::forward_only(tree.value());
+    if (!forwards.ok()) {
+      std::cerr << spec::render(source, forwards.errors());
+      return bad_input;
+    }
+    std::cout << forwards.value();
+    return ok;
   }
   const std::string text = spec::print(tree.value());
   if (options.check) {
@@ -58,10 +69,16 @@ void add_format(CLI::App& app, int& exit_code) {
       ->add_flag("--check", options->check,
                  "change nothing; exit 1 if a file is not in the canonical layout")
       ->excludes(write);
+  command
+      ->add_flag("--forward-only", options->forward_only,
+                 "print a program of the forwards alone, for evaluation")
+      ->excludes(write)
+      ->excludes("--check");
   command->footer(
       "Examples\n"
       "  ripeline format --write chain.ripe\n"
       "  ripeline format --check schedules/*.ripe\n"
+      "  ripeline format --forward-only chain.ripe > evaluate.ripe\n"
       "Exit codes: 0 done, 1 with --check: a file is not in the canonical layout, 2 bad input.");
   command->callback([options, &exit_code] {
     for (const std::string& file : options->files) {

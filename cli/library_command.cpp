@@ -65,7 +65,7 @@ void add_megatron_options(CLI::App& command, load::MegatronOptions& options) {
     command
         .add_option(option.name + other, options.*option.value,
                     std::string("of megatron: ") + option.help)
-        ->check(integer_from(1, 1'000'000))
+        ->check(integer_from(1, load::kMostOfMegatron))
         ->type_name("N");
   }
 }

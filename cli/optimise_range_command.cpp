@@ -20,7 +20,7 @@ int optimise_range(const OptimiseFlags& flags) {
   if (!flags.output.empty()) {
     return say_failed("-o: a range of --memory has a program for each: expected one memory");
   }
-  if (flags.picture.file.ends_with(".html") || flags.picture.begin || flags.picture.end) {
+  if (flags.picture.file.ends_with(".html") || flags.picture.part.begin || flags.picture.part.end) {
     return say_failed("--picture of a range of memories: expected a .svg or .pdf, which is whole");
   }
   const Interrupts interrupts;

@@ -1,7 +1,5 @@
 #include "cli/picture_flags.h"
 
-#include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -17,13 +15,10 @@
 namespace ripeline::cli {
 namespace {
 
-constexpr int kLeastWidth = 320;  // room for the names of the rows, and for some tasks
-constexpr int kMostWidth = 20'000;
-
 // The reason why these flags allow no picture of any run; nullopt if they allow one.
 std::optional<std::string> wrong_with(const PictureFlags& flags) {
-  if (flags.begin && flags.end && *flags.begin >= *flags.end) {
-    return fmt::format("--begin {:.6g} is not before --end {:.6g}", *flags.begin, *flags.end);
+  if (const auto part = load::check_part(flags.part); !part.ok()) {
+    return part.errors().front().message;
   }
   if (has_extension(flags.file, ".html") && flags.width) {
     return "--picture-width is for .svg and .pdf: a page (.html) is as wide as its window";
@@ -53,15 +48,15 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
       .add_option("--picture-width", flags.width,
                   fmt::format("of a .svg or .pdf: pixels, of which 96 are an inch ({})",
                               view::kPictureWidth))
-      ->check(integer_from(kLeastWidth, kMostWidth))
+      ->check(integer_from(view::kLeastPictureWidth, view::kMostPictureWidth))
       ->needs(picture);
   const bool text = beside == Beside::text;
   CLI::Option* begin = command.add_option(
-      "--begin", flags.begin,
+      "--begin", flags.part.begin,
       text ? "draw from this time on, in the run's unit, on the terminal and in the picture"
            : "of the picture: from this time on, in the run's unit; a page opens there");
   CLI::Option* end = command.add_option(
-      "--end", flags.end, text ? "draw up to this time" : "of the picture: up to this time");
+      "--end", flags.part.end, text ? "draw up to this time" : "of the picture: up to this time");
   begin->check(number_from_zero());
   end->check(number_above_zero());
   if (!text) {
@@ -73,30 +68,10 @@ void add_picture(CLI::App& command, PictureFlags& flags, Beside beside) {
   });
 }
 
-spec::Result<view::Range> range_of(const PictureFlags& flags,
-                                   const std::vector<view::Panel>& panels) {
-  core::Time longest{0};
-  for (const view::Panel& panel : panels) {
-    longest = std::max(longest, panel.timeline->end() - panel.timeline->begin());
-  }
-  const view::Timeline& first = *panels.front().timeline;
-  const double length = first.in_unit(longest);
-  if (flags.begin && *flags.begin >= length) {
-    return spec::failure(
-        fmt::format("--begin {:.6g} is after the end, at {:.6g}", *flags.begin, length));
-  }
-  const auto time_of = [&](std::optional<double> units) -> std::optional<core::Time> {
-    if (!units || *units >= length) return std::nullopt;
-    const auto unit = static_cast<double>(first.run().unit.nanoseconds);
-    return core::Time{static_cast<std::int64_t>(std::llround(*units * unit))};
-  };
-  return view::Range{.begin = time_of(flags.begin), .end = time_of(flags.end)};
-}
-
 spec::Result<void> write_picture(const PictureFlags& flags,
                                  const std::vector<view::Panel>& panels) {
   if (!flags.wanted()) return {};
-  const auto range = range_of(flags, panels);
+  const auto range = load::range_of(flags.part, panels);
   if (!range.ok()) return range.errors();
   const Progress progress("drawing " + flags.file);
   if (has_extension(flags.file, ".html"))

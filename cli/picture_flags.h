@@ -8,6 +8,7 @@
 
 #include <CLI/App.hpp>
 
+#include "load/part.h"
 #include "spec/diagnostics.h"
 #include "view/picture.h"
 
@@ -17,10 +18,9 @@ namespace ripeline::cli {
 [[nodiscard]] bool has_extension(const std::string& file, std::string_view extension);
 
 struct PictureFlags {
-  std::string file;             // ends in .svg, .pdf or .html; empty if no picture is wanted
-  std::optional<int> width;     // in pixels; not for .html, which is as wide as its window
-  std::optional<double> begin;  // in the run's unit, from the run's start
-  std::optional<double> end;
+  std::string file;          // ends in .svg, .pdf or .html; empty if no picture is wanted
+  std::optional<int> width;  // in pixels; not for .html, which is as wide as its window
+  load::Part part;
   [[nodiscard]] bool wanted() const { return !file.empty(); }
 };
 
@@ -30,11 +30,6 @@ enum class Beside : unsigned char { nothing, text };
 // Adds --picture, --picture-width, --begin and --end. Flags that do not fit together are a usage
 // error before the command runs, and so is a .pdf if the program that makes PDFs is missing.
 void add_picture(CLI::App& command, PictureFlags& flags, Beside beside = Beside::nothing);
-
-// The part of the runs that the flags ask for, with times in the unit of the first run. Fails if
-// that part begins after all runs have ended.
-[[nodiscard]] spec::Result<view::Range> range_of(const PictureFlags& flags,
-                                                 const std::vector<view::Panel>& panels);
 
 // Writes the picture if the flags ask for one. `panels` must not be empty.
 [[nodiscard]] spec::Result<void> write_picture(const PictureFlags& flags,

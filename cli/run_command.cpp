@@ -27,11 +27,8 @@ std::string notes_of(const PreparedRun& prepared, Groups groups) {
     text += fmt::format("note: of {} processes, this is what those of member 0 of replica 0 did\n",
                         program.ranks * members * replicas);
   }
-  if (groups == Groups::as_one && members > 1) {
-    text += "note: the members of a tensor-parallel group run as one\n";
-  }
-  if (groups == Groups::as_one && replicas > 1) {
-    text += fmt::format("note: this is one of {} replicas; the others do the same\n", replicas);
+  if (groups == Groups::as_one) {
+    for (const std::string& note : load::group_notes(program)) text += "note: " + note + "\n";
   }
   const std::string count =
       fmt::format("{} microbatch{}", prepared.microbatches, prepared.microbatches == 1 ? "" : "es");

@@ -10,7 +10,6 @@
 namespace ripeline::cli {
 
 void add_times(CLI::App& command, load::TimeOptions& options, const std::string& unit_help) {
-  simulate::TimingOptions& timing = options.timing;
   const std::size_t before = command.get_options().size();
   command.add_option(
       "--rank-costs", options.rank_costs,
@@ -24,11 +23,10 @@ void add_times(CLI::App& command, load::TimeOptions& options, const std::string&
                   "of a message on any link, in the unit or with one, as 0.6ms")
       ->type_name("TIME");
   command
-      .add_option("--bandwidth", timing.bytes_per_second,
-                  "of any link, in bytes per second, as 25GB/s")
-      ->transform(bytes_per_second());
-  command.add_option("--bytes", timing.message_bytes, "the size of a message, as 4.7MB")
-      ->transform(bytes_from_zero());
+      .add_option("--bandwidth", options.bandwidth, "of any link, in bytes per second, as 25GB/s")
+      ->type_name("BYTES/s");
+  command.add_option("--bytes", options.bytes, "the size of a message, as 4.7MB")
+      ->type_name("BYTES");
   command
       .add_option("--control", options.control,
                   "latency of announcements and grants, in the unit or with one; as the messages' "
@@ -38,7 +36,7 @@ void add_times(CLI::App& command, load::TimeOptions& options, const std::string&
                      "what varies: J0 … J3, uniform=P, lognormal=CV, pareto=ALPHA, input=SIGMA, "
                      "estimate=SIGMA, "
                      "slow=RANK:FACTOR, tails=PERCENT:UNITS, exponential=MEAN, fifo; with commas");
-  command.add_option("--seed", timing.seed, "of what is drawn (1)")
+  command.add_option("--seed", options.timing.seed, "of what is drawn (1)")
       ->check(integer_from(0, std::numeric_limits<std::int64_t>::max()));
   const std::vector<CLI::Option*> all = command.get_options();
   for (std::size_t i = before; i < all.size(); ++i) all[i]->group("What tasks and messages take");

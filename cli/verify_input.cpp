@@ -52,7 +52,8 @@ void add_answers(const spec::Program& program, const VerifyFlags& flags, nlohman
 
 std::size_t add(const std::string& file, const load::LoadedProgram& loaded, verify::Verdict verdict,
                 const VerifyFlags& flags, Findings& findings) {
-  const auto& [source, program, options, form] = loaded;
+  const spec::Source& source = loaded.source;
+  const spec::Program& program = loaded.program;
   const spec::Diagnostics warnings = load::warnings_of(loaded);
   std::cerr << spec::render(source, warnings, spec::Severity::warning);
   findings.add(exit_code_of(verdict.outcome));

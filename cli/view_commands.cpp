@@ -67,7 +67,7 @@ int show(const ShowCommand& command) {
   if (!loaded) return bad_input;
   const load::Run& run = *loaded;
   const std::vector<view::Panel> panels = {run.panel()};
-  const auto range = said(range_of(command.picture, panels));
+  const auto range = said(load::range_of(command.picture.part, panels));
   if (!range.ok() || !said(write_picture(command.picture, panels)).ok()) return bad_input;
   const view::TerminalOptions options{.width = command.width.value_or(terminal_width()),
                                       .colour = wants_colour(command.colour),
@@ -104,7 +104,7 @@ void add_show(CLI::App& app, int& exit_code) {
   command->add_option("--trace", options->trace,
                       "of the folder of a run that was killed: write one trace, and draw nothing");
   command->add_option("--width", options->width, "columns of the text; the terminal's, or 100")
-      ->check(integer_from(20, 10'000));
+      ->check(integer_from(view::kLeastColumns, view::kMostColumns));
   command
       ->add_option("--colour,--color", options->colour,
                    "always, never, or auto: on a terminal, if NO_COLOR is not set")

@@ -16,7 +16,9 @@
 
 namespace ripeline::load {
 
-// The options by Megatron-LM's names; nullopt if an option is not given. Each is at least 1.
+// The options by Megatron-LM's names; nullopt if an option is not given. Each is from 1 to
+// kMostOfMegatron.
+inline constexpr std::int64_t kMostOfMegatron = 1'000'000;
 struct MegatronOptions {
   std::optional<std::int64_t> pipeline_model_parallel_size;
   std::optional<std::int64_t> num_layers;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -35,9 +34,6 @@ spec::ReadFile reader_beside(const std::string& file) {
     return bytes;
   };
 }
-
-// The bytes of the files that a program names, by their paths.
-using Files = std::map<std::string, std::string>;
 
 // Reads with `reader`, and stores the bytes in `files`.
 spec::ReadFile storing(spec::ReadFile reader, std::shared_ptr<Files> files) {
@@ -149,7 +145,8 @@ spec::Result<LoadedProgram> elaborated(Read read, const ProgramOptions& options)
   return LoadedProgram{.source = std::move(read.input.source),
                        .program = std::move(program).value(),
                        .options = std::move(read.options),
-                       .form = form};
+                       .form = form,
+                       .files = files};
 }
 
 spec::Result<LoadedProgram> loaded(Read read, const ProgramOptions& options, Reading* reading) {
@@ -157,6 +154,33 @@ spec::Result<LoadedProgram> loaded(Read read, const ProgramOptions& options, Rea
     if (const auto done = make_program(read, options, reading); !done.ok()) return done.errors();
   }
   return elaborated(std::move(read), options);
+}
+
+// Parses the text, for every number of ranks.
+spec::Result<LoadedTree> parsed(Read read, const ProgramOptions& options) {
+  auto& [input, elaborate] = read;
+  if (input.form == InputForm::schedule) {
+    return spec::failure(
+        fmt::format("-D ranks=any: {} is a schedule of PyTorch, for as many ranks as it has rows",
+                    input.source.name));
+  }
+  spec::Result<spec::ast::Pipeline> tree = spec::parse(input.source);
+  if (!tree.ok()) return tree.errors();
+  if (const auto& counts = options.microbatches; counts && !counts->one()) {
+    const auto& items = tree.value().items;
+    const bool any = std::any_of(items.begin(), items.end(), [](const spec::ast::Item& item) {
+      const auto* node = std::get_if<spec::ast::Microbatches>(&item.value);
+      return node != nullptr && node->any;
+    });
+    if (!any) {
+      return spec::failure(fmt::format(
+          "-m {}: with -D ranks=any, a range is for programs that say `microbatches any`; give "
+          "one number, as -m {}",
+          counts->text(), counts->last));
+    }
+  }
+  return LoadedTree{std::move(input.source), spec::narrowed(std::move(tree).value(), elaborate),
+                    std::move(elaborate)};
 }
 
 }  // namespace
@@ -272,6 +296,16 @@ spec::Result<LoadedProgram> made_again(const LoadedProgram& before, const Progra
   return elaborated(std::move(read), options);
 }
 
+spec::Result<LoadedProgram> made_of(Input input, const Files& files, const ProgramOptions& options,
+                                    Reading* reading) {
+  spec::Result<spec::ElaborateOptions> elaborate = elaborate_options(options);
+  if (!elaborate.ok()) return elaborate.errors();
+  Read read = read_of(std::move(input), std::move(elaborate).value(), reading);
+  read.options.read_file =
+      stored(std::move(read.options.read_file), std::make_shared<const Files>(files));
+  return elaborated(std::move(read), options);
+}
+
 spec::Result<LoadedProgram> read_program_of(const std::string& file, const ProgramOptions& options,
                                             std::uint64_t hash, Reading* reading) {
   auto judged = read_program(file, options, reading);
@@ -297,29 +331,15 @@ spec::Result<LoadedTree> read_tree(const std::string& file, const ProgramOptions
                                    Reading* reading) {
   spec::Result<Read> found = read_with(file, options_of_every_rank(options), reading);
   if (!found.ok()) return found.errors();
-  auto [input, elaborate] = std::move(found).value();
-  if (input.form == InputForm::schedule) {
-    return spec::failure(
-        fmt::format("-D ranks=any: {} is a schedule of PyTorch, for as many ranks as it has rows",
-                    input.source.name));
-  }
-  spec::Result<spec::ast::Pipeline> tree = spec::parse(input.source);
-  if (!tree.ok()) return tree.errors();
-  if (const auto& counts = options.microbatches; counts && !counts->one()) {
-    const auto& items = tree.value().items;
-    const bool any = std::any_of(items.begin(), items.end(), [](const spec::ast::Item& item) {
-      const auto* node = std::get_if<spec::ast::Microbatches>(&item.value);
-      return node != nullptr && node->any;
-    });
-    if (!any) {
-      return spec::failure(fmt::format(
-          "-m {}: with -D ranks=any, a range is for programs that say `microbatches any`; give "
-          "one number, as -m {}",
-          counts->text(), counts->last));
-    }
-  }
-  return LoadedTree{std::move(input.source), spec::narrowed(std::move(tree).value(), elaborate),
-                    std::move(elaborate)};
+  return parsed(std::move(found).value(), options);
+}
+
+spec::Result<LoadedTree> tree_again(const LoadedProgram& loaded, const ProgramOptions& options) {
+  spec::Result<spec::ElaborateOptions> elaborate = options_of_every_rank(options);
+  if (!elaborate.ok()) return elaborate.errors();
+  Read read{{loaded.source, loaded.form}, std::move(elaborate).value()};
+  read.options.read_file = loaded.options.read_file;
+  return parsed(std::move(read), options);
 }
 
 }  // namespace ripeline::load

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,12 +53,16 @@ struct Reading {
 [[nodiscard]] std::string errors_text(const Reading& reading, const spec::Diagnostics& errors,
                                       const std::string& prefix = "");
 
+// The bytes of the files that a text names, by their paths.
+using Files = std::map<std::string, std::string>;
+
 struct LoadedProgram {
   spec::Source source;  // for a schedule of PyTorch, the program that it stands for
   spec::Program program;
   // With these the program was made. Copies of them may be used in several threads at once.
   spec::ElaborateOptions options;
   InputForm form = InputForm::program;
+  std::shared_ptr<const Files> files = {};  // that were read
 };
 [[nodiscard]] spec::Result<LoadedProgram> read_program(const std::string& file,
                                                        const ProgramOptions& options,
@@ -72,6 +78,12 @@ struct LoadedProgram {
 // text, and of the same bytes of files that the text names, also if these files have changed since.
 [[nodiscard]] spec::Result<LoadedProgram> made_again(const LoadedProgram& loaded,
                                                      const ProgramOptions& options);
+
+// Makes a program that was read before, perhaps by another process, from what was read. A schedule
+// of PyTorch is given as the program that it stands for.
+[[nodiscard]] spec::Result<LoadedProgram> made_of(Input input, const Files& files,
+                                                  const ProgramOptions& options,
+                                                  Reading* reading = nullptr);
 
 // Like read_program(), for a program that should have `hash`. If its hash differs and the options
 // have one count, of_step()'s options are tried; their program is returned if it has `hash`.
@@ -97,5 +109,8 @@ struct LoadedTree {
 [[nodiscard]] spec::Result<LoadedTree> read_tree(const std::string& file,
                                                  const ProgramOptions& options,
                                                  Reading* reading = nullptr);
+// The same for a program that was read with other options.
+[[nodiscard]] spec::Result<LoadedTree> tree_again(const LoadedProgram& loaded,
+                                                  const ProgramOptions& options);
 
 }  // namespace ripeline::load

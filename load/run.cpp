@@ -92,6 +92,17 @@ spec::Result<Run> read_trace(const std::string& file, const std::optional<trace:
   return run;
 }
 
+Notes group_notes(const spec::Program& program) {
+  Notes notes;
+  if (program.tensor_parallel.members > 1) {
+    notes.push_back("the members of a tensor-parallel group run as one");
+  }
+  if (const int replicas = program.data_parallel.replicas; replicas > 1) {
+    notes.push_back(fmt::format("this is one of {} replicas; the others do the same", replicas));
+  }
+  return notes;
+}
+
 spec::Result<void> simulate_run(Run& run, const RunOptions& options, Notes& notes) {
   const spec::Program& program = run.loaded->program;
   const int usual = run.microbatches.value_or(usual_count(program));

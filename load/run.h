@@ -53,6 +53,8 @@ struct Run {
 [[nodiscard]] spec::Result<Run> read_trace(const std::string& file,
                                            const std::optional<trace::StepRange>& steps,
                                            Notes& notes);
+// Notes on how one simulated member of one replica stands for all.
+[[nodiscard]] Notes group_notes(const spec::Program& program);
 // Simulates the program of `run`, which must be loaded.
 [[nodiscard]] spec::Result<void> simulate_run(Run& run, const RunOptions& options, Notes& notes);
 // Simulates the program of `run` once more, with another seed.

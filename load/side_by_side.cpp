@@ -171,6 +171,10 @@ spec::Result<std::string> agree(std::vector<Run>& runs, const RunOptions& option
   if (!defines.contains(kRanks)) {
     if (const auto s = share_ranks(runs, notes, misfit); !s.ok()) return s.errors();
   }
+  return agree_on_count(runs, options);
+}
+
+std::string agree_on_count(std::vector<Run>& runs, const RunOptions& options) {
   const auto only = options.microbatches ? std::nullopt : only_one(runs, fixed_count);
   bool taken = false;
   for (Run& run : runs) {

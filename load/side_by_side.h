@@ -11,6 +11,8 @@
 
 namespace ripeline::load {
 
+inline constexpr int kMostSeeds = 1'000'000;
+
 // agree() is called before simulation. Some inputs, such as a CSV or a trace, have a fixed number
 // of microbatches. If all of these have the same number and -m is not given, the other inputs use
 // that number if they can. The same holds for ranks if -D ranks is not given, but an input that
@@ -22,6 +24,8 @@ struct Misfit {
 };
 [[nodiscard]] spec::Result<std::string> agree(std::vector<Run>& runs, const RunOptions& options,
                                               Notes& notes, std::optional<Misfit>& misfit);
+// Agrees on the number of microbatches alone, and returns that note; empty if nothing is agreed on.
+[[nodiscard]] std::string agree_on_count(std::vector<Run>& runs, const RunOptions& options);
 // Notes if numbers of ranks or microbatches differ, since times of different amounts of work
 // cannot be compared. Adds the note `agreed` if all runs have the same number of microbatches.
 [[nodiscard]] Notes size_notes(const std::vector<Run>& runs, const std::string& agreed);

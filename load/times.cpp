@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "load/input.h"
+#include "load/numbers.h"
 #include "load/shorten.h"
 #include "simulate/amount.h"
 
@@ -101,6 +102,16 @@ spec::Result<simulate::TimingOptions> read_timing(const TimeOptions& options) {
     const auto read = time_in(option, *text, unit);
     if (!read.ok()) return read.errors();
     *time = read.value();
+  }
+  if (!options.bandwidth.empty()) {
+    const auto read = bytes_per_second(options.bandwidth);
+    if (!read.ok()) return failure("--bandwidth: " + read.errors().front().message);
+    timing.bytes_per_second = read.value();
+  }
+  if (!options.bytes.empty()) {
+    const auto read = bytes_from_zero(options.bytes);
+    if (!read.ok()) return failure("--bytes: " + read.errors().front().message);
+    timing.message_bytes = read.value();
   }
   const core::Status jitter = simulate::Jitter::parse(options.jitter, timing.jitter);
   if (!jitter.ok()) return failure(jitter.message());

@@ -7,7 +7,9 @@
 #include "load/input.h"
 #include "python/choice.h"
 #include "python/failure.h"
+#include "python/number.h"
 #include "pytorch/check_report.h"
+#include "pytorch/fix.h"
 
 namespace ripeline::python {
 namespace {
@@ -15,6 +17,11 @@ namespace {
 pytorch::CheckOptions options_of(const CheckOptions& options) {
   using pytorch::ActionForm;
   using pytorch::Placement;
+  using wire::WireKernels;
+  using wire::WireLayout;
+  check_integer("--ranks", options.ranks, 1);
+  check_integer("--stages", options.stages, 1);
+  check_integer("--stage-memory", options.stage_memory, 1);
   pytorch::CheckOptions with;
   with.placement =
       chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
@@ -22,10 +29,21 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
   with.ranks = options.ranks;
   with.stages = options.stages;
   if (options.microbatches) {
-    with.microbatches = value_of(load::one_count(value_of(load::counts_in(*options.microbatches))));
+    const auto counts = value_of(load::counts_in(*options.microbatches), "-m");
+    with.microbatches = value_of(load::one_count(counts));
   }
-  if (options.memory) with.rank_memory = value_of(load::room_in(*options.memory));
+  if (options.memory) {
+    with.rank_memory = value_of(load::room_in(*options.memory), "--memory " + *options.memory);
+  }
   with.stage_memory = options.stage_memory;
+  with.layout =
+      chosen("layout", options.layout, {WireLayout::group, WireLayout::pair, WireLayout::edge})
+          .value_or(with.layout);
+  with.kernels = chosen("kernels", options.kernels,
+                        {WireKernels::per_stream, WireKernels::launch_order, WireKernels::serial})
+                     .value_or(with.kernels);
+  with.reduce = options.reduce;
+  with.all_layouts = options.layouts;
   return with;
 }
 
@@ -46,6 +64,17 @@ std::string Checked::json() const {
   nlohmann::json document = pytorch::check_json(source_.name, source_.text, report_, options_);
   document["file"] = source_.name;
   return load::document_text(document);
+}
+
+Fixed Checked::fixed() const {
+  if (report_.verdict == verify::Outcome::proved)
+    throw Failure({spec::failure("nothing to repair")});
+  const auto repaired = pytorch::repair(read_, report_, options_);
+  if (!repaired.ok()) {
+    throw Failure({spec::failure("no repair: " + repaired.errors().front().message)});
+  }
+  return {.csv = pytorch::write_actions(repaired.value().table),
+          .changes = pytorch::repair_text(repaired.value())};
 }
 
 }  // namespace ripeline::python

@@ -20,6 +20,16 @@ struct CheckOptions {
   std::optional<std::string> microbatches;
   std::optional<std::string> memory;
   std::optional<std::int64_t> stage_memory;
+  std::optional<std::string> layout;
+  std::optional<std::string> kernels;
+  bool reduce = true;  // false for --no-reduce
+  bool layouts = false;
+};
+
+// A schedule that passes, made from one that does not.
+struct Fixed {
+  std::string csv;
+  std::string changes;  // a line for each change, and one with the peaks
 };
 
 class Checked {
@@ -31,6 +41,8 @@ class Checked {
   // The output of `ripeline check`, as text and as JSON.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;
+  // The repair that --fix writes. Throws Failure if the schedule passes, or if none is found.
+  [[nodiscard]] Fixed fixed() const;
 
  private:
   spec::Source source_;

@@ -7,24 +7,16 @@
 
 #include "load/document.h"
 #include "load/side_by_side.h"
+#include "python/drawing.h"
 #include "python/failure.h"
+#include "python/number.h"
 #include "view/html.h"
 #include "view/svg.h"
 
 namespace ripeline::python {
-namespace {
-
-constexpr int kMostSeeds = 1'000'000;
-
-}  // namespace
-
 Compared::Compared(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                    const Comparing& comparing) {
-  if (comparing.seeds < 1 || comparing.seeds > kMostSeeds) {
-    throw Failure(
-        {spec::failure("--seeds: expected an integer from 1 to " + std::to_string(kMostSeeds) +
-                       ", and found '" + std::to_string(comparing.seeds) + "'")});
-  }
+  check_integer("--seeds", std::optional(comparing.seeds), 1, load::kMostSeeds);
   const auto memory = value_of(load::memory_limit(comparing.memory));
   load::RunOptions options;
   options.microbatches = counts_of(comparing.microbatches);
@@ -33,12 +25,15 @@ Compared::Compared(const std::vector<Program>& programs, const std::vector<std::
     load::Run run;
     run.title = titles.at(i);
     run.loaded = std::make_unique<load::LoadedProgram>(*programs[i].for_step(options.microbatches));
+    runs_.push_back(std::move(run));
+  }
+  const std::string agreed = load::agree_on_count(runs_, options);
+  for (load::Run& run : runs_) {
     if (auto made = load::simulate_run(run, options, notes_); !made.ok()) {
       throw Failure(made.errors());
     }
-    runs_.push_back(std::move(run));
   }
-  for (std::string& note : load::size_notes(runs_, "")) notes_.push_back(std::move(note));
+  for (std::string& note : load::size_notes(runs_, agreed)) notes_.push_back(std::move(note));
   rows_ = value_of(load::compared(runs_, options, comparing.seeds));
   options_ = {.runs = comparing.seeds,
               .seed = options.times.timing.seed,
@@ -58,7 +53,7 @@ std::vector<view::Panel> Compared::panels() const {
 }
 
 std::string Compared::svg(std::optional<int> width) const {
-  return view::svg(panels(), {.width = width.value_or(view::kPictureWidth)});
+  return view::svg(panels(), {.width = picture_width(width)});
 }
 
 std::string Compared::html() const { return view::html(panels()); }

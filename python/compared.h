@@ -16,7 +16,8 @@ namespace ripeline::python {
 
 // The options of `ripeline compare`, as the command line writes them.
 struct Comparing {
-  std::optional<std::string> microbatches;  // nullopt: for each program, twice its ranks
+  // nullopt: the only number of a program for one number, else for each twice its ranks
+  std::optional<std::string> microbatches;
   load::TimeOptions times;
   int seeds = 1;
   std::string memory;

@@ -39,6 +39,14 @@ template <class T>
 inline void value_of(const spec::Result<void>& result) {
   if (!result.ok()) throw Failure(result.errors());
 }
+// The same for an argument, which the errors name as the option of the command line.
+template <class T>
+[[nodiscard]] T value_of(spec::Result<T> result, const std::string& option) {
+  if (result.ok()) return std::move(result).value();
+  spec::Diagnostics errors = result.errors();
+  for (spec::Diagnostic& error : errors) error.option = option;
+  throw Failure(errors);
+}
 template <class T>
 [[nodiscard]] T value_of(spec::Result<T> result, const load::Reading& reading) {
   if (!result.ok()) throw Failure(reading, result.errors());

@@ -4,14 +4,18 @@
 // or draw release Python's lock, and take it again to convert what they return. Those that may take
 // long are long calls: Ctrl-C and an exception of their `progress` stop them.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <thread>
+#include <tuple>
 
 #include "python/checked.h"
 #include "python/compared.h"
@@ -21,6 +25,7 @@
 #include "python/optimised.h"
 #include "python/output.h"
 #include "python/program.h"
+#include "python/recorded.h"
 #include "python/simulated.h"
 #include "python/verdict.h"
 
@@ -122,16 +127,48 @@ Program made(const std::string& source, const std::vector<std::string>& defines,
 }
 
 Verdict verify(const Program& program, const Text& microbatches,
-               const std::optional<std::uint64_t>& steps, bool repairs, bool times,
+               const std::optional<std::uint64_t>& steps, bool repairs, bool times, bool every_rank,
                const nb::object& progress) {
   return long_call(progress, [&](LongCall&) {
-    return program.verify(
-        {.microbatches = microbatches, .steps = steps, .repairs = repairs, .times = times});
+    return program.verify({.microbatches = microbatches,
+                           .steps = steps,
+                           .repairs = repairs,
+                           .times = times,
+                           .every_rank = every_rank});
   });
+}
+
+// Python takes and gives the parts of a Program's state in this order; files are bytes.
+using State = std::tuple<std::string, std::string, bool, std::map<std::string, nb::bytes>,
+                         std::vector<std::string>, std::string, std::vector<std::string>>;
+
+State state_of(const Program& program) {
+  const Program::State state = program.state();
+  std::map<std::string, nb::bytes> files;
+  for (const auto& [path, bytes] : state.files)
+    files.emplace(path, nb::bytes(bytes.data(), bytes.size()));
+  return {state.source.name, state.source.text, state.is_schedule, files,
+          state.defines,     state.dispatch,    state.notes};
+}
+
+Program of_state(const State& parts) {
+  const auto& [name, text, is_schedule, files, defines, dispatch, notes] = parts;
+  Program::State state{.source = {.name = name, .text = text},
+                       .is_schedule = is_schedule,
+                       .files = {},
+                       .defines = defines,
+                       .dispatch = dispatch,
+                       .notes = notes};
+  for (const auto& [path, bytes] : files) {
+    state.files[path] = std::string(static_cast<const char*>(bytes.data()), bytes.size());
+  }
+  const nb::gil_scoped_release unlocked;
+  return Program::of_state(state);
 }
 
 load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
                            const std::string& unit, const std::string& latency,
+                           const std::string& bandwidth, const std::string& bytes,
                            const std::string& control, const std::string& jitter,
                            std::uint64_t seed) {
   load::TimeOptions times{.unit = unit,
@@ -139,17 +176,20 @@ load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
                           .profile = profile,
                           .jitter = jitter,
                           .latency = latency,
-                          .control = control};
+                          .control = control,
+                          .bandwidth = bandwidth,
+                          .bytes = bytes};
   times.timing.seed = seed;
   return times;
 }
 
 Simulated simulate(const Program& program, const Text& microbatches, const Text& rank_costs,
                    const std::string& profile, const std::string& unit, const std::string& latency,
+                   const std::string& bandwidth, const std::string& bytes,
                    const std::string& control, const std::string& jitter, std::uint64_t seed) {
   return long_call(nb::none(), [&](LongCall&) {
-    return program.simulate(microbatches,
-                            times_of(rank_costs, profile, unit, latency, control, jitter, seed));
+    return program.simulate(microbatches, times_of(rank_costs, profile, unit, latency, bandwidth,
+                                                   bytes, control, jitter, seed));
   });
 }
 
@@ -160,12 +200,14 @@ std::string export_csv(const Program& program, const Text& microbatches, const s
 Compared compare(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                  const Text& microbatches, int seeds, const std::string& memory,
                  const Text& rank_costs, const std::string& profile, const std::string& unit,
-                 const std::string& latency, const std::string& control, const std::string& jitter,
-                 std::uint64_t seed, const nb::object& progress) {
+                 const std::string& latency, const std::string& bandwidth, const std::string& bytes,
+                 const std::string& control, const std::string& jitter, std::uint64_t seed,
+                 const nb::object& progress) {
   return long_call(progress, [&](LongCall&) {
     return Compared(programs, titles,
                     {.microbatches = microbatches,
-                     .times = times_of(rank_costs, profile, unit, latency, control, jitter, seed),
+                     .times = times_of(rank_costs, profile, unit, latency, bandwidth, bytes,
+                                       control, jitter, seed),
                      .seeds = seeds,
                      .memory = memory});
   });
@@ -173,7 +215,8 @@ Compared compare(const std::vector<Program>& programs, const std::vector<std::st
 
 Checked check_csv(const std::string& path, const Text& placement, const Text& form,
                   std::optional<int> ranks, std::optional<int> stages, const Text& microbatches,
-                  const Text& memory, std::optional<std::int64_t> stage_memory) {
+                  const Text& memory, std::optional<std::int64_t> stage_memory, const Text& layout,
+                  const Text& kernels, bool reduce, bool layouts) {
   return long_call(nb::none(), [&](LongCall&) {
     return Checked(path, {.placement = placement,
                           .form = form,
@@ -181,7 +224,11 @@ Checked check_csv(const std::string& path, const Text& placement, const Text& fo
                           .stages = stages,
                           .microbatches = microbatches,
                           .memory = memory,
-                          .stage_memory = stage_memory});
+                          .stage_memory = stage_memory,
+                          .layout = layout,
+                          .kernels = kernels,
+                          .reduce = reduce,
+                          .layouts = layouts});
   });
 }
 
@@ -211,6 +258,24 @@ Curve memory_curve(const Searching& searching, const nb::object& progress) {
   return long_search(progress, [&](const Finds& finds) { return Curve(searching, finds); });
 }
 
+Fixed fixed(const Checked& checked) {
+  return long_call(nb::none(), [&](LongCall&) { return checked.fixed(); });
+}
+
+Recorded read_trace(const std::string& path, const Text& steps) { return {path, steps}; }
+
+std::string text_of(const Drawing& drawing, int width, const std::string& begin,
+                    const std::string& end) {
+  return drawing.text(width, {.begin = begin, .end = end});
+}
+std::string svg_of(const Drawing& drawing, std::optional<int> width, const std::string& begin,
+                   const std::string& end) {
+  return drawing.svg(width, {.begin = begin, .end = end});
+}
+std::string html_of(const Drawing& drawing, const std::string& begin, const std::string& end) {
+  return drawing.html({.begin = begin, .end = end});
+}
+
 void bind_program(nb::module_& m) {
   nb::class_<Program> program(m, "Program");
   const auto add = [&](const char* name, auto make) {
@@ -220,6 +285,10 @@ void bind_program(nb::module_& m) {
   add("of_file", &made<&Program::of_file>);
   add("of_text", &made<&Program::of_text>);
   add("of_schedule", &made<&Program::of_schedule>);
+  program.def_static("of_megatron", &Program::of_megatron, "options"_a, Unlocked())
+      .def_static("of_state", &of_state, "state"_a)
+      .def("state", &state_of)
+      .def("forward_only", &Program::forward_only, Unlocked());
   program.def_prop_ro("source_name", &Program::source_name)
       .def_prop_ro("text", &Program::text)
       .def_prop_ro("name", &Program::name)
@@ -233,9 +302,9 @@ void bind_program(nb::module_& m) {
       .def("warnings_text", &Program::warnings_text, Unlocked())
       .def("with_text", &Program::with_text, "text"_a, Unlocked())
       .def("verify", &verify, "microbatches"_a.none(), "steps"_a.none(), "repairs"_a, "times"_a,
-           "progress"_a.none())
+           "every_rank"_a, "progress"_a.none())
       .def("simulate", &simulate, "microbatches"_a.none(), "rank_costs"_a.none(), "profile"_a,
-           "unit"_a, "latency"_a, "control"_a, "jitter"_a, "seed"_a)
+           "unit"_a, "latency"_a, "bandwidth"_a, "bytes"_a, "control"_a, "jitter"_a, "seed"_a)
       .def("export_csv", &export_csv, "microbatches"_a.none(), "form"_a);
 }
 
@@ -260,12 +329,14 @@ void bind_searches(nb::module_& m) {
       .def(
           "set_times",
           [](Searching& searching, const Text& rank_costs, const std::string& profile,
-             const std::string& unit, const std::string& latency, const std::string& control,
-             const std::string& jitter, std::uint64_t seed) {
-            searching.times = times_of(rank_costs, profile, unit, latency, control, jitter, seed);
+             const std::string& unit, const std::string& latency, const std::string& bandwidth,
+             const std::string& bytes, const std::string& control, const std::string& jitter,
+             std::uint64_t seed) {
+            searching.times = times_of(rank_costs, profile, unit, latency, bandwidth, bytes,
+                                       control, jitter, seed);
           },
-          "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "control"_a, "jitter"_a,
-          "seed"_a);
+          "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "bandwidth"_a, "bytes"_a,
+          "control"_a, "jitter"_a, "seed"_a);
   nb::class_<Optimised>(m, "Optimised")
       .def_prop_ro("text", &Optimised::text)
       .def_prop_ro("json", &Optimised::json)
@@ -286,9 +357,9 @@ void bind_searches(nb::module_& m) {
 
 void bind_results(nb::module_& m) {
   nb::class_<Drawing>(m, "Drawing")
-      .def("text", &Drawing::text, "width"_a, Unlocked())
-      .def("svg", &Drawing::svg, "width"_a.none(), Unlocked())
-      .def("html", &Drawing::html, Unlocked());
+      .def("text", &text_of, "width"_a, "begin"_a, "end"_a, Unlocked())
+      .def("svg", &svg_of, "width"_a.none(), "begin"_a, "end"_a, Unlocked())
+      .def("html", &html_of, "begin"_a, "end"_a, Unlocked());
   nb::class_<Verdict>(m, "Verdict")
       .def_prop_ro("outcome", &Verdict::outcome)
       .def("text", &Verdict::text, Unlocked())
@@ -303,6 +374,11 @@ void bind_results(nb::module_& m) {
       .def("drawing", &Simulated::drawing, Unlocked())
       .def("explain", &Simulated::explain, "task"_a, Unlocked())
       .def("write_trace", &Simulated::write_trace, "path"_a, Unlocked());
+  nb::class_<Recorded>(m, "Recorded")
+      .def_prop_ro("notes", &Recorded::notes)
+      .def("drawing", &Recorded::drawing, Unlocked())
+      .def("explain", &Recorded::explain, "task"_a, Unlocked());
+  m.def("read_trace", &read_trace, "path"_a, "steps"_a.none(), Unlocked());
   nb::class_<Compared>(m, "Compared")
       .def_prop_ro("text", &Compared::text)
       .def("json", &Compared::json, Unlocked())
@@ -312,12 +388,15 @@ void bind_results(nb::module_& m) {
   nb::class_<Checked>(m, "Checked")
       .def_prop_ro("outcome", &Checked::outcome)
       .def("text", &Checked::text, Unlocked())
-      .def("json", &Checked::json, Unlocked());
+      .def("json", &Checked::json, Unlocked())
+      .def("fixed", &fixed);
+  nb::class_<Fixed>(m, "Fixed").def_ro("csv", &Fixed::csv).def_ro("changes", &Fixed::changes);
   m.def("check_csv", &check_csv, "path"_a, "placement"_a.none(), "form"_a.none(), "ranks"_a.none(),
-        "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none());
+        "stages"_a.none(), "microbatches"_a.none(), "memory"_a.none(), "stage_memory"_a.none(),
+        "layout"_a.none(), "kernels"_a.none(), "reduce"_a, "layouts"_a);
   m.def("compare", &compare, "programs"_a, "titles"_a, "microbatches"_a.none(), "seeds"_a,
-        "memory"_a, "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "control"_a,
-        "jitter"_a, "seed"_a, "progress"_a.none());
+        "memory"_a, "rank_costs"_a.none(), "profile"_a, "unit"_a, "latency"_a, "bandwidth"_a,
+        "bytes"_a, "control"_a, "jitter"_a, "seed"_a, "progress"_a.none());
   m.def("write_text", &write_text, "path"_a, "text"_a, Unlocked());
   m.def("write_pdf", &write_pdf, "path"_a, "svg"_a, Unlocked());
 }

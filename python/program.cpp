@@ -2,11 +2,16 @@
 
 #include "load/counts.h"
 #include "load/judged.h"
+#include "load/megatron.h"
 #include "python/choice.h"
 #include "python/failure.h"
+#include "python/number.h"
 #include "pytorch/check_report.h"
 #include "pytorch/export.h"
+#include "spec/forward_only.h"
+#include "spec/parse.h"
 #include "spec/render.h"
+#include "verify/every_depth.h"
 #include "verify/verify.h"
 
 namespace ripeline::python {
@@ -24,6 +29,12 @@ load::ProgramOptions options_of(const Options& options) {
   return with;
 }
 
+// With `times` false, the verdict does not say how long its proofs took.
+void keep_times(bool times, verify::Verdict& verdict) {
+  if (times) return;
+  for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
+}
+
 // A path that is read as a file: `-` alone is standard input elsewhere.
 std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
 
@@ -31,7 +42,7 @@ std::string as_file(const std::string& path) { return path == "-" ? "./-" : path
 
 std::optional<load::Counts> counts_of(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  return value_of(load::counts_in(*text));
+  return value_of(load::counts_in(*text), "-m");
 }
 
 Program Program::made(spec::Result<load::LoadedProgram> loaded, load::ProgramOptions options,
@@ -68,6 +79,44 @@ Program Program::of_schedule(const std::string& path, const Options& options) {
   return made(std::move(loaded), with, std::move(reading));
 }
 
+Program Program::of_megatron(const std::map<std::string, std::int64_t>& options) {
+  load::MegatronOptions with;
+  for (const auto& [name, value] : options) {
+    for (const load::MegatronOption& option : load::megatron_options()) {
+      const std::string flag = "--" + name;
+      if (flag != option.name) continue;
+      check_integer(flag, std::optional(value), 1, load::kMostOfMegatron);
+      with.*option.value = value;
+    }
+  }
+  const std::string text = value_of(load::megatron_program(with));
+  load::Reading reading;
+  auto loaded = load::program_of_text({.name = "megatron", .text = text}, {}, &reading);
+  return made(std::move(loaded), {}, std::move(reading));
+}
+
+Program::State Program::state() const {
+  return {.source = loaded().source,
+          .is_schedule = loaded().form == load::InputForm::schedule,
+          .files = *loaded().files,
+          .defines = options_.defines,
+          .dispatch = options_.dispatch,
+          .notes = notes_};
+}
+
+Program Program::of_state(const State& state) {
+  using load::InputForm;
+  load::ProgramOptions options;
+  options.defines = state.defines;
+  options.dispatch = state.dispatch;
+  load::Reading reading;
+  auto loaded =
+      load::made_of({state.source, state.is_schedule ? InputForm::schedule : InputForm::program},
+                    state.files, options, &reading);
+  reading.notes = state.notes;
+  return made(std::move(loaded), std::move(options), std::move(reading));
+}
+
 std::string Program::hash_text() const { return spec::hash_text(hash()); }
 
 std::pair<int, std::optional<int>> Program::microbatches() const {
@@ -96,6 +145,13 @@ Program Program::rewritten(const std::string& text) const {
   return made(std::move(loaded), {}, std::move(reading));
 }
 
+Program Program::forward_only() const {
+  const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
+  const std::string text =
+      value_of(spec::forward_only(value_of(spec::parse(loaded().source), reading)), reading);
+  return of_text(text, {.defines = options_.defines, .dispatch = {}, .placement = {}});
+}
+
 Program::Loaded Program::again(const load::ProgramOptions& options) const {
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   return std::make_shared<const load::LoadedProgram>(
@@ -107,6 +163,7 @@ Program::Loaded Program::for_step(const std::optional<load::Counts>& counts) con
 }
 
 Verdict Program::verify(const Judging& judging) const {
+  if (judging.every_rank) return verify_every_rank(judging);
   load::ProgramOptions options = options_;
   options.microbatches = counts_of(judging.microbatches);
   Loaded judged = options.microbatches ? again(options) : loaded_;
@@ -114,10 +171,27 @@ Verdict Program::verify(const Judging& judging) const {
   with.solver_steps = judging.steps.value_or(with.solver_steps);
   verify::Verdict verdict = verify::verify(judged->program, with);
   load::add_repairs(*judged, judged->source.name, judging.repairs, verdict);
-  if (!judging.times) {
-    for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
-  }
+  keep_times(judging.times, verdict);
   return {std::move(judged), std::move(verdict)};
+}
+
+Verdict Program::verify_every_rank(const Judging& judging) const {
+  load::ProgramOptions options = options_;
+  std::erase_if(options.defines, [](const std::string& k) { return k.starts_with("ranks="); });
+  options.defines.emplace_back("ranks=any");
+  options.microbatches = counts_of(judging.microbatches);
+  const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
+  load::LoadedTree tree = value_of(load::tree_again(loaded(), options), reading);
+  verify::VerifyOptions with;
+  with.solver_steps = judging.steps.value_or(with.solver_steps);
+  auto [verdict, sample] =
+      value_of(verify::verify_every_depth(tree.tree, tree.source, tree.options, with), reading);
+  keep_times(judging.times, verdict);
+  return {std::make_shared<const load::LoadedProgram>(
+              load::LoadedProgram{.source = std::move(tree.source),
+                                  .program = std::move(sample),
+                                  .options = std::move(tree.options)}),
+          std::move(verdict)};
 }
 
 Simulated Program::simulate(const std::optional<std::string>& microbatches,

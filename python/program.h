@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,20 @@ class Program {
   [[nodiscard]] static Program of_text(const std::string& text, const Options& options);
   // Fails for a program of the language.
   [[nodiscard]] static Program of_schedule(const std::string& path, const Options& options);
+  // The program of `ripeline library megatron`, from options by their names without the hyphens.
+  [[nodiscard]] static Program of_megatron(const std::map<std::string, std::int64_t>& options);
+
+  // All that was read, from which another process makes the same program.
+  struct State {
+    spec::Source source;
+    bool is_schedule = false;
+    load::Files files;
+    std::vector<std::string> defines;
+    std::string dispatch;
+    std::vector<std::string> notes;
+  };
+  [[nodiscard]] State state() const;
+  [[nodiscard]] static Program of_state(const State& state);
 
   // For a schedule of PyTorch, the name is that of the file, and the text is that of the program
   // that stands for it.
@@ -67,6 +82,9 @@ class Program {
   // of all params and a dispatch of its own.
   [[nodiscard]] Program rewritten(const std::string& text) const;
 
+  // The forward pass, with the same params.
+  [[nodiscard]] Program forward_only() const;
+
   [[nodiscard]] const load::ProgramOptions& options() const { return options_; }
 
   struct Judging {
@@ -74,6 +92,7 @@ class Program {
     std::optional<std::uint64_t> steps;
     bool repairs = true;
     bool times = true;
+    bool every_rank = false;  // for every number of ranks, as with -D ranks=any
   };
   [[nodiscard]] Verdict verify(const Judging& judging) const;
   // `microbatches` as for -m; nullopt: the program's only number.
@@ -93,6 +112,7 @@ class Program {
   [[nodiscard]] const load::LoadedProgram& loaded() const { return *loaded_; }
   // The same text, read with other options.
   [[nodiscard]] Loaded again(const load::ProgramOptions& options) const;
+  [[nodiscard]] Verdict verify_every_rank(const Judging& judging) const;
 
   Loaded loaded_;
   load::ProgramOptions options_;

@@ -42,6 +42,12 @@ std::string Simulated::json() const {
 
 std::string Simulated::csv() const { return simulate::tasks_csv(reported()); }
 
+std::vector<std::string> Simulated::notes() const {
+  std::vector<std::string> notes = timing_.notes();
+  for (std::string& note : load::group_notes(loaded_->program)) notes.push_back(std::move(note));
+  return notes;
+}
+
 Drawing Simulated::drawing() const { return Drawing(value_of(load::run_of(reported()))); }
 
 std::string Simulated::explain(const std::string& task) const {

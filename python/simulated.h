@@ -28,8 +28,8 @@ class Simulated {
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;
   [[nodiscard]] std::string csv() const;
-  // Notes on how a profile fits the program.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return timing_.notes(); }
+  // Notes on how a profile fits the program, and on members and replicas.
+  [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] Drawing drawing() const;
   // The output of `ripeline why`, for one task or, with an empty name, for the whole run.
   [[nodiscard]] std::string explain(const std::string& task) const;

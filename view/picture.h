@@ -22,7 +22,10 @@ struct Range {
   std::optional<core::Time> end = std::nullopt;
 };
 
-inline constexpr int kPictureWidth = 1200;  // in pixels
+// Widths of pictures, in pixels.
+inline constexpr int kPictureWidth = 1200;
+inline constexpr int kLeastPictureWidth = 320;  // room for the names of the rows, and some tasks
+inline constexpr int kMostPictureWidth = 20'000;
 
 struct Panel {
   std::string title;

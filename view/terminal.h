@@ -15,6 +15,9 @@
 
 namespace ripeline::view {
 
+inline constexpr int kLeastColumns = 20;
+inline constexpr int kMostColumns = 10'000;
+
 struct TerminalOptions {
   int width = 100;      // columns
   bool colour = false;  // 24-bit escape sequences

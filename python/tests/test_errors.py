@@ -58,6 +58,8 @@ def test_wrong_sources_and_params(
 
 def test_wrong_counts() -> None:
     program = Program("bf", ranks=4)
+    with pytest.raises(TypeError, match="ranks='any'"):
+        program.verify(ranks=8)  # type: ignore[arg-type]
     for wrong in (0, -1, (3, 2)):
         with pytest.raises(Error):
             program.verify(wrong)
@@ -76,6 +78,10 @@ def test_wrong_counts() -> None:
         ({"latency": "1ms"}, ("--latency", "1ms")),
         ({"rank_costs": {"F": -1}}, ("--rank-costs", "F=-1")),
         ({"rank_costs": {"Q": 1}}, ("--rank-costs", "Q=1")),
+        ({"bandwidth": "fast", "bytes": 1}, ("--bandwidth", "fast", "--bytes", 1)),
+        ({"bandwidth": 0, "bytes": 1}, ("--bandwidth", 0, "--bytes", 1)),
+        ({"bandwidth": "25GB/s"}, ("--bandwidth", "25GB/s")),
+        ({"bytes": "4.7ms"}, ("--bytes", "4.7ms")),
         ({"jitter": "often"}, ("--jitter", "often")),
         ({"unit": "hours"}, ("--unit", "hours")),
         ({"profile": "/nowhere.json"}, ("--profile", "/nowhere.json")),
@@ -99,6 +105,58 @@ def test_wrong_choices(tmp_path: Path) -> None:
         Program("1f1b", ranks=2).simulate(2).save("/nowhere/run.svg")
     with pytest.raises(Error):
         ripeline.check_csv("/nowhere.csv")
+
+
+def test_wrong_pictures() -> None:
+    drawing = Program("1f1b", ranks=2).simulate(2).drawing
+    flags = ("show", "1f1b", "-D", "ranks=2", "-m", 2)
+    for arguments, more in (
+        ({"width": 19}, ("--width", 19)),
+        ({"begin": -1}, ("--begin=-1",)),
+        ({"end": 0}, ("--end", 0)),
+        ({"begin": 3, "end": 3}, ("--begin", 3, "--end", 3)),
+        ({"begin": 99}, ("--begin", 99)),
+    ):
+        with pytest.raises(Error) as raised:
+            drawing.text(**arguments)
+        assert command(*flags, *more).err.splitlines()[0] == f"ripeline: {raised.value}"
+    with pytest.raises(Error, match="--picture-width: expected an integer from 320 to 20000"):
+        drawing.svg(5)
+    with pytest.raises(Error, match="--picture-width"):
+        ripeline.compare([Program("1f1b", ranks=2)], 2).svg(5)
+
+
+def test_wrong_checks(tmp_path: Path) -> None:
+    file = tmp_path / "schedule.csv"
+    file.write_text("0F0,0B0\n")
+    for arguments, flags in (
+        ({"ranks": 0}, ("--ranks", 0)),
+        ({"stages": 0}, ("--stages", 0)),
+        ({"stage_memory": 0}, ("--stage-memory", 0)),
+        ({"memory": 0}, ("--memory", 0)),
+        ({"microbatches": 0}, ("-m", 0)),
+    ):
+        with pytest.raises(Error) as raised:
+            ripeline.check_csv(file, **arguments)  # type: ignore[arg-type]
+        err = command("check", file, *flags).err
+        assert err.splitlines()[0] == f"ripeline: {raised.value}"
+    with pytest.raises(Error, match="kernels: 'all' is none of per-stream, launch-order, serial"):
+        ripeline.check_csv(file, kernels="all")
+    with pytest.raises(Error, match="nothing to repair"):
+        ripeline.check_csv(file).fix()
+
+
+def test_programs_without_a_forward_pass() -> None:
+    for old, new, message in (
+        ("op F forward", "op F", "no op has the kind `forward`"),
+        ("needs F at prev;", "needs F at prev, B at here of m - 1;", "F needs B"),
+        ("needs F at prev;", "needs F at prev via rendezvous;", "F needs F via rendezvous"),
+    ):
+        with pytest.raises(Error, match=message) as raised:
+            Program(HANGS.replace(old, new)).forward_only()
+        (diagnostic,) = raised.value.diagnostics
+        assert diagnostic.id == "forward-only"
+        assert "^" in str(raised.value)
 
 
 def test_wrong_tasks_and_comparisons() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import copy
+import multiprocessing
+import pickle
 from pathlib import Path
 
 import pytest
@@ -78,6 +82,38 @@ def test_files_that_a_text_names_are_read_once(tmp_path: Path) -> None:
     order.unlink()
     assert program.simulate(2).text == run
     assert program.verify(2).proved
+
+
+def wall_of(program: Program) -> float:
+    return program.simulate(8).wall
+
+
+def test_programs_travel_between_processes() -> None:
+    programs = [Program(HANGS), Program("bf", ranks=4, f=3), Program("zb_v", ranks=2)]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert list(pool.map(wall_of, programs)) == [wall_of(program) for program in programs]
+
+
+def test_a_copy_has_all_that_was_read(tmp_path: Path) -> None:
+    order = tmp_path / "order.csv"
+    order.write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    (tmp_path / "mine.ripe").write_text(
+        HANGS.partition("  order mine")[0].replace("microbatches any", "microbatches 2")
+        + '  order mine from csv "order.csv";\n  dispatch in order mine;\n}\n'
+    )
+    programs = [
+        Program(tmp_path / "mine.ripe"),
+        Program(order, placement="chain"),
+        Program("1f1b", ranks=3, dispatch="ready by one_f_one_b", microbatches=2),
+    ]
+    order.unlink()
+    for program in programs:
+        for again in (pickle.loads(pickle.dumps(program)), copy.copy(program)):
+            assert again == program and hash(again) == hash(program)
+            assert repr(again) == repr(program) and again.notes == program.notes
+            assert again.verify(times=False).text == program.verify(times=False).text
+            assert again.simulate(2).json() == program.simulate(2).json()
 
 
 def test_equality_and_hash() -> None:

@@ -86,6 +86,30 @@ def test_a_run() -> None:
     assert bundle["image/svg+xml"] == run.drawing.svg()
 
 
+def test_causes_of_idle_time() -> None:
+    run = Program("1f1b", ranks=4).simulate(8, latency=1)
+    assert len(run.causes) == 4
+    for causes, rank in zip(run.causes, run.by_rank, strict=True):
+        assert sum(causes.values()) + rank["busy"] == rank["last"] - rank["first"]
+
+
+def test_a_run_as_a_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = Program("1f1b", ranks=4).simulate(8).to_pandas()
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns)[:3] == ["task", "op", "stage"]
+    assert len(table) == 4 * 8 * 2
+    assert (table.end - table.start).sum() == 4 * 8 * 3
+    assert table.groupby("rank").end.max().max() == 33
+
+
+def test_notes_on_members_and_replicas() -> None:
+    text = HANGS.replace("order mine", "tensor_parallel 2 { agree by vote; }\n  order mine", 1)
+    assert Program(text).simulate(2).notes == (
+        "the members of a tensor-parallel group run as one",
+    )
+
+
 def test_a_run_that_deadlocks_is_a_run() -> None:
     run = Program(HANGS).simulate(4)
     assert run.stuck

@@ -68,6 +68,42 @@ TEST_F(LoadProgram, narrows_the_program_to_a_range_of_counts) {
   EXPECT_EQ(spec::compile(written).value().hash, some.value().program.hash);
 }
 
+// Files that were read may be gone.
+TEST_F(LoadProgram, makes_it_again_from_what_was_read) {
+  file("order.csv", "0F0,0B0\n");
+  const std::string path = file("one.ripe",
+                                "pipeline one { microbatches 1;  stages 1;  place s on s;\n"
+                                "  op F forward { needs F at prev; }\n"
+                                "  op B backward { needs F at here; }\n"
+                                "  order o from csv \"order.csv\";\n"
+                                "  dispatch in order o;\n}\n");
+  for (const std::string& name : {path, folder_.path() + "/order.csv"}) {
+    const auto read = read_program(name, {});
+    ASSERT_TRUE(read.ok()) << read.errors().front().message;
+    const LoadedProgram& before = read.value();
+    EXPECT_EQ(before.files->size(), 1U);
+    const auto again =
+        made_of({{"/nowhere/" + name, before.source.text}, before.form}, *before.files, {});
+    ASSERT_TRUE(again.ok()) << again.errors().front().message;
+    EXPECT_EQ(again.value().program.hash, before.program.hash);
+    EXPECT_EQ(again.value().form, before.form);
+  }
+}
+
+TEST_F(LoadProgram, asks_again_for_every_number_of_ranks) {
+  ProgramOptions options;
+  options.defines = {"ranks=3", "f=2"};
+  const auto read = read_program("1f1b", options);
+  ASSERT_TRUE(read.ok());
+  options.defines = {"ranks=3", "ranks=any"};
+  EXPECT_FALSE(tree_again(read.value(), options).ok());
+  options.defines = {"f=2", "ranks=any"};
+  const auto tree = tree_again(read.value(), options);
+  ASSERT_TRUE(tree.ok());
+  EXPECT_EQ(tree.value().source.text, read.value().source.text);
+  EXPECT_EQ(tree.value().options.defines, (std::map<std::string, std::int64_t>{{"f", 2}}));
+}
+
 TEST(MegatronProgram, sets_the_params_and_leaves_the_rest) {
   MegatronOptions options;
   options.pipeline_model_parallel_size = 4;

@@ -20,6 +20,22 @@ TEST(Times, have_units_or_are_in_that_of_the_costs) {
   }
 }
 
+TEST(Times, of_links_are_in_bytes) {
+  const auto read = read_timing({.bandwidth = "25GB/s", .bytes = "4.7MB"});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value().bytes_per_second, 2.5e10);
+  EXPECT_EQ(read.value().message_bytes, 4.7e6);
+  const auto error_of = [](const TimeOptions& options) {
+    return read_timing(options).errors().front().message;
+  };
+  EXPECT_EQ(error_of({.bandwidth = "1GB/s"}), "--bandwidth needs --bytes, the size of a message");
+  EXPECT_EQ(error_of({.bandwidth = "0", .bytes = "1"}),
+            "--bandwidth: expected a number above 0, and found '0'; bytes, as 2.5e10 or 25GB/s");
+  EXPECT_EQ(error_of({.bytes = "some"}),
+            "--bytes: expected a number of 0 or more, and found 'some'; bytes, as 4700000 or "
+            "4.7MB");
+}
+
 TEST(Times, of_a_rank_bring_their_unit) {
   const auto read = read_timing({.unit = "", .rank_costs = "F=1ms,B=2ms"});
   ASSERT_TRUE(read.ok());

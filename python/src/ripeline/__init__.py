@@ -16,7 +16,7 @@ texts and JSON documents are those of the command `ripeline`, byte for byte. Wro
 several threads; long calls leave other Python threads running, and Ctrl-C stops them.
 """
 
-from ripeline._check import CheckReport, Finding, check_csv
+from ripeline._check import CheckReport, Finding, FixedSchedule, check_csv
 from ripeline._compare import Comparison, compare
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic, Error
@@ -26,6 +26,7 @@ from ripeline._program import Program
 from ripeline._progress import Progress
 from ripeline._ripeline import version as __version__
 from ripeline._run import Run
+from ripeline._trace import Trace, read_trace
 from ripeline._verdict import Counterexample, Obligation, Repair, Verdict, Wait
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Drawing",
     "Error",
     "Finding",
+    "FixedSchedule",
     "Hint",
     "MemoryCurve",
     "Obligation",
@@ -49,10 +51,12 @@ __all__ = [
     "Repair",
     "Resource",
     "Run",
+    "Trace",
     "Verdict",
     "Wait",
     "__version__",
     "check_csv",
     "compare",
     "optimise",
+    "read_trace",
 ]

@@ -27,6 +27,16 @@ class Finding:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class FixedSchedule:
+    """A schedule of PyTorch that passes, made from one that does not."""
+
+    csv: str
+    """The text of the file."""
+    changes: str
+    """A line for each change, and one with the peaks."""
+
+
 class CheckReport(Frozen):
     """The verdict on a schedule of PyTorch. Only a proved schedule is true."""
 
@@ -72,6 +82,21 @@ class CheckReport(Frozen):
         )
 
     @property
+    def layouts(self) -> list[dict[str, Any]]:
+        """The verdict of every layout and kernel level, with `layouts=True`; else empty."""
+        return list(self._document.get("layouts", []))
+
+    def fix(self) -> FixedSchedule:
+        """The repair that `ripeline check --fix` writes: a schedule that passes.
+
+        All computations are kept, and as many as possible stay where they are.
+
+        Raises `ripeline.Error` if there is nothing to repair, or if no repair is found.
+        """
+        fixed = self._checked.fixed()
+        return FixedSchedule(csv=fixed.csv, changes=fixed.changes)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """The sentences on which the verdict rests."""
         return tuple(self._document["assumptions"])
@@ -93,6 +118,10 @@ def check_csv(
     microbatches: SupportsIndex | None = None,
     memory: float | str | None = None,
     stage_memory: int | None = None,
+    layout: str | None = None,
+    kernels: str | None = None,
+    reduce: bool = True,
+    layouts: bool = False,
 ) -> CheckReport:
     """Judges a schedule of PyTorch (CSV) before a launch: can it hang, mix or skip microbatches?
 
@@ -101,6 +130,12 @@ def check_csv(
     given are taken from the file. `memory` is a rank's room, in microbatches of all of its stages;
     `stage_memory` is that of a stage, in its activations.
 
+    `layout` says how many communicators there are: one for the `group` (default), one for each
+    `pair` of ranks, or one for each `edge`, which is a pair and a direction. `kernels` says which
+    kernels share a device: all (`per-stream`, the default), all in `launch-order`, or no two
+    (`serial`). With `layouts=True` the report has a verdict for each of these combinations.
+    `reduce=False` is for a PyTorch from before REDUCE_GRAD.
+
     >>> import pathlib, tempfile
     >>> import ripeline
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "schedule.csv"
@@ -108,6 +143,9 @@ def check_csv(
     >>> report = ripeline.check_csv(file, placement="chain")
     >>> report.outcome, report.findings[0].rule
     ('refuted', 'deadlock')
+    >>> print(report.fix().csv, end="")
+    0F0,0B0,0F1,0B1
+    1F0,1B0,1F1,1B1
 
     Raises `ripeline.Error` if the file cannot be read, is no schedule, or does not fit the
     arguments.
@@ -122,5 +160,9 @@ def check_csv(
             counts_text(microbatches),
             None if memory is None else number_text(memory),
             stage_memory,
+            layout,
+            kernels,
+            reduce,
+            layouts,
         )
     )

@@ -76,6 +76,8 @@ def compare(
     profile: StrPath | None = None,
     unit: str | None = None,
     latency: float | str | None = None,
+    bandwidth: float | str | None = None,
+    bytes: float | str | None = None,
     control: float | str | None = None,
     jitter: str | None = None,
     seed: int = 1,
@@ -84,12 +86,13 @@ def compare(
     """Runs one step of each program under the same times, and puts the runs side by side.
 
     `programs` may have titles: `{"as it is": one, "with more warm-up": other}`. Without
-    `microbatches` each program runs twice as many as it has ranks. With several `seeds`, from
-    `seed` on, times are means, and the draws are the same for all programs. `memory` is a rank's
-    room, in microbatches of all of its layers or in bytes (`"24GB"`): what holds more is marked.
-    The other arguments are those of `Program.simulate()`. `rank_costs` gives schedules that put
-    several stages on a rank, or split backwards, the work of one model. `progress` is called with
-    a `Progress` while the call runs, and `progress=True` shows it.
+    `microbatches` all take the only number of a CSV among them, or else each runs twice as many as
+    it has ranks. With several `seeds`, from `seed` on, times are means, and the draws are the same
+    for all programs. `memory` is a rank's room, in microbatches of all of its layers or in bytes
+    (`"24GB"`): what holds more is marked. The other arguments are those of `Program.simulate()`.
+    `rank_costs` gives schedules that put several stages on a rank, or split backwards, the work of
+    one model. `progress` is called with a `Progress` while the call runs, and `progress=True` shows
+    it.
 
     >>> from ripeline import Program, compare
     >>> table = compare([Program("1f1b", ranks=4), Program("gpipe", ranks=4)], 8)
@@ -119,6 +122,8 @@ def compare(
             "" if profile is None else os.fspath(profile),
             unit or "",
             number_text(latency),
+            number_text(bandwidth),
+            number_text(bytes),
             number_text(control),
             jitter or "",
             seed,

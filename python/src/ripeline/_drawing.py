@@ -6,7 +6,7 @@ import os
 from typing import Any, Protocol
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath
+from ripeline._base import Frozen, StrPath, number_text
 from ripeline._errors import Error
 
 
@@ -45,17 +45,24 @@ class Drawing(Frozen):
     def __init__(self, drawing: _ripeline.Drawing) -> None:
         self._set(_drawing=drawing)
 
-    def text(self, width: int = 100) -> str:
-        """The timeline in lines of `width` columns: the uncoloured output of `ripeline show`."""
-        return self._drawing.text(width)
+    def text(
+        self, width: int = 100, *, begin: float | None = None, end: float | None = None
+    ) -> str:
+        """The timeline in lines of `width` columns: the uncoloured output of `ripeline show`.
 
-    def svg(self, width: int | None = None) -> str:
-        """A picture for the web, `width` pixels wide (1200)."""
-        return self._drawing.svg(width)
+        `begin` and `end` limit it to a part of the run, in the run's unit from its start.
+        """
+        return self._drawing.text(width, number_text(begin), number_text(end))
 
-    def html(self) -> str:
-        """A page to zoom, search and hover, which needs no other file."""
-        return self._drawing.html()
+    def svg(
+        self, width: int | None = None, *, begin: float | None = None, end: float | None = None
+    ) -> str:
+        """A picture for the web, `width` pixels wide (1200), of the run or a part of it."""
+        return self._drawing.svg(width, number_text(begin), number_text(end))
+
+    def html(self, *, begin: float | None = None, end: float | None = None) -> str:
+        """A page to zoom, search and hover, which needs no other file. It opens at the part."""
+        return self._drawing.html(number_text(begin), number_text(end))
 
     def save(self, path: StrPath) -> None:
         """Writes the picture. The end of the name decides its form: .svg, .pdf or .html.

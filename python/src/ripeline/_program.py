@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
@@ -91,6 +91,45 @@ class Program(Frozen):
         return cls._of(_ripeline.Program.of_schedule(os.fspath(path), [], "", placement))
 
     @classmethod
+    def megatron(
+        cls,
+        *,
+        pipeline_model_parallel_size: int,
+        num_layers: int,
+        num_layers_per_virtual_pipeline_stage: int | None = None,
+        num_virtual_stages_per_pipeline_rank: int | None = None,
+        microbatch_group_size_per_virtual_pipeline_stage: int | None = None,
+        decoder_first_pipeline_num_layers: int | None = None,
+        decoder_last_pipeline_num_layers: int | None = None,
+    ) -> Program:
+        """The schedule that Megatron-LM runs with these options of its command line.
+
+        >>> from ripeline import Program
+        >>> program = Program.megatron(
+        ...     pipeline_model_parallel_size=4,
+        ...     num_layers=32,
+        ...     num_layers_per_virtual_pipeline_stage=4,
+        ... )
+        >>> program.params["chunks"]
+        2
+
+        Raises `ripeline.Error` for a combination that Megatron-LM refuses.
+        """
+        options = {
+            "pipeline-model-parallel-size": pipeline_model_parallel_size,
+            "num-layers": num_layers,
+            "num-layers-per-virtual-pipeline-stage": num_layers_per_virtual_pipeline_stage,
+            "num-virtual-stages-per-pipeline-rank": num_virtual_stages_per_pipeline_rank,
+            "microbatch-group-size-per-virtual-pipeline-stage": (
+                microbatch_group_size_per_virtual_pipeline_stage
+            ),
+            "decoder-first-pipeline-num-layers": decoder_first_pipeline_num_layers,
+            "decoder-last-pipeline-num-layers": decoder_last_pipeline_num_layers,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls._of(_ripeline.Program.of_megatron(given))
+
+    @classmethod
     def _of(cls, program: _ripeline.Program) -> Program:
         made = cls.__new__(cls)
         made._hold(program)
@@ -153,6 +192,7 @@ class Program(Frozen):
         self,
         microbatches: Counts | None = None,
         *,
+        ranks: Literal["any"] | None = None,
         steps: int | None = None,
         repairs: bool = True,
         times: bool = True,
@@ -161,9 +201,10 @@ class Program(Frozen):
         """Judges the program: can it deadlock, exceed its memory, run a task twice or never?
 
         The verdict holds for every timing, and for `microbatches`: a number, a range `(1, 128)`
-        of which both ends count, or by default every number that the text is for. `steps` limits
-        each query of the solver. For a program that is not proved, `repairs` searches changes
-        that would make it proved; the search takes far longer than the verdict. With
+        of which both ends count, or by default every number that the text is for. With
+        `ranks="any"` it also holds for every number of ranks, and is proved or unknown. `steps`
+        limits each query of the solver. For a program that is not proved, `repairs` searches
+        changes that would make it proved; the search takes far longer than the verdict. With
         `times=False` the verdict leaves out how long proofs took, so that two verdicts print the
         same. `progress` is called with a `Progress` while the call runs, and `progress=True`
         shows it.
@@ -172,12 +213,18 @@ class Program(Frozen):
         >>> verdict = Program("bf", ranks=4).verify()
         >>> verdict.outcome, verdict.peaks
         ('proved', {'activation': [4, 3, 2, 1]})
+        >>> Program("bf").verify(ranks="any").outcome
+        'proved'
 
         A program may be refuted: that is a verdict, and no exception. Raises `ripeline.Error` if
         the program is not for `microbatches`.
         """
+        if ranks not in (None, "any"):
+            raise TypeError("verify takes ranks='any'; Program(…, ranks=8) sets their number")
+        every_rank = ranks == "any"
+        counts = counts_text(microbatches)
         with watched(progress, "verify") as told:
-            verdict = self._program.verify(counts_text(microbatches), steps, repairs, times, told)
+            verdict = self._program.verify(counts, steps, repairs, times, every_rank, told)
         return Verdict(self, verdict)
 
     def simulate(
@@ -188,6 +235,8 @@ class Program(Frozen):
         profile: StrPath | None = None,
         unit: str | None = None,
         latency: float | str | None = None,
+        bandwidth: float | str | None = None,
+        bytes: float | str | None = None,
         control: float | str | None = None,
         jitter: str | None = None,
         seed: int = 1,
@@ -202,6 +251,8 @@ class Program(Frozen):
         - `profile`: a JSON file of measured costs and links.
         - `unit`: what a cost of 1 is: ns, us, ms or s.
         - `latency`: of a message, in that unit or with one: `0.05`, `"0.6ms"`.
+        - `bandwidth`, `bytes`: of links, in bytes per second, and the size of a message:
+          `"25GB/s"`, `"4.7MB"`.
         - `control`: of announcements and grants; else the latency.
         - `jitter`: what varies, as `"tails=2:20"`: 2 % of messages are late by 20.
         - `seed`: of what is drawn. The same seed draws the same for every schedule.
@@ -220,6 +271,8 @@ class Program(Frozen):
             "" if profile is None else os.fspath(profile),
             unit or "",
             number_text(latency),
+            number_text(bandwidth),
+            number_text(bytes),
             number_text(control),
             jitter or "",
             seed,
@@ -234,6 +287,8 @@ class Program(Frozen):
         profile: StrPath | None = None,
         unit: str | None = None,
         latency: float | str | None = None,
+        bandwidth: float | str | None = None,
+        bytes: float | str | None = None,
         control: float | str | None = None,
         jitter: str | None = None,
         seed: int = 1,
@@ -267,6 +322,8 @@ class Program(Frozen):
             profile=profile,
             unit=unit,
             latency=latency,
+            bandwidth=bandwidth,
+            bytes=bytes,
             control=control,
             jitter=jitter,
             seed=seed,
@@ -280,6 +337,23 @@ class Program(Frozen):
         )
         with watched(progress, "optimise") as told:
             return Optimised(_ripeline.optimise_program(self._program, made, told))
+
+    def forward_only(self) -> Program:
+        """The forward pass as a program of its own, for evaluation.
+
+        It has the ops of kind `forward`, on the same stages, ranks and links, with the same params.
+        Resources that other ops take or give back are left out, since nothing keeps an activation
+        for a backward. A rank runs any forward that is ready, of its later stages first.
+
+        >>> from ripeline import Program
+        >>> forwards = Program("1f1b", ranks=4).forward_only()
+        >>> forwards.verify().outcome, forwards.simulate(8).wall
+        ('proved', 11)
+
+        Raises `ripeline.Error` if no op is `forward`, or if a forward needs another op or travels
+        `via rendezvous`.
+        """
+        return Program._of(self._program.forward_only())
 
     def export_csv(
         self, microbatches: SupportsIndex | None = None, *, form: str = "compute_only"
@@ -298,6 +372,9 @@ class Program(Frozen):
         Raises `ripeline.Error` if PyTorch has no such tasks, or would refuse the file.
         """
         return self._program.export_csv(counts_text(microbatches), form)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_of_state, (self._program.state(),))
 
     def _with_text(self, text: str) -> Program:
         """The same params and dispatch with another text."""
@@ -320,3 +397,8 @@ class Program(Frozen):
         if self._program.dispatch:
             arguments.append(f"dispatch={self._program.dispatch!r}")
         return f"Program({', '.join(arguments)})"
+
+
+def _of_state(state: Any) -> Program:
+    """The program that was pickled, of the same bytes of all files."""
+    return Program._of(_ripeline.Program.of_state(state))

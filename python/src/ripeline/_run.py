@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import os
 from functools import cached_property
@@ -125,8 +127,18 @@ class Run(Frozen):
         return list(self._document["by_rank"])
 
     @property
+    def causes(self) -> list[dict[str, float]]:
+        """For each rank, the idle times of its compute engine by cause, between its tasks.
+
+        >>> import ripeline
+        >>> ripeline.Program("1f1b", ranks=2).simulate(4).causes
+        [{'input': 3}, {'input': 0}]
+        """
+        return [dict(rank["idle"]) for rank in self.by_rank]
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on how a profile fits the program."""
+        """Sentences on how a profile fits the program, and on members and replicas."""
         return tuple(self._simulated.notes)
 
     @cached_property
@@ -152,6 +164,14 @@ class Run(Frozen):
     def csv(self) -> str:
         """A line `task,op,stage,microbatch,rank,engine,start,end` for each task."""
         return self._simulated.csv()
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with the rows and columns of `csv()`: one row for each task.
+
+        Raises ImportError if pandas is not installed.
+        """
+        pandas = importlib.import_module("pandas")
+        return pandas.read_csv(io.StringIO(self.csv()), na_filter=False)
 
     def save(self, path: StrPath) -> None:
         """Writes the run. The end of the name decides the form.
