@@ -69,25 +69,26 @@ def parts_of(page: str) -> list[str | Cell]:
     return [part for part in parts if part]
 
 
-def shown_by(outputs: list[nbformat.NotebookNode]) -> tuple[str, str | None]:
-    """The text and the picture of a cell's outputs."""
-    text, picture = "", None
+def shown_by(outputs: list[nbformat.NotebookNode]) -> tuple[str, str | None, bool]:
+    """The text and the picture of a cell's outputs, and whether it raised an exception."""
+    text, picture, raised = "", None, False
     for output in outputs:
         if output.output_type == "stream":
             text += output.text
         elif output.output_type == "error":
             text += f"{output.ename}: {output.evalue}\n"
+            raised = True
         else:
             picture = output.data.get("image/svg+xml", picture)
             text += output.data.get("text/plain", "") + "\n"
-    return text, picture
+    return text, picture, raised
 
 
-def executed(cells: list[Cell]) -> list[tuple[str, str | None]]:
+def executed(cells: list[Cell]) -> list[tuple[str, str | None, bool]]:
     notebook = nbformat.v4.new_notebook()
     for cell in cells:
         code = nbformat.v4.new_code_cell(cell.source)
-        code.metadata.tags = ["raises-exception"] if cell.raises else []
+        code.metadata.tags = ["raises-exception"]  # the cells behind it run too; main() judges
         notebook.cells.append(code)
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(notebook, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}})
@@ -133,7 +134,9 @@ def main() -> None:
     failures = []
     pictures: dict[Cell, str] = {}
     files: dict[pathlib.Path, str] = {}
-    for cell, (text, picture) in zip(cells, executed(cells), strict=True):
+    for cell, (text, picture, raised) in zip(cells, executed(cells), strict=True):
+        if raised != cell.raises:
+            failures.append(f"{page}:{cell.line}: " + (f"the cell raises an exception:\n{text}" if raised else "the cell raises nothing"))
         if (cell.output or picture is None) and not matches(cell.output.splitlines(), text.splitlines()):
             failures.append(f"{page}:{cell.line}: the output is another one:\n{text}")
         if (cell.picture is None) != (picture is None):

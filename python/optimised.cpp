@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "load/document.h"
+#include "load/numbers.h"
 #include "optimise/best_order.h"
 #include "optimise/memory_curve_report.h"
 #include "python/choice.h"
 #include "python/failure.h"
-#include "python/limits.h"
+#include "python/number.h"
 #include "spec/long_work.h"
 #include "view/picture.h"
 
@@ -26,10 +27,12 @@ struct Placements {
 };
 const std::string& name_of(const Placements& placements) { return placements.name; }
 
-std::optional<int> whole_if_given(const char* flag, const std::optional<std::int64_t>& value,
-                                  int least, int most) {
+// The number, which must be within the bounds; nullopt for nullopt.
+std::optional<int> within(const std::string& option, const std::optional<std::int64_t>& value,
+                          int least, int most) {
+  check_integer(option, value, least, most);
   if (!value) return std::nullopt;
-  return whole(flag, *value, least, most);
+  return static_cast<int>(*value);
 }
 
 load::SearchOptions options_of(const Searching& searching) {
@@ -37,17 +40,16 @@ load::SearchOptions options_of(const Searching& searching) {
   load::SearchOptions options;
   options.microbatches = counts_of(searching.microbatches);
   options.times = searching.times;
-  options.seconds = from_zero("--seconds", searching.seconds);
+  options.seconds = value_of(load::number_from_zero(searching.seconds), "--seconds");
   options.solver = searching.solver;
-  options.threads = whole("--threads", searching.threads, 1, Limits::kMostThreads);
-  options.seeds =
-      whole_if_given("--seeds", searching.seeds, Limits::kLeastSeeds, Limits::kMostSeeds);
-  options.quantile = whole_if_given("--quantile", searching.quantile, 1, Limits::kMostQuantile);
+  options.threads = *within("--threads", searching.threads, 1, Limits::kMostThreads);
+  options.seeds = within("--seeds", searching.seeds, Limits::kLeastSeeds, Limits::kMostSeeds);
+  options.quantile = within("--quantile", searching.quantile, 1, Limits::kMostQuantile);
   options.every_count = searching.every_count;
   optimise::ModelOptions& model = options.model;
   model.objective = *chosen("objective", std::optional(searching.objective),
                             {Objective::makespan, Objective::span});
-  model.ranks = whole_if_given("--ranks", searching.ranks, 1, Limits::kMostRanks);
+  model.ranks = within("--ranks", searching.ranks, 1, Limits::kMostRanks);
   model.costs = searching.costs;
   model.memory = searching.memory;
   model.activation = searching.activation;
@@ -57,8 +59,7 @@ load::SearchOptions options_of(const Searching& searching) {
               Placements{"v", {Placement::v}},
               Placements{"any", {Placement::chain, Placement::loop, Placement::v}}});
   if (placements) model.placements = placements->all;
-  model.chunks =
-      whole_if_given("--chunks", searching.chunks, 2, optimise::PlacedModel::kMostChunks);
+  model.chunks = within("--chunks", searching.chunks, 2, optimise::PlacedModel::kMostChunks);
   return options;
 }
 

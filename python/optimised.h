@@ -25,7 +25,7 @@ struct Searching {
   std::optional<std::string> microbatches;
   load::TimeOptions times;
   std::string objective = "wall";
-  double seconds = 10;
+  std::string seconds = "10";
   bool solver = true;
   std::int64_t threads = 2;
   std::optional<std::int64_t> seeds;

@@ -14,6 +14,7 @@ after the fence say what a block is; a block of no known kind is a failure, so t
   LANGUAGE file=PATH    the whole text of a file of the tree
   LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
   json                  a JSON text
+  pycon                 an example of a docstring, on the page of all docstrings: pytest runs it, and docs/make_reference.py compares
   python [raises]       a cell of the page's notebook: docs/make_notebook.py runs it, and compares the `text output` behind it
 
 Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
@@ -191,6 +192,9 @@ class Page:
             if not (self.root / self.name).with_suffix(".ipynb").is_file():
                 self.fail(block, "the page has no notebook: docs/make_notebook.py makes it")
             return SKIPPED
+        elif block.kind == "pycon":
+            if self.name != "docs/python_reference.md":
+                self.fail(block, "an example of a docstring is on the page of all docstrings")
         elif block.kind == "ripe":
             self.check_program(block, folder)
         elif "file" in block.options and block.kind != "ripe":
@@ -337,6 +341,7 @@ SELF_TEST = [
     ("```sh\necho 5 rows\n```\n```text output\n6 rows\n```\n", "the output is another one"),
     ("```text output\nb\n```\n", "no block that ran"),
     ("```python\n1\n```\n", "the page has no notebook"),
+    ("```pycon\n>>> 1\n1\n```\n", "on the page of all docstrings"),
     (f"```ripe refuted\n{CHAIN}```\n", "not refuted: exit status 0"),
     ("```ripe proved\npipeline {\n```\n", "not proved: exit status 2"),
     (f"```ripe proved warns=resource-unused\n{UNUSED}```\n", None),

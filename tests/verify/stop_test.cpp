@@ -14,6 +14,7 @@
 #include "simulate/run_program.h"
 #include "spec/elaborate.h"
 #include "spec/library.h"
+#include "tests/support/programs.h"
 #include "tests/support/random_program.h"
 #include "tests/support/verdicts.h"
 #include "verify/report.h"

@@ -350,7 +350,7 @@ def searching(
         seed,
     )
     made.objective = objective
-    made.seconds = seconds
+    made.seconds = number_text(seconds)
     made.solver = solver
     made.threads = threads
     made.seeds = seeds
