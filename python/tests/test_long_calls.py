@@ -21,9 +21,10 @@ from ripeline import Program, Progress
 
 # A minute with RIPELINE_SECONDS=60.
 SECONDS = float(os.environ.get("RIPELINE_SECONDS", "2"))
-# The seconds of CPU within which a call ends after it is told to. On a quiet machine it ends within
-# 0.1 s on the clock; on others, a thread may have to wait for a core.
-SOON = 0.2
+# The seconds of CPU within which a call ends after it is told to. It is usually 0.03 s and a slice
+# of 0.02 s, but one step of Z3 takes up to 0.5 s for the 1024 lanes of these tests. Times on the
+# clock say little where a thread has to wait for a core.
+SOON = 1.0
 
 # Calls that take seconds: a solver's, a search's, a simulator's, many runs, and a search for orders.
 LONG: dict[str, str] = {
@@ -34,8 +35,14 @@ LONG: dict[str, str] = {
 }
 
 
-def threads_of_process() -> int:
-    return len(list(Path("/proc/self/task").iterdir()))
+def other_threads() -> int:
+    """The threads beside the main one. Python's may end a moment after they are joined."""
+    for _ in range(100):
+        others = len(list(Path("/proc/self/task").iterdir())) - 1
+        if others == 0:
+            break
+        time.sleep(0.05)
+    return others
 
 
 def resident_bytes() -> int:
@@ -157,7 +164,7 @@ def test_threads_that_are_interrupted_at_random() -> None:
     end = time.monotonic() + SECONDS
     small, large = Program("zb_v", ranks=4), Program("bf", ranks=128)
     expected = (small.verify(times=False).json(), small.simulate(8).json())
-    assert threads_of_process() == 1
+    assert other_threads() == 0
     wrong: list[str] = []
     ended = [0] * 8
 
@@ -189,7 +196,7 @@ def test_threads_that_are_interrupted_at_random() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert threads_of_process() == 1
+    assert other_threads() == 0
 
 
 def test_ctrl_c_in_the_main_thread_leaves_other_threads_alone() -> None:

@@ -59,6 +59,8 @@ struct Solver::State {
     z3::params params(context);
     const auto most = static_cast<std::uint64_t>(std::numeric_limits<unsigned>::max());
     params.set("rlimit", static_cast<unsigned>(std::min(limit, most)));
+    // By default each check replaces the process's handler of SIGINT, and Ctrl-C ends that check.
+    params.set("ctrl_c", false);
     return params;
   }
 
@@ -69,19 +71,18 @@ struct Solver::State {
     limited.set(params);
   }
 
-  // If the work is to stop, an answer counts for nothing: asked() throws Stopped.
   Answer answer(z3::solver& asked) {
+    const z3::check_result found = check(asked);
+    spec::stop_point();  // an interrupted check has no answer, and nothing else is asked
+    if (found == z3::unsat) return Answer::unsat;
+    if (found == z3::unknown) return Answer::unknown;
+    model = asked.get_model();
+    return Answer::sat;
+  }
+
+  z3::check_result check(z3::solver& asked) {
     const std::stop_callback interrupt(spec::stop_of_work(), [this] { context.interrupt(); });
-    switch (asked.check()) {
-      case z3::sat:
-        model = asked.get_model();
-        return Answer::sat;
-      case z3::unsat:
-        return Answer::unsat;
-      case z3::unknown:
-        break;
-    }
-    return Answer::unknown;
+    return asked.check();
   }
 
   Answer answer_afresh(std::uint64_t most, const std::vector<z3::expr>& extra) {
@@ -236,7 +237,6 @@ Answer solve(const std::string& smtlib, std::uint64_t steps) {
       state.solver.add(assertion);
     }
     const Answer found = state.answer(state.solver);
-    spec::stop_point();
     return found == Answer::unknown ? state.ask_default({}) : found;
   } catch (const z3::exception& error) {
     refuse_want_of_memory(error);
