@@ -26,8 +26,8 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
   with.placement =
       chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
   with.form = chosen("form", options.form, {ActionForm::compute_only, ActionForm::compute_comms});
-  with.ranks = options.ranks;
-  with.stages = options.stages;
+  if (options.ranks) with.ranks = static_cast<int>(*options.ranks);
+  if (options.stages) with.stages = static_cast<int>(*options.stages);
   if (options.microbatches) {
     const auto counts = value_of(load::counts_in(*options.microbatches), "-m");
     with.microbatches = value_of(load::one_count(counts));

@@ -15,8 +15,8 @@ namespace ripeline::python {
 struct CheckOptions {
   std::optional<std::string> placement;
   std::optional<std::string> form;
-  std::optional<int> ranks;
-  std::optional<int> stages;
+  std::optional<std::int64_t> ranks;
+  std::optional<std::int64_t> stages;
   std::optional<std::string> microbatches;
   std::optional<std::string> memory;
   std::optional<std::int64_t> stage_memory;

@@ -1,5 +1,7 @@
 #include "python/program.h"
 
+#include <limits>
+
 #include "load/counts.h"
 #include "load/judged.h"
 #include "load/megatron.h"
@@ -37,6 +39,14 @@ void keep_times(bool times, verify::Verdict& verdict) {
 
 // A path that is read as a file: `-` alone is standard input elsewhere.
 std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
+
+verify::VerifyOptions options_of(const Program::Judging& judging) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  check_integer("--steps", judging.steps, 0, kMost);
+  verify::VerifyOptions options;
+  if (judging.steps) options.solver_steps = static_cast<std::uint64_t>(*judging.steps);
+  return options;
+}
 
 }  // namespace
 
@@ -167,9 +177,7 @@ Verdict Program::verify(const Judging& judging) const {
   load::ProgramOptions options = options_;
   options.microbatches = counts_of(judging.microbatches);
   Loaded judged = options.microbatches ? again(options) : loaded_;
-  verify::VerifyOptions with;
-  with.solver_steps = judging.steps.value_or(with.solver_steps);
-  verify::Verdict verdict = verify::verify(judged->program, with);
+  verify::Verdict verdict = verify::verify(judged->program, options_of(judging));
   load::add_repairs(*judged, judged->source.name, judging.repairs, verdict);
   keep_times(judging.times, verdict);
   return {std::move(judged), std::move(verdict)};
@@ -182,10 +190,9 @@ Verdict Program::verify_every_rank(const Judging& judging) const {
   options.microbatches = counts_of(judging.microbatches);
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   load::LoadedTree tree = value_of(load::tree_again(loaded(), options), reading);
-  verify::VerifyOptions with;
-  with.solver_steps = judging.steps.value_or(with.solver_steps);
-  auto [verdict, sample] =
-      value_of(verify::verify_every_depth(tree.tree, tree.source, tree.options, with), reading);
+  auto [verdict, sample] = value_of(
+      verify::verify_every_depth(tree.tree, tree.source, tree.options, options_of(judging)),
+      reading);
   keep_times(judging.times, verdict);
   return {std::make_shared<const load::LoadedProgram>(
               load::LoadedProgram{.source = std::move(tree.source),

@@ -151,6 +151,9 @@ def test_progress_is_shown(
     assert Program("bf", ranks=64).verify(progress=True)
     err = capfd.readouterr().err
     assert err.startswith("\rverify: 0 s ") and err.endswith("\n")
+    with pytest.raises(ripeline.Error) as raised:
+        Program("bf", ranks=2).verify((8, 4), progress=True)
+    assert raised.value.__context__ is None
     assert Program("bf", ranks=2).verify(4, progress=False)
     assert capfd.readouterr().err == ""
 
@@ -249,6 +252,51 @@ def test_daemon_threads_do_not_outlive_the_interpreter(ending: str) -> None:
         [sys.executable, "-c", script + ending], capture_output=True, text=True, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (3 if ending else 0, "", "")
+
+
+ENDINGS: dict[str, str] = {
+    "a picture in a daemon thread": """
+        drawing = Program("1f1b", ranks=16).simulate(64).drawing
+        def forever():
+            while True:
+                drawing.html()
+        threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a call that a callback makes in a daemon thread": """
+        large, small = Program("bf", ranks=256), Program("1f1b", ranks=2)
+        def forever():
+            while True:
+                large.verify(progress=lambda _: small.verify())
+        threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a call of the main thread while the interpreter ends": """
+        class Last:
+            def __del__(self):
+                Program("bf", ranks=2).verify()
+        last = Last()
+    """,
+    "a fork beside a call": """
+        large = Program("bf", ranks=256)
+        threading.Thread(target=large.verify, daemon=True).start()
+        time.sleep(0.1)
+        child = os.fork()
+        if child != 0:
+            os.waitpid(child, 0)
+    """,
+}
+
+
+@pytest.mark.parametrize("what", ENDINGS.values(), ids=ENDINGS.keys())
+def test_the_interpreter_ends_soon_and_without_a_word(what: str) -> None:
+    script = "import atexit, os, threading, time\n"
+    script += "atexit.register(lambda: Program('bf', ranks=2).verify())\n"
+    script += "from ripeline import Program\n" + textwrap.dedent(what)
+    begun = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert time.monotonic() - begun < 10
 
 
 def test_memory_is_flat() -> None:

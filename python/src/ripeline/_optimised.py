@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -150,12 +151,12 @@ class Optimised(Frozen):
     @property
     def improvements(self) -> list[dict[str, Any]]:
         """Each better order that was found: its seconds, value, bound and method."""
-        return list(self._document["progress"])
+        return deepcopy(list(self._document["progress"]))
 
     @property
     def race(self) -> dict[str, Any] | None:
         """The comparison under times that vary, as in the JSON; None if times do not vary."""
-        return self._document.get("race")
+        return deepcopy(self._document.get("race"))
 
     @cached_property
     def program(self) -> Program:
@@ -268,7 +269,7 @@ class MemoryCurve(Frozen):
     @property
     def library(self) -> list[dict[str, Any]]:
         """The library's orders with the same costs: each one's name, memory, wall and span."""
-        return list(self._document["library"])
+        return deepcopy(list(self._document["library"]))
 
     @property
     def unit(self) -> str:
@@ -359,17 +360,20 @@ def searching(
     return made
 
 
+_DECIMALS = 4  # as many as a model's costs may have
+
+
 def _texts(amounts: Sequence[Amount] | Mapping[str, Amount] | Amount | None) -> list[str]:
     """Amounts as the command line splits them at commas."""
     if amounts is None:
         return []
     if isinstance(amounts, Mapping):
-        return [f"{kind}={number_text(amount)}" for kind, amount in amounts.items()]
+        return [f"{kind}={number_text(amount, _DECIMALS)}" for kind, amount in amounts.items()]
     if isinstance(amounts, str):
         return amounts.split(",")
     if isinstance(amounts, Sequence):
-        return [number_text(amount) for amount in amounts]
-    return [number_text(amounts)]
+        return [number_text(amount, _DECIMALS) for amount in amounts]
+    return [number_text(amounts, _DECIMALS)]
 
 
 @overload

@@ -35,9 +35,9 @@ class Program(Frozen):
     Program('1f1b', ranks=2, f=1, b=2)
 
     The text and all files that it names are read once, so that a Program never changes. Two
-    programs are equal if their texts, params and dispatches are. `hash(program)` is the hash by
+    programs are equal if their texts, params and dispatches are. `program.hash` is the hash by
     which reports and generated files refer to it; costs, which change no verdict, are not part
-    of it.
+    of it. `hash(program)` follows from it.
 
     Raises `ripeline.Error` if the source is not found or has mistakes.
     """

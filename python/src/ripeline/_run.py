@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,12 +120,12 @@ class Run(Frozen):
     @property
     def peaks(self) -> dict[str, list[int]]:
         """By resource, the most that each rank held at once."""
-        return dict(self._document["peak"])
+        return deepcopy(dict(self._document["peak"]))
 
     @property
     def by_rank(self) -> list[dict[str, Any]]:
         """Of each rank's compute engine: tasks, first, last, busy, and idle times by cause."""
-        return list(self._document["by_rank"])
+        return deepcopy(list(self._document["by_rank"]))
 
     @property
     def causes(self) -> list[dict[str, float]]:
