@@ -10,6 +10,7 @@ from typing import Any, Literal, SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._errors import Error
 from ripeline._optimised import Optimised, searching
 from ripeline._pipeline import Pipeline
 from ripeline._progress import Watch, watched
@@ -374,7 +375,7 @@ class Program(Frozen):
         return self._program.export_csv(counts_text(microbatches), form)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_of_state, (self._program.state(),))
+        return (_of_state, (_ripeline.version, self.hash, self._program.state()))
 
     def _with_text(self, text: str) -> Program:
         """The same params and dispatch with another text."""
@@ -399,6 +400,20 @@ class Program(Frozen):
         return f"Program({', '.join(arguments)})"
 
 
-def _of_state(state: Any) -> Program:
-    """The program that was pickled, of the same bytes of all files."""
-    return Program._of(_ripeline.Program.of_state(state))
+def _of_state(*state: Any) -> Program:
+    """The program that was pickled, of the same bytes of all files.
+
+    Every version of the package puts its own number first. Raises `ripeline.Error` for the state of
+    another version, and for one that does not give the program whose hash it has.
+    """
+    version = state[0] if state and isinstance(state[0], str) else "of an unknown version"
+    pickled = f"this Program was pickled by ripeline {version}"
+    if version != _ripeline.version:
+        raise Error(f"{pickled}, and ripeline {_ripeline.version} cannot read it: make it again")
+    try:
+        made = Program._of(_ripeline.Program.of_state(*state[2:]))
+    except TypeError:
+        raise Error(f"{pickled}, but its state has not the parts of a Program") from None
+    if made.hash != state[1]:
+        raise Error(f"{pickled}, with the hash {state[1]}, but its text has the hash {made.hash}")
+    return made
