@@ -24,6 +24,7 @@
 #include "python/long_call.h"
 #include "python/optimised.h"
 #include "python/output.h"
+#include "python/path.h"
 #include "python/program.h"
 #include "python/recorded.h"
 #include "python/simulated.h"
@@ -173,7 +174,7 @@ load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
                            std::uint64_t seed) {
   load::TimeOptions times{.unit = unit,
                           .rank_costs = rank_costs,
-                          .profile = profile,
+                          .profile = as_file(profile),
                           .jitter = jitter,
                           .latency = latency,
                           .control = control,
