@@ -34,7 +34,8 @@ struct Fixed {
 
 class Checked {
  public:
-  // Reads the file. Throws Failure if it is no schedule, or if the options fit no table.
+  // Reads the file, also one that is called `-`. Throws Failure if it is no schedule, or if the
+  // options fit no table.
   Checked(const std::string& path, const CheckOptions& options);
 
   [[nodiscard]] std::string outcome() const { return name_of(report_.verdict); }

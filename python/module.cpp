@@ -28,6 +28,7 @@
 #include "python/number.h"
 #include "python/optimised.h"
 #include "python/output.h"
+#include "python/path.h"
 #include "python/program.h"
 #include "python/recorded.h"
 #include "python/simulated.h"
@@ -190,7 +191,7 @@ load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
                            std::int64_t seed) {
   load::TimeOptions times{.unit = unit,
                           .rank_costs = rank_costs,
-                          .profile = profile,
+                          .profile = as_file(profile),
                           .jitter = jitter,
                           .latency = latency,
                           .control = control,

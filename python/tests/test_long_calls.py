@@ -32,7 +32,18 @@ LONG: dict[str, str] = {
     "simulate": "Program('1f1b', ranks=512).simulate(2048)",
     "compare": "ripeline.compare([Program('bf', ranks=16)], 64, seeds=100_000, jitter='tails=2:20')",
     "optimise": "ripeline.optimise(ranks=8, microbatches=64, costs=(24, 23, 12, 1), memory=6)",
+    "fix": "report.fix()",
 }
+
+# A schedule in whose rows the cells stand in a random order.
+DISORDERED = """
+import pathlib, random, tempfile
+cells = lambda rank: [f"{rank}{op}{m}" for op in "FB" for m in range(100)]
+rows = [random.Random(rank).sample(cells(rank), 200) for rank in range(8)]
+file = pathlib.Path(tempfile.mkdtemp()) / "disordered.csv"
+file.write_text("".join(",".join(row) + "\\n" for row in rows))
+report = ripeline.check_csv(file, placement="chain")
+"""
 
 
 def threads_in_process(most: int | None = None) -> int:
@@ -68,10 +79,9 @@ def ends_after(seconds: float) -> Callable[[Progress], None]:
 @pytest.mark.parametrize("call", LONG.values(), ids=LONG.keys())
 def test_ctrl_c(call: str) -> None:
     """The call is interrupted at several moments, and the process goes on."""
-    script = textwrap.dedent(
+    script = "import ripeline\n" + (DISORDERED if "report" in call else "") + textwrap.dedent(
         f"""
         import os, signal, time
-        import ripeline
         from ripeline import Program
         def handler(*_):
             global told

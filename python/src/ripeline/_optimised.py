@@ -454,7 +454,7 @@ def optimise(
 
     - `ranks` (4) and `microbatches` (8).
     - `costs`: the times of F, I and W in all of a rank's layers for one microbatch, and the latency
-      of a message: `(24, 23, 12, 1)`, or with units, `("24ms", "23ms", "12ms", "0.5ms")`. With
+      of a message, each with up to 4 decimals, to which floats are rounded: `(24, 23, 12, 1)`, or with units, `("24ms", "23ms", "12ms", "0.5ms")`. With
       whole backwards: `{"F": 24, "B": 35, "C": 1}`. Without them `(1, 1, 1, 0)`.
     - `profile`: instead of `costs`, a JSON file with the costs of each layer, and `latency`.
     - `memory`: how many microbatches a rank may hold in all of its layers; without it, as many as
@@ -462,8 +462,9 @@ def optimise(
       `("8GB", "24GB")`, gives a `MemoryCurve` of the best time for each memory of the range.
     - `activation`: what a microbatch holds in all of a rank's layers from F on, and what is left of
       it from the end of I to that of W: `("1.9GB", "0.3GB")`. With whole backwards one amount.
-    - `placement`: `chain` (one stage on a rank), `loop` (`chunks` stages, 2), `v` (two) or `any`
-      of them.
+    - `placement`: `chain` (one stage on a rank, the default), `loop` (`chunks` stages, 2), `v`
+      (two), or `any`: chain, V and loops of 2 to 4 stages, which may be faster and take longer to
+      search.
     - `objective`: `wall` or `span`, the time that is made small.
     - `seconds`: the time for all of it; for a curve, for each memory. An optimum ends it early.
     - `solver`: whether the solver CP-SAT of OR-tools works beside the search on `threads` threads,

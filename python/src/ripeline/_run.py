@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Run(Frozen):
     """One step of a program on a virtual clock, as `Program.simulate()` ran it.
 
-    Times are in `unit`. In a notebook a Run is its timeline, in a terminal its report.
+    Times are in `unit`. In a notebook a Run is its timeline, in a terminal its report. A run that
+    deadlocked is `stuck` and false, and its times end where it stuck.
 
     >>> import ripeline
     >>> run = ripeline.Program("1f1b", ranks=4).simulate(8)
@@ -190,6 +191,9 @@ class Run(Frozen):
             _ripeline.write_text(name, self.csv())
         else:
             self.drawing.save(name)
+
+    def __bool__(self) -> bool:
+        return not self.stuck
 
     def __repr__(self) -> str:
         return self.text.rstrip("\n")
