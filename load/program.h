@@ -62,7 +62,7 @@ struct LoadedProgram {
   // With these the program was made. Copies of them may be used in several threads at once.
   spec::ElaborateOptions options;
   InputForm form = InputForm::program;
-  std::shared_ptr<const Files> files = {};  // that were read
+  std::shared_ptr<const Files> files = {};  // the files that were read
 };
 [[nodiscard]] spec::Result<LoadedProgram> read_program(const std::string& file,
                                                        const ProgramOptions& options,
