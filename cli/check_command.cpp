@@ -35,13 +35,14 @@ struct CheckCommand {
 int write_repair(const CheckCommand& command, const pytorch::ReadActions& read,
                  const pytorch::CheckReport& report) {
   if (report.verdict == verify::Outcome::proved) {
-    std::cerr << fmt::format("ripeline: nothing to repair; {} is not written\n", command.fix);
+    std::cerr << fmt::format("ripeline: {}; {} is not written\n", pytorch::kNothingToRepair,
+                             command.fix);
     return ok;
   }
   const auto repaired = pytorch::repair(read, report, command.options);
   if (!repaired.ok()) {
-    std::cerr << fmt::format("ripeline: no repair; {} is not written: {}\n", command.fix,
-                             repaired.errors().front().message);
+    std::cerr << fmt::format("ripeline: {}; {} is not written: {}\n", pytorch::kNoRepair,
+                             command.fix, repaired.errors().front().message);
     return exit_code_of(report.verdict);
   }
   const auto written = write_file(command.fix, pytorch::write_actions(repaired.value().table));

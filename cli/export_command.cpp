@@ -41,7 +41,7 @@ int run(const ExportCommand& command) {
   }
   const pytorch::ExportedFile& file = exported.value();
   if (file.report.verdict != verify::Outcome::proved) {
-    std::cerr << "ripeline: PyTorch needs more than the program says; nothing is written\n"
+    std::cerr << "ripeline: " << pytorch::kNeedsMore << "; nothing is written\n"
               << pytorch::check_text(command.output, file.table, file.report, file.options);
     return refuted;
   }

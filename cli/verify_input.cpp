@@ -57,9 +57,7 @@ std::size_t add(const std::string& file, const load::LoadedProgram& loaded, veri
   const spec::Diagnostics warnings = load::warnings_of(loaded);
   std::cerr << spec::render(source, warnings, spec::Severity::warning);
   findings.add(exit_code_of(verdict.outcome));
-  if (flags.no_times) {
-    for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
-  }
+  if (flags.no_times) load::leave_out_times(verdict);
   if (findings.format() == Format::json) {
     nlohmann::json document = load::verdict_json(loaded, verdict);
     add_answers(program, flags, &document);

@@ -16,6 +16,9 @@ namespace ripeline::load {
 void add_repairs(const LoadedProgram& loaded, const std::string& file, bool search,
                  verify::Verdict& verdict);
 
+// Leaves out how long the proofs took, so that two verdicts on a program are reported the same.
+void leave_out_times(verify::Verdict& verdict);
+
 // The verdict and the program's warnings as one object, without the name of the file.
 [[nodiscard]] nlohmann::json verdict_json(const LoadedProgram& loaded,
                                           const verify::Verdict& verdict);

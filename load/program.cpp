@@ -44,7 +44,7 @@ spec::ReadFile storing(spec::ReadFile reader, std::shared_ptr<Files> files) {
   };
 }
 
-// Takes the bytes from `files`, and reads with `reader` only files that are not there.
+// Takes the bytes from `files`, and asks `reader` only for files that are not there.
 spec::ReadFile stored(spec::ReadFile reader, std::shared_ptr<const Files> files) {
   return [reader = std::move(reader), files = std::move(files)](const std::string& path) {
     const auto file = files->find(path);
@@ -220,6 +220,12 @@ ProgramOptions of_step(ProgramOptions options, const std::optional<Counts>& coun
   return options;
 }
 
+ProgramOptions of_every_rank(ProgramOptions options) {
+  std::erase_if(options.defines, [](const std::string& k) { return k.starts_with("ranks="); });
+  options.defines.emplace_back(kEveryRank);
+  return options;
+}
+
 spec::Result<spec::ElaborateOptions> elaborate_options(const ProgramOptions& options) {
   spec::ElaborateOptions result;
   result.dispatch = options.dispatch;
@@ -301,8 +307,10 @@ spec::Result<LoadedProgram> made_of(Input input, const Files& files, const Progr
   spec::Result<spec::ElaborateOptions> elaborate = elaborate_options(options);
   if (!elaborate.ok()) return elaborate.errors();
   Read read = read_of(std::move(input), std::move(elaborate).value(), reading);
-  read.options.read_file =
-      stored(std::move(read.options.read_file), std::make_shared<const Files>(files));
+  const auto missing = [](const std::string& /*path*/) -> spec::Result<std::string> {
+    return spec::failure("it is not among the files that were read");
+  };
+  read.options.read_file = stored(missing, std::make_shared<const Files>(files));
   return elaborated(std::move(read), options);
 }
 

@@ -62,7 +62,7 @@ struct LoadedProgram {
   // With these the program was made. Copies of them may be used in several threads at once.
   spec::ElaborateOptions options;
   InputForm form = InputForm::program;
-  std::shared_ptr<const Files> files = {};  // that were read
+  std::shared_ptr<const Files> files = {};  // the files that were read
 };
 [[nodiscard]] spec::Result<LoadedProgram> read_program(const std::string& file,
                                                        const ProgramOptions& options,
@@ -80,7 +80,8 @@ struct LoadedProgram {
                                                      const ProgramOptions& options);
 
 // Makes a program that was read before, perhaps by another process, from what was read. A schedule
-// of PyTorch is given as the program that it stands for.
+// of PyTorch is given as the program that it stands for. It reads no file, so
+// a text that names a file which `files` lacks is an error.
 [[nodiscard]] spec::Result<LoadedProgram> made_of(Input input, const Files& files,
                                                   const ProgramOptions& options,
                                                   Reading* reading = nullptr);
@@ -97,8 +98,11 @@ struct LoadedProgram {
 [[nodiscard]] spec::Diagnostics warnings_of(const LoadedProgram& loaded);
 
 // True if the options leave the number of ranks open, by the define `ranks=any`, which only
-// read_tree() accepts.
+// read_tree() and tree_again() accept.
 [[nodiscard]] bool for_every_rank(const ProgramOptions& options);
+
+// The options for every number of ranks, in place of the number that they set.
+[[nodiscard]] ProgramOptions of_every_rank(ProgramOptions options);
 
 // A program that was read and parsed, with options for which for_every_rank() is true.
 struct LoadedTree {

@@ -35,9 +35,9 @@ struct SearchOptions {
   optimise::ModelOptions model = {};  // without the microbatches and times, which are above
   double seconds = 10;                // for all of the search; of a curve, for each memory
   bool solver = true;
-  int threads = 2;                   // of the solver
-  std::optional<int> seeds = {};     // of a race
-  std::optional<int> quantile = {};  // in percent, of a race
+  int threads = 2;                   // for the solver
+  std::optional<int> seeds = {};     // for a race
+  std::optional<int> quantile = {};  // in percent, for a race
   bool every_count = false;
 
   // The model's options as reports print them.

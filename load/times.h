@@ -19,8 +19,8 @@ struct TimeOptions {
   std::string jitter = {};
   std::string latency = {};  // with a unit or in the run's unit; the same for `control`
   std::string control = {};
-  std::string bandwidth = {};           // of links, in bytes per second: 2.5e10, 25GB/s
-  std::string bytes = {};               // of a message: 4700000, 4.7MB
+  std::string bandwidth = {};           // a link, in bytes per second: 2.5e10, 25GB/s
+  std::string bytes = {};               // a message: 4700000, 4.7MB
   simulate::TimingOptions timing = {};  // without the options above
 };
 // Fails if the options do not fit together, or if one of them cannot be read.

@@ -17,6 +17,7 @@
 #include "simulate/report.h"
 #include "simulate/run_program.h"
 #include "spec/library.h"
+#include "spec/long_work.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -99,18 +100,22 @@ spec::Result<CurvePoint> curve_point(const ModelOptions& model, const CurveOptio
   const auto read = forms_of(model);
   if (!read.ok()) return read.errors();
   const ModelForms& forms = read.value();
+  const Problem& first = *forms.forms.front().problem;
   FormSearch search(forms.forms, {.seconds = budget.left(),
                                   .seed = options.seed,
                                   .solver_threads = options.solver_threads,
                                   .go_on = options.go_on,
-                                  .improved = {},
+                                  .improved =
+                                      [&](const FormSearch::Improvement& step) {
+                                        if (options.improved) options.improved(step, first);
+                                      },
                                   .others = forms.other_cuts});
   search.run();
   CurvePoint point;
   point.memory = model.memory;
   point.fits = search.fits();
   point.found = search.best().has_value();
-  point.unit = forms.forms.front().problem->timing().unit().nanoseconds;
+  point.unit = first.timing().unit().nanoseconds;
   point.bound = search.bound().value;
   point.bound_by = search.bound().by;
   if (!point.found) return point;
@@ -211,7 +216,7 @@ spec::Result<MemoryCurve> memory_curve(const ModelOptions& model, const CurveOpt
   for (const std::string& memory : memories.value()) {
     if (options.go_on && !options.go_on()) break;
     one.memory = memory;
-    auto searched = curve_point(one, options);
+    auto searched = spec::in_part("memory " + memory, [&] { return curve_point(one, options); });
     if (!searched.ok()) return searched.errors();
     CurvePoint point = std::move(searched).value();
     if (!curve.points.empty()) carry_up(curve.points.back(), point);

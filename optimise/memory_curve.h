@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "optimise/forms.h"
 #include "optimise/model_options.h"
 #include "optimise/problem.h"
 #include "simulate/amount.h"
@@ -85,12 +86,16 @@ struct MemoryCurve {
 struct CurveOptions {
   double seconds = 10;  // for each memory
   std::uint64_t seed = 1;
-  int solver_threads = 0;                            // 0 means no solver
-  std::function<bool()> go_on = {};                  // as in FormSearch; may be empty
+  int solver_threads = 0;            // 0 means no solver
+  std::function<bool()> go_on = {};  // as in FormSearch; may be empty
+  // Gets each improvement for the memory that is searched, and the problem whose unit its times
+  // have; may be empty.
+  std::function<void(const FormSearch::Improvement&, const Problem&)> improved = {};
   std::function<void(const CurvePoint&)> tell = {};  // gets each point; may be empty
 };
 // Computes the curve of a model whose memory is a range. All forms are searched for each memory,
-// and the best order is certified. An error is about the options or is a defect of Ripeline.
+// and the best order is certified. The search for a memory is a part of long work, such as
+// `memory 4` (spec/long_work.h). An error is about the options or is a defect of Ripeline.
 [[nodiscard]] spec::Result<MemoryCurve> memory_curve(const ModelOptions& model,
                                                      const CurveOptions& options);
 

@@ -23,7 +23,10 @@ struct Child {
   bool shows_errors = false;                        // the child inherits standard error
   bool has_group = false;            // the child gets a process group, which is killed at the end
   std::function<bool()> go_on = {};  // called every 50 ms; false ends the program; may be empty
-  bool is_abandoned = false;         // if `go_on` returns false, the program gets SIGKILL at once
+  // If `go_on` returns false, the program gets SIGKILL at once, and `grace` does not count. Its
+  // ChildRun is like that of a program that was killed after the grace period, so how_it_ended()
+  // says that it did not end within `time`.
+  bool is_abandoned = false;
 };
 
 struct ChildRun {

@@ -8,6 +8,7 @@
 #include "python/choice.h"
 #include "python/failure.h"
 #include "python/number.h"
+#include "python/path.h"
 #include "pytorch/check_report.h"
 #include "pytorch/fix.h"
 
@@ -24,10 +25,10 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
   check_integer("--stage-memory", options.stage_memory, 1);
   pytorch::CheckOptions with;
   with.placement =
-      chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
-  with.form = chosen("form", options.form, {ActionForm::compute_only, ActionForm::compute_comms});
-  with.ranks = options.ranks;
-  with.stages = options.stages;
+      chosen("--placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
+  with.form = chosen("--form", options.form, {ActionForm::compute_only, ActionForm::compute_comms});
+  if (options.ranks) with.ranks = static_cast<int>(*options.ranks);
+  if (options.stages) with.stages = static_cast<int>(*options.stages);
   if (options.microbatches) {
     const auto counts = value_of(load::counts_in(*options.microbatches), "-m");
     with.microbatches = value_of(load::one_count(counts));
@@ -37,9 +38,9 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
   }
   with.stage_memory = options.stage_memory;
   with.layout =
-      chosen("layout", options.layout, {WireLayout::group, WireLayout::pair, WireLayout::edge})
+      chosen("--layout", options.layout, {WireLayout::group, WireLayout::pair, WireLayout::edge})
           .value_or(with.layout);
-  with.kernels = chosen("kernels", options.kernels,
+  with.kernels = chosen("--kernels", options.kernels,
                         {WireKernels::per_stream, WireKernels::launch_order, WireKernels::serial})
                      .value_or(with.kernels);
   with.reduce = options.reduce;
@@ -50,7 +51,7 @@ pytorch::CheckOptions options_of(const CheckOptions& options) {
 }  // namespace
 
 Checked::Checked(const std::string& path, const CheckOptions& options)
-    : source_(value_of(load::read_schedule(path))),
+    : source_(value_of(load::read_schedule(as_file(path)))),
       options_(options_of(options)),
       read_(pytorch::read_actions(source_.text)),
       report_(value_of(pytorch::check(read_, options_),
@@ -68,10 +69,11 @@ std::string Checked::json() const {
 
 Fixed Checked::fixed() const {
   if (report_.verdict == verify::Outcome::proved)
-    throw Failure({spec::failure("nothing to repair")});
+    throw Failure({spec::failure(pytorch::kNothingToRepair)});
   const auto repaired = pytorch::repair(read_, report_, options_);
   if (!repaired.ok()) {
-    throw Failure({spec::failure("no repair: " + repaired.errors().front().message)});
+    throw Failure({spec::failure(std::string(pytorch::kNoRepair) + ": " +
+                                 repaired.errors().front().message)});
   }
   return {.csv = pytorch::write_actions(repaired.value().table),
           .changes = pytorch::repair_text(repaired.value())};

@@ -15,8 +15,8 @@ namespace ripeline::python {
 struct CheckOptions {
   std::optional<std::string> placement;
   std::optional<std::string> form;
-  std::optional<int> ranks;
-  std::optional<int> stages;
+  std::optional<std::int64_t> ranks;
+  std::optional<std::int64_t> stages;
   std::optional<std::string> microbatches;
   std::optional<std::string> memory;
   std::optional<std::int64_t> stage_memory;
@@ -34,7 +34,8 @@ struct Fixed {
 
 class Checked {
  public:
-  // Reads the file. Throws Failure if it is no schedule, or if the options fit no table.
+  // Reads the file, also one that is called `-`. Throws Failure if it is no schedule, or if the
+  // options fit no table.
   Checked(const std::string& path, const CheckOptions& options);
 
   [[nodiscard]] std::string outcome() const { return name_of(report_.verdict); }

@@ -9,9 +9,10 @@
 
 namespace ripeline::python {
 
-// The value with this name; nullopt without a name. Throws Failure for any other name.
+// The value with this name; nullopt without a name. Throws Failure, which names the option of the
+// command line, for any other name.
 template <class Value>
-[[nodiscard]] std::optional<Value> chosen(const std::string& argument,
+[[nodiscard]] std::optional<Value> chosen(const std::string& option,
                                           const std::optional<std::string>& name,
                                           std::initializer_list<Value> values) {
   if (!name) return std::nullopt;
@@ -21,7 +22,9 @@ template <class Value>
     if (other == *name) return value;
     names += (names.empty() ? "" : ", ") + other;
   }
-  throw Failure({spec::failure(argument + ": '" + *name + "' is none of " + names)});
+  spec::Diagnostic error = spec::failure("'" + *name + "' is none of " + names);
+  error.option = option;
+  throw Failure({error});
 }
 
 }  // namespace ripeline::python

@@ -19,7 +19,7 @@ struct Comparing {
   // nullopt: the only number of a program for one number, else for each twice its ranks
   std::optional<std::string> microbatches;
   load::TimeOptions times;
-  int seeds = 1;
+  std::int64_t seeds = 1;
   std::string memory;
 };
 

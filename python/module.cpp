@@ -11,8 +11,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <thread>
 #include <tuple>
@@ -22,8 +25,10 @@
 #include "python/drawing.h"
 #include "python/failure.h"
 #include "python/long_call.h"
+#include "python/number.h"
 #include "python/optimised.h"
 #include "python/output.h"
+#include "python/path.h"
 #include "python/program.h"
 #include "python/recorded.h"
 #include "python/simulated.h"
@@ -36,7 +41,6 @@ namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 using Text = std::optional<std::string>;
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 // Raises `ripeline.Error` for a Failure. Python calls it with its lock.
 void raise(const std::exception_ptr& thrown, void* /*payload*/) {
@@ -49,72 +53,86 @@ void raise(const std::exception_ptr& thrown, void* /*payload*/) {
   }
 }
 
-// Long calls that daemon threads make while the interpreter ends. Python ends such a thread when it
-// next takes the lock, which would end the whole process if C++ is on its stack. So these calls are
-// stopped, and their threads never return.
-class Ending {
+// Releases Python's lock for its lifetime.
+//
+// While the interpreter ends, Python ends a daemon thread that takes the lock, which would end the
+// whole process, since C++ is on the thread's stack. So such a thread never takes it again: its
+// long call is stopped, and then it sleeps until the process has ended.
+class WithoutLock {
  public:
-  // A call that has not returned to Python yet.
-  struct Call {
-    Call() { ++running; }
-    ~Call() { --running; }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-  };
-  struct Asked {};
+  WithoutLock() {
+    if (depth_++ == 0) ++threads_;
+    released_.emplace();
+  }
+  ~WithoutLock() {
+    // A call that a callback of another call makes returns to it, and that one sleeps.
+    if (depth_ == 1 && must_end()) sleep();
+    released_.reset();
+    if (--depth_ == 0) --threads_;
+  }
+  WithoutLock(const WithoutLock&) = delete;
+  WithoutLock& operator=(const WithoutLock&) = delete;
 
-  // Ends all calls. Python calls it once, with its lock, before it ends.
+  // Whether the interpreter ends, and this is not the thread that ends it.
+  [[nodiscard]] static bool must_end() {
+    return ending_ && std::this_thread::get_id() != ending_thread_;
+  }
+
+  // Waits until all threads that are without the lock sleep or have returned to Python. Python
+  // calls it once, with its lock, before it ends.
   static void end() {
-    asked = true;
+    ending_thread_ = std::this_thread::get_id();
+    ending_ = true;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     {
-      const nb::gil_scoped_release unlocked;
-      // After a fork, calls of other threads are counted that the child does not have.
-      constexpr int kMostMilliseconds = 2000;
-      for (int waited = 0; running > parked && waited < kMostMilliseconds; ++waited) {
+      const nb::gil_scoped_release released;
+      while (threads_ > asleep_ && std::chrono::steady_clock::now() < deadline) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     }
-    // Parked threads keep what they use.
-    if (parked > 0) nb::set_leak_warnings(false);
+    // Threads that sleep keep what they use.
+    if (threads_ > 0) nb::set_leak_warnings(false);
   }
-  // Throws Asked once the interpreter ends.
-  static void check() {
-    if (asked) throw Asked();
-  }
-  // Must be called without Python's lock, and when nothing runs for the call.
-  [[noreturn]] static void park() {
-    ++parked;
-    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+
+  // In the child of a fork, there is no thread but the caller's.
+  static void forget_other_threads() {
+    threads_ = depth_ > 0 ? 1 : 0;
+    asleep_ = 0;
   }
 
  private:
-  static inline std::atomic<bool> asked = false;
-  static inline std::atomic<int> running = 0;
-  static inline std::atomic<int> parked = 0;
+  [[noreturn]] static void sleep() {
+    ++asleep_;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+  static inline std::atomic<bool> ending_ = false;
+  static inline std::thread::id ending_thread_;  // set before ending_
+  static inline std::atomic<int> threads_ = 0;   // those that have a WithoutLock
+  static inline std::atomic<int> asleep_ = 0;
+  static inline thread_local int depth_ = 0;  // how many this thread has
+
+  std::optional<nb::gil_scoped_release> released_;
 };
+
+using Unlocked = nb::call_guard<WithoutLock>;
 
 // Runs `work(LongCall&)` as a long call (python/long_call.h), without Python's lock, and returns
 // what it returns. Meanwhile Ctrl-C raises KeyboardInterrupt, and `progress`, unless it is None, is
 // called with what it was told: seconds, part, best, bound. Whatever these raise ends the work.
 template <class Work>
 auto long_call(const nb::object& progress, const Work& work) {
-  const Ending::Call call;
   std::optional<decltype(work(std::declval<LongCall&>()))> result;
   const auto look = [&](const LongCall& running) {
-    Ending::check();
+    if (WithoutLock::must_end()) throw Failure({spec::failure("Python ends")});
     const nb::gil_scoped_acquire locked;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (progress.is_none()) return;
     const Progress now = running.progress();
     progress(now.seconds, now.part, now.best, now.bound);
   };
-  const nb::gil_scoped_release unlocked;
-  try {
-    run_long([&](LongCall& running) { result.emplace(work(running)); }, look);
-    Ending::check();
-  } catch (const Ending::Asked&) {
-    Ending::park();
-  }
+  const WithoutLock unlocked;
+  run_long([&](LongCall& running) { result.emplace(work(running)); }, look);
   return std::move(*result);
 }
 
@@ -127,7 +145,7 @@ Program made(const std::string& source, const std::vector<std::string>& defines,
 }
 
 Verdict verify(const Program& program, const Text& microbatches,
-               const std::optional<std::uint64_t>& steps, bool repairs, bool times, bool every_rank,
+               const std::optional<std::int64_t>& steps, bool repairs, bool times, bool every_rank,
                const nb::object& progress) {
   return long_call(progress, [&](LongCall&) {
     return program.verify({.microbatches = microbatches,
@@ -162,7 +180,7 @@ Program of_state(const State& parts) {
   for (const auto& [path, bytes] : files) {
     state.files[path] = std::string(static_cast<const char*>(bytes.data()), bytes.size());
   }
-  const nb::gil_scoped_release unlocked;
+  const WithoutLock unlocked;
   return Program::of_state(state);
 }
 
@@ -170,23 +188,24 @@ load::TimeOptions times_of(const Text& rank_costs, const std::string& profile,
                            const std::string& unit, const std::string& latency,
                            const std::string& bandwidth, const std::string& bytes,
                            const std::string& control, const std::string& jitter,
-                           std::uint64_t seed) {
+                           std::int64_t seed) {
   load::TimeOptions times{.unit = unit,
                           .rank_costs = rank_costs,
-                          .profile = profile,
+                          .profile = as_file(profile),
                           .jitter = jitter,
                           .latency = latency,
                           .control = control,
                           .bandwidth = bandwidth,
                           .bytes = bytes};
-  times.timing.seed = seed;
+  check_integer("--seed", std::optional(seed), 0, std::numeric_limits<std::int64_t>::max());
+  times.timing.seed = static_cast<std::uint64_t>(seed);
   return times;
 }
 
 Simulated simulate(const Program& program, const Text& microbatches, const Text& rank_costs,
                    const std::string& profile, const std::string& unit, const std::string& latency,
                    const std::string& bandwidth, const std::string& bytes,
-                   const std::string& control, const std::string& jitter, std::uint64_t seed) {
+                   const std::string& control, const std::string& jitter, std::int64_t seed) {
   return long_call(nb::none(), [&](LongCall&) {
     return program.simulate(microbatches, times_of(rank_costs, profile, unit, latency, bandwidth,
                                                    bytes, control, jitter, seed));
@@ -198,10 +217,10 @@ std::string export_csv(const Program& program, const Text& microbatches, const s
 }
 
 Compared compare(const std::vector<Program>& programs, const std::vector<std::string>& titles,
-                 const Text& microbatches, int seeds, const std::string& memory,
+                 const Text& microbatches, std::int64_t seeds, const std::string& memory,
                  const Text& rank_costs, const std::string& profile, const std::string& unit,
                  const std::string& latency, const std::string& bandwidth, const std::string& bytes,
-                 const std::string& control, const std::string& jitter, std::uint64_t seed,
+                 const std::string& control, const std::string& jitter, std::int64_t seed,
                  const nb::object& progress) {
   return long_call(progress, [&](LongCall&) {
     return Compared(programs, titles,
@@ -214,9 +233,10 @@ Compared compare(const std::vector<Program>& programs, const std::vector<std::st
 }
 
 Checked check_csv(const std::string& path, const Text& placement, const Text& form,
-                  std::optional<int> ranks, std::optional<int> stages, const Text& microbatches,
-                  const Text& memory, std::optional<std::int64_t> stage_memory, const Text& layout,
-                  const Text& kernels, bool reduce, bool layouts) {
+                  std::optional<std::int64_t> ranks, std::optional<std::int64_t> stages,
+                  const Text& microbatches, const Text& memory,
+                  std::optional<std::int64_t> stage_memory, const Text& layout, const Text& kernels,
+                  bool reduce, bool layouts) {
   return long_call(nb::none(), [&](LongCall&) {
     return Checked(path, {.placement = placement,
                           .form = form,
@@ -252,6 +272,10 @@ Optimised optimise_program(const Program& program, const Searching& searching,
 Optimised optimise_model(const Searching& searching, const nb::object& progress) {
   return long_search(progress,
                      [&](const Finds& finds) { return Optimised::of_model(searching, finds); });
+}
+
+Simulated run_of(const Optimised& optimised) {
+  return long_call(nb::none(), [&](LongCall&) { return optimised.run(); });
 }
 
 Curve memory_curve(const Searching& searching, const nb::object& progress) {
@@ -331,7 +355,7 @@ void bind_searches(nb::module_& m) {
           [](Searching& searching, const Text& rank_costs, const std::string& profile,
              const std::string& unit, const std::string& latency, const std::string& bandwidth,
              const std::string& bytes, const std::string& control, const std::string& jitter,
-             std::uint64_t seed) {
+             std::int64_t seed) {
             searching.times = times_of(rank_costs, profile, unit, latency, bandwidth, bytes,
                                        control, jitter, seed);
           },
@@ -343,7 +367,7 @@ void bind_searches(nb::module_& m) {
       .def_prop_ro("notes", &Optimised::notes)
       .def("program", &Optimised::program, Unlocked())
       .def("order", &Optimised::order, Unlocked())
-      .def("run", &Optimised::run, Unlocked())
+      .def("run", &run_of)
       .def("what_binds", &Optimised::what_binds);
   nb::class_<Curve>(m, "Curve")
       .def("text", &Curve::text)
@@ -409,7 +433,8 @@ NB_MODULE(_ripeline, m) {
   m.doc() = "The objects on which the Python files of ripeline are built; no interface for users.";
   m.attr("version") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Ending::end));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&WithoutLock::end));
+  pthread_atfork(nullptr, nullptr, &WithoutLock::forget_other_threads);
   bind_program(m);
   bind_results(m);
   bind_searches(m);

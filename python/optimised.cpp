@@ -9,10 +9,10 @@
 #include "optimise/best_order.h"
 #include "optimise/memory_curve_report.h"
 #include "python/choice.h"
+#include "python/drawing.h"
 #include "python/failure.h"
 #include "python/number.h"
 #include "spec/long_work.h"
-#include "view/picture.h"
 
 namespace ripeline::python {
 namespace {
@@ -47,14 +47,14 @@ load::SearchOptions options_of(const Searching& searching) {
   options.quantile = within("--quantile", searching.quantile, 1, Limits::kMostQuantile);
   options.every_count = searching.every_count;
   optimise::ModelOptions& model = options.model;
-  model.objective = *chosen("objective", std::optional(searching.objective),
+  model.objective = *chosen("--objective", std::optional(searching.objective),
                             {Objective::makespan, Objective::span});
   model.ranks = within("--ranks", searching.ranks, 1, Limits::kMostRanks);
   model.costs = searching.costs;
   model.memory = searching.memory;
   model.activation = searching.activation;
   const auto placements =
-      chosen("placement", searching.placement,
+      chosen("--placement", searching.placement,
              {Placements{"chain", {Placement::chain}}, Placements{"loop", {Placement::loop}},
               Placements{"v", {Placement::v}},
               Placements{"any", {Placement::chain, Placement::loop, Placement::v}}});
@@ -69,12 +69,11 @@ bool goes_on() {
   return true;
 }
 
-// Does a part of the long work. Judges that it asks name no parts of their own.
-template <class Work>
-void in_part(const char* name, const Work& work) {
-  spec::part_begins(name);
-  const spec::LongWork quiet(spec::stop_of_work());
-  work();
+// Tells of each improvement.
+auto improvements_to(const Finds& finds) {
+  return [&finds](const optimise::FormSearch::Improvement& step, const optimise::Problem& problem) {
+    if (finds) finds(problem.in_units(step.value), problem.in_units(step.bound));
+  };
 }
 
 std::string without_newline(std::string text) {
@@ -109,18 +108,15 @@ Optimised Optimised::searched(const load::SearchOptions& options, const optimise
   Optimised optimised;
   optimised.notes_ = forms.notes;
   const bool races = value_of(load::decide_race(options, forms, optimised.notes_));
-  const auto improved = [&](const optimise::FormSearch::Improvement& step,
-                            const optimise::Problem& problem) {
-    if (finds) finds(problem.in_units(step.value), problem.in_units(step.bound));
-  };
   optimise::BestOrder best(
-      forms, load::order_options(options, forms, races,
-                                 {.budget = budget, .go_on = goes_on, .improved = improved}));
-  in_part("search", [&] { best.search(); });
+      forms, load::order_options(
+                 options, forms, races,
+                 {.budget = budget, .go_on = goes_on, .improved = improvements_to(finds)}));
+  spec::in_part("search", [&] { best.search(); });
   for (const std::string& note : best.notes()) optimised.notes_.push_back(note);
   if (best.is_found()) {
-    in_part("proof", [&] { value_of(best.prove()); });
-    if (races) in_part("race", [&] { value_of(best.race(load::race_options(options))); });
+    spec::in_part("proof", [&] { value_of(best.prove()); });
+    if (races) spec::in_part("race", [&] { value_of(best.race(load::race_options(options))); });
     optimised.text_ = best.report(false);
     optimised.found_ = Found{.program = best.text(),
                              .order = best.order_text(),
@@ -160,11 +156,12 @@ std::string Optimised::what_binds() const { return found().what_binds; }
 
 Curve::Curve(const Searching& searching, const Finds& finds) {
   const load::SearchOptions options = options_of(searching);
-  const auto tell = [&](const optimise::CurvePoint& point) {
-    spec::part_begins(without_newline(curve_point_text(point, options.model.objective)));
-    if (finds && point.found) finds(point.in_units(point.value), point.in_units(point.bound));
+  // The next memory has no order yet.
+  const auto tell = [&](const optimise::CurvePoint& /*point*/) {
+    if (finds) finds(std::nullopt, std::nullopt);
   };
-  curve_ = value_of(load::curve_of(options, {.go_on = goes_on, .tell = tell}));
+  curve_ = value_of(load::curve_of(
+      options, {.go_on = goes_on, .improved = improvements_to(finds), .tell = tell}));
 }
 
 std::string Curve::text() const { return optimise::memory_curve_text(curve_); }
@@ -172,7 +169,7 @@ std::string Curve::text() const { return optimise::memory_curve_text(curve_); }
 std::string Curve::json() const { return load::document_text(optimise::memory_curve_json(curve_)); }
 
 std::string Curve::svg(std::optional<int> width) const {
-  std::string svg = optimise::memory_curve_svg(curve_, width.value_or(view::kPictureWidth));
+  std::string svg = optimise::memory_curve_svg(curve_, picture_width(width));
   if (svg.empty()) throw Failure({spec::failure("no memory has an order")});
   return svg;
 }

@@ -40,7 +40,8 @@ struct Searching {
   std::optional<std::int64_t> chunks;
 };
 
-// Gets the time of the best order that a search found so far, in the run's unit, and the bound.
+// Gets the time of the best order that a search found so far, in the run's unit, and the bound. For
+// a curve, both are those of the memory that is searched; nullopt while that has no order.
 using Finds = std::function<void(std::optional<double> best, std::optional<double> bound)>;
 
 class Optimised {
@@ -99,7 +100,7 @@ class Curve {
   // The output of `ripeline optimise --memory A..B`, as text, as JSON and as the picture.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;
-  // Throws Failure if no memory has an order.
+  // Throws Failure if no memory has an order, and for a width out of bounds.
   [[nodiscard]] std::string svg(std::optional<int> width) const;
   [[nodiscard]] const std::vector<std::string>& notes() const { return curve_.notes; }
 

@@ -1,11 +1,14 @@
 #include "python/program.h"
 
+#include <limits>
+
 #include "load/counts.h"
 #include "load/judged.h"
 #include "load/megatron.h"
 #include "python/choice.h"
 #include "python/failure.h"
 #include "python/number.h"
+#include "python/path.h"
 #include "pytorch/check_report.h"
 #include "pytorch/export.h"
 #include "spec/forward_only.h"
@@ -17,6 +20,7 @@
 namespace ripeline::python {
 namespace {
 
+// The name in messages of a text without a file.
 constexpr const char* kTextName = "<text>";
 
 load::ProgramOptions options_of(const Options& options) {
@@ -25,18 +29,17 @@ load::ProgramOptions options_of(const Options& options) {
   with.defines = options.defines;
   with.dispatch = options.dispatch;
   with.placement =
-      chosen("placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
+      chosen("--placement", options.placement, {Placement::chain, Placement::loop, Placement::v});
   return with;
 }
 
-// With `times` false, the verdict does not say how long its proofs took.
-void keep_times(bool times, verify::Verdict& verdict) {
-  if (times) return;
-  for (verify::Obligation& o : verdict.obligations) o.seconds = -1;
+verify::VerifyOptions options_of(const Program::Judging& judging) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  check_integer("--steps", judging.steps, 0, kMost);
+  verify::VerifyOptions options;
+  if (judging.steps) options.solver_steps = static_cast<std::uint64_t>(*judging.steps);
+  return options;
 }
-
-// A path that is read as a file: `-` alone is standard input elsewhere.
-std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
 
 }  // namespace
 
@@ -167,26 +170,21 @@ Verdict Program::verify(const Judging& judging) const {
   load::ProgramOptions options = options_;
   options.microbatches = counts_of(judging.microbatches);
   Loaded judged = options.microbatches ? again(options) : loaded_;
-  verify::VerifyOptions with;
-  with.solver_steps = judging.steps.value_or(with.solver_steps);
-  verify::Verdict verdict = verify::verify(judged->program, with);
+  verify::Verdict verdict = verify::verify(judged->program, options_of(judging));
   load::add_repairs(*judged, judged->source.name, judging.repairs, verdict);
-  keep_times(judging.times, verdict);
+  if (!judging.times) load::leave_out_times(verdict);
   return {std::move(judged), std::move(verdict)};
 }
 
 Verdict Program::verify_every_rank(const Judging& judging) const {
-  load::ProgramOptions options = options_;
-  std::erase_if(options.defines, [](const std::string& k) { return k.starts_with("ranks="); });
-  options.defines.emplace_back("ranks=any");
+  load::ProgramOptions options = load::of_every_rank(options_);
   options.microbatches = counts_of(judging.microbatches);
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   load::LoadedTree tree = value_of(load::tree_again(loaded(), options), reading);
-  verify::VerifyOptions with;
-  with.solver_steps = judging.steps.value_or(with.solver_steps);
-  auto [verdict, sample] =
-      value_of(verify::verify_every_depth(tree.tree, tree.source, tree.options, with), reading);
-  keep_times(judging.times, verdict);
+  auto [verdict, sample] = value_of(
+      verify::verify_every_depth(tree.tree, tree.source, tree.options, options_of(judging)),
+      reading);
+  if (!judging.times) load::leave_out_times(verdict);
   return {std::make_shared<const load::LoadedProgram>(
               load::LoadedProgram{.source = std::move(tree.source),
                                   .program = std::move(sample),
@@ -209,14 +207,14 @@ std::string Program::export_csv(const std::optional<std::string>& microbatches,
   const Loaded step = for_step(counts);
   const int count = value_of(load::count_of_step(counts, step->program));
   const auto chosen_form =
-      *chosen("form", std::optional(form), {ActionForm::compute_only, ActionForm::compute_comms});
+      *chosen("--form", std::optional(form), {ActionForm::compute_only, ActionForm::compute_comms});
   const load::Reading reading{.input = load::Input{step->source, step->form}, .notes = {}};
   pytorch::ExportedFile file =
       value_of(pytorch::export_file(step->program, count, chosen_form), reading);
   if (file.report.verdict == verify::Outcome::proved) return std::move(file.text);
   throw Failure(
-      {spec::failure("PyTorch needs more than the program says\n" +
-                     pytorch::check_text("<text>", file.table, file.report, file.options))});
+      {spec::failure(std::string(pytorch::kNeedsMore) + "\n" +
+                     pytorch::check_text(kTextName, file.table, file.report, file.options))});
 }
 
 }  // namespace ripeline::python

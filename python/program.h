@@ -89,7 +89,7 @@ class Program {
 
   struct Judging {
     std::optional<std::string> microbatches;  // as for -m: 8, 1..128
-    std::optional<std::uint64_t> steps;
+    std::optional<std::int64_t> steps;        // 0: no limit
     bool repairs = true;
     bool times = true;
     bool every_rank = false;  // for every number of ranks, as with -D ranks=any

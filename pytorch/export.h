@@ -40,6 +40,8 @@ struct ExportedFile {
   ActionTable table;     // as it is read from the text
   CheckReport report;    // if not proved, PyTorch would refuse the file or hang on it
 };
+// The sentence above the report on a file that is not proved.
+inline constexpr const char* kNeedsMore = "PyTorch needs more than the program says";
 // Errors: those of export_actions() and check().
 [[nodiscard]] spec::Result<ExportedFile> export_file(const spec::Program& program, int microbatches,
                                                      ActionForm form);

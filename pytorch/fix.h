@@ -21,6 +21,9 @@ struct Repair {
 };
 // For people: a line for each change, and one with the peaks.
 [[nodiscard]] std::string repair_text(const Repair& repair);
+// The beginnings of messages about a schedule that passes, and about one for which repair() fails.
+inline constexpr const char* kNothingToRepair = "nothing to repair";
+inline constexpr const char* kNoRepair = "no repair";
 // Errors: check-no-repair, if these changes do not give a table that is proved.
 [[nodiscard]] spec::Result<Repair> repair(const ReadActions& read, const CheckReport& report,
                                           const CheckOptions& options);

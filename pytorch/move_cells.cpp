@@ -4,6 +4,7 @@
 
 #include "pytorch/flat_map.h"
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 
 namespace ripeline::pytorch {
 namespace {
@@ -97,6 +98,7 @@ void RowProgress::run(int cell) {
 
 void RowProgress::advance(std::int64_t& steps) {
   for (bool progress = true; progress;) {
+    spec::stop_point();
     const std::size_t before = trail_.size();
     for (int row = 0; row < size_of(heads_); ++row) {
       for (int cell = head(row); cell >= 0 && may_run(cell); cell = head(row)) {

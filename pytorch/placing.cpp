@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "spec/indexing.h"
+#include "spec/long_work.h"
 
 namespace ripeline::pytorch {
 
@@ -41,6 +42,7 @@ void Placing::put(std::size_t i) {
     erase(cell);
     const bool ideal = best_.fits && best_.more == 0;
     if (!best_.rows.empty() && (ideal || steps_ > limit_)) return;
+    spec::stop_point();
   }
 }
 

@@ -61,5 +61,12 @@ inline void stop_point() {
 [[nodiscard]] std::stop_token stop_of_work();
 // Says that a part of the work begins, such as `deadlock`. It is a stop point, too.
 void part_begins(const std::string& part);
+// Does this part of the work and returns what `work` returns. Parts within it are not heard of.
+template <class Work>
+decltype(auto) in_part(const std::string& part, const Work& work) {
+  part_begins(part);
+  const LongWork quiet(stop_of_work());
+  return work();
+}
 
 }  // namespace ripeline::spec

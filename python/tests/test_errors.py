@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,53 @@ def test_wrong_times(arguments: dict[str, object], flags: tuple[str, ...]) -> No
     assert (output.code, output.err) == (2, f"ripeline: {raised.value}\n")
 
 
+def test_no_file_is_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = Program("1f1b", ranks=2)
+    for read in (
+        lambda: ripeline.check_csv("-"),
+        lambda: program.simulate(4, profile="-"),
+        lambda: program.optimise(4, profile="-"),
+        lambda: ripeline.compare([program], 4, profile="-"),
+        lambda: ripeline.optimise(profile="-"),
+    ):
+        with pytest.raises(Error, match=r"^\./-: "):
+            read()
+    Path("-").write_text("0F0,0B0\n")
+    assert ripeline.check_csv("-").proved
+
+
 def test_wrong_choices(tmp_path: Path) -> None:
-    with pytest.raises(Error, match="placement: 'w' is none of chain, loop, v"):
-        Program("bf", placement="w")
-    with pytest.raises(Error, match="form"):
-        Program("1f1b", ranks=2).export_csv(2, form="compute")
+    file = tmp_path / "schedule.csv"
+    file.write_text("0F0,0B0\n")
+    program = Program("1f1b", ranks=2)
+    choices: list[tuple[str, str, Callable[[str], object]]] = [
+        ("--placement", "chain, loop, v", lambda wrong: Program("bf", placement=wrong)),
+        ("--placement", "chain, loop, v", lambda wrong: ripeline.check_csv(file, placement=wrong)),
+        ("--placement", "chain, loop, v, any", lambda wrong: ripeline.optimise(placement=wrong)),
+        ("--objective", "wall, span", lambda wrong: program.optimise(4, objective=wrong)),
+        ("--form", "compute_only, compute_comms", lambda wrong: program.export_csv(2, form=wrong)),
+        (
+            "--form",
+            "compute_only, compute_comms",
+            lambda wrong: ripeline.check_csv(file, form=wrong),
+        ),
+        ("--layout", "group, pair, edge", lambda wrong: ripeline.check_csv(file, layout=wrong)),
+        (
+            "--kernels",
+            "per-stream, launch-order, serial",
+            lambda wrong: ripeline.check_csv(file, kernels=wrong),
+        ),
+    ]
+    for option, names, choose in choices:
+        with pytest.raises(Error) as raised:
+            choose("w")
+        assert str(raised.value) == f"{option}: 'w' is none of {names}"
+        (diagnostic,) = raised.value.diagnostics
+        assert diagnostic.option == option
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(Error, match=r"must end in"):
         Program("1f1b", ranks=2).simulate(2).save(tmp_path / "run.png")
     with pytest.raises(Error, match="nowhere"):
@@ -124,6 +167,11 @@ def test_wrong_pictures() -> None:
         drawing.svg(5)
     with pytest.raises(Error, match="--picture-width"):
         ripeline.compare([Program("1f1b", ranks=2)], 2).svg(5)
+    curve = ripeline.optimise(ranks=2, microbatches=2, memory=(1, 1), solver=False)
+    for width in (5, 20001):
+        with pytest.raises(Error, match="--picture-width: expected an integer from 320 to 20000"):
+            curve.svg(width)
+    assert 'width="320"' in curve.svg(320)
 
 
 def test_wrong_checks(tmp_path: Path) -> None:
@@ -140,8 +188,6 @@ def test_wrong_checks(tmp_path: Path) -> None:
             ripeline.check_csv(file, **arguments)  # type: ignore[arg-type]
         err = command("check", file, *flags).err
         assert err.splitlines()[0] == f"ripeline: {raised.value}"
-    with pytest.raises(Error, match="kernels: 'all' is none of per-stream, launch-order, serial"):
-        ripeline.check_csv(file, kernels="all")
     with pytest.raises(Error, match="nothing to repair"):
         ripeline.check_csv(file).fix()
 
@@ -169,6 +215,23 @@ def test_wrong_tasks_and_comparisons() -> None:
         ripeline.compare([program], 8, seeds=0)
     with pytest.raises(Error, match="--memory"):
         ripeline.compare([program], 8, memory="much")
+
+
+def test_integers_out_of_bounds(tmp_path: Path) -> None:
+    program = Program("bf", ranks=2)
+    file = tmp_path / "schedule.csv"
+    file.write_text("0F0,0B0\n1F0,1B0\n")
+    for call, flag in (
+        (lambda: program.simulate(4, seed=-1), "--seed: expected an integer of 0 or more"),
+        (lambda: program.verify(steps=-1), "--steps: expected an integer of 0 or more"),
+        (lambda: ripeline.check_csv(file, ranks=2**40), "--ranks: expected an integer"),
+        (lambda: ripeline.compare([program], seeds=2**40), "--seeds: expected an integer from 1"),
+    ):
+        with pytest.raises(Error, match=flag):
+            call()
+    with pytest.raises(TypeError, match=r"compare\(\[first, second\]"):
+        ripeline.compare(program, 4)  # type: ignore[arg-type]
+    assert ripeline.compare({1: program}, 4).runs[0]["title"] == "1"  # type: ignore[dict-item]
 
 
 def test_an_error_is_a_value_error() -> None:

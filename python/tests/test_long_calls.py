@@ -32,7 +32,18 @@ LONG: dict[str, str] = {
     "simulate": "Program('1f1b', ranks=512).simulate(2048)",
     "compare": "ripeline.compare([Program('bf', ranks=16)], 64, seeds=100_000, jitter='tails=2:20')",
     "optimise": "ripeline.optimise(ranks=8, microbatches=64, costs=(24, 23, 12, 1), memory=6)",
+    "fix": "report.fix()",
 }
+
+# A schedule in whose rows the cells stand in a random order.
+DISORDERED = """
+import pathlib, random, tempfile
+cells = lambda rank: [f"{rank}{op}{m}" for op in "FB" for m in range(100)]
+rows = [random.Random(rank).sample(cells(rank), 200) for rank in range(8)]
+file = pathlib.Path(tempfile.mkdtemp()) / "disordered.csv"
+file.write_text("".join(",".join(row) + "\\n" for row in rows))
+report = ripeline.check_csv(file, placement="chain")
+"""
 
 
 def threads_in_process(most: int | None = None) -> int:
@@ -68,10 +79,9 @@ def ends_after(seconds: float) -> Callable[[Progress], None]:
 @pytest.mark.parametrize("call", LONG.values(), ids=LONG.keys())
 def test_ctrl_c(call: str) -> None:
     """The call is interrupted at several moments, and the process goes on."""
-    script = textwrap.dedent(
+    script = "import ripeline\n" + (DISORDERED if "report" in call else "") + textwrap.dedent(
         f"""
         import os, signal, time
-        import ripeline
         from ripeline import Program
         def handler(*_):
             global told
@@ -151,6 +161,9 @@ def test_progress_is_shown(
     assert Program("bf", ranks=64).verify(progress=True)
     err = capfd.readouterr().err
     assert err.startswith("\rverify: 0 s ") and err.endswith("\n")
+    with pytest.raises(ripeline.Error) as raised:
+        Program("bf", ranks=2).verify((8, 4), progress=True)
+    assert raised.value.__context__ is None
     assert Program("bf", ranks=2).verify(4, progress=False)
     assert capfd.readouterr().err == ""
 
@@ -249,6 +262,51 @@ def test_daemon_threads_do_not_outlive_the_interpreter(ending: str) -> None:
         [sys.executable, "-c", script + ending], capture_output=True, text=True, timeout=60
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (3 if ending else 0, "", "")
+
+
+ENDINGS: dict[str, str] = {
+    "a picture in a daemon thread": """
+        drawing = Program("1f1b", ranks=16).simulate(64).drawing
+        def forever():
+            while True:
+                drawing.html()
+        threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a call that a callback makes in a daemon thread": """
+        large, small = Program("bf", ranks=256), Program("1f1b", ranks=2)
+        def forever():
+            while True:
+                large.verify(progress=lambda _: small.verify())
+        threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "a call of the main thread while the interpreter ends": """
+        class Last:
+            def __del__(self):
+                Program("bf", ranks=2).verify()
+        last = Last()
+    """,
+    "a fork beside a call": """
+        large = Program("bf", ranks=256)
+        threading.Thread(target=large.verify, daemon=True).start()
+        time.sleep(0.1)
+        child = os.fork()
+        if child != 0:
+            os.waitpid(child, 0)
+    """,
+}
+
+
+@pytest.mark.parametrize("what", ENDINGS.values(), ids=ENDINGS.keys())
+def test_the_interpreter_ends_soon_and_without_a_word(what: str) -> None:
+    script = "import atexit, os, threading, time\n"
+    script += "atexit.register(lambda: Program('bf', ranks=2).verify())\n"
+    script += "from ripeline import Program\n" + textwrap.dedent(what)
+    begun = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert time.monotonic() - begun < 10
 
 
 def test_memory_is_flat() -> None:

@@ -7,10 +7,12 @@ import copy
 import multiprocessing
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import HANGS, command, library
 
+import ripeline
 from ripeline import Error, Program
 
 
@@ -114,6 +116,44 @@ def test_a_copy_has_all_that_was_read(tmp_path: Path) -> None:
             assert repr(again) == repr(program) and again.notes == program.notes
             assert again.verify(times=False).text == program.verify(times=False).text
             assert again.simulate(2).json() == program.simulate(2).json()
+
+
+def test_a_pickle_is_for_the_version_that_wrote_it() -> None:
+    program = Program("bf", ranks=4)
+    make, state = program.__reduce__()
+    assert callable(make) and isinstance(state, tuple)
+    assert make(*state) == program
+    version, hash_text, parts = state
+    assert (version, hash_text) == (ripeline.__version__, program.hash)
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        (("0.0.1", hash_text, parts), "pickled by ripeline 0.0.1, and ripeline .* cannot read it"),
+        (("0.0.1", "of another", "shape", 4), "pickled by ripeline 0.0.1"),
+        ((), "of an unknown version"),
+        ((parts,), "of an unknown version"),
+        ((version,), f"pickled by ripeline {version}, but its state"),
+        ((version, hash_text), "its state has not the parts of a Program"),
+        ((version, hash_text, None), "its state has not the parts of a Program"),
+        ((version, hash_text, parts[1:]), "its state has not the parts of a Program"),
+        ((version, hash_text, parts, 1), "its state has not the parts of a Program"),
+        ((version, "0" * 16, parts), f"hash 0{{16}}, but its text has the hash {program.hash}"),
+    ]
+    for other, message in wrong:
+        with pytest.raises(Error, match=message):
+            make(*other)
+
+
+def test_a_copy_reads_no_files(tmp_path: Path) -> None:
+    (tmp_path / "order.csv").write_text("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    (tmp_path / "mine.ripe").write_text(
+        HANGS.partition("  order mine")[0].replace("microbatches any", "microbatches 2")
+        + '  order mine from csv "order.csv";\n  dispatch in order mine;\n}\n'
+    )
+    make, state = Program(tmp_path / "mine.ripe").__reduce__()
+    assert callable(make) and isinstance(state, tuple)
+    version, hash_text, (name, text, is_schedule, files, *rest) = state
+    assert list(files) == ["order.csv"]
+    with pytest.raises(Error, match="'order.csv' cannot be read: it is not among the files"):
+        make(version, hash_text, (name, text, is_schedule, {}, *rest))
 
 
 def test_equality_and_hash() -> None:

@@ -112,7 +112,8 @@ def test_notes_on_members_and_replicas() -> None:
 
 def test_a_run_that_deadlocks_is_a_run() -> None:
     run = Program(HANGS).simulate(4)
-    assert run.stuck
+    assert run.stuck and not run
+    assert Program("bf", ranks=2).simulate(4)
     assert "deadlock" in run.text
 
 
@@ -160,6 +161,39 @@ def test_results_never_change() -> None:
     for result in (program.verify(), program.simulate(2), program.simulate(2).drawing):
         with pytest.raises(AttributeError, match="immutable"):
             setattr(result, "program", program)
+
+
+def test_values_are_copies() -> None:
+    """What a caller does to a list or dict changes no result."""
+    verdict = Program("bf", ranks=2).verify()
+    run = Program("bf", ranks=2).simulate(4)
+    for peaks in (lambda: verdict.peaks, lambda: run.peaks):
+        before = peaks()
+        peaks()["activation"][0] = 99
+        assert peaks() == before
+    run.by_rank[0]["idle"]["input"] = 99
+    assert run.causes == Program("bf", ranks=2).simulate(4).causes
+    comparison = ripeline.compare([Program("bf", ranks=2)], 4)
+    comparison.runs[0]["wall"] = 0
+    assert comparison.runs[0]["wall"] == run.wall
+    counterexample = Program(HANGS).verify().obligations[0].counterexample
+    assert counterexample is not None
+    with pytest.raises(TypeError):
+        counterexample.events[0]["task"] = "9F9"  # type: ignore[index]
+
+
+def test_numbers_are_those_that_were_meant() -> None:
+    """A float has digits that its user did not mean, and an exponent that no command reads."""
+    program = Program("1f1b", ranks=2)
+    for number, text in ((0.1 + 0.2, "0.3"), (1e-5, "0.00001"), (2.5e3, "2500"), (1 / 3, "0.333333")):
+        run = program.simulate(4, rank_costs={"F": number, "B": 1}, latency=number)
+        assert run.json() == program.simulate(4, rank_costs=f"F={text},B=1", latency=text).json()
+    best = ripeline.optimise(ranks=2, microbatches=2, costs=(0.1 + 0.2, 1, 1, 0), solver=False)
+    assert best.wall == ripeline.optimise(
+        ranks=2, microbatches=2, costs="0.3,1,1,0", solver=False
+    ).wall
+    with pytest.raises(ripeline.Error, match="up to 6 decimals"):
+        program.simulate(4, rank_costs={"F": 1.5e-6, "B": 1})
 
 
 def test_other_threads_run_meanwhile() -> None:

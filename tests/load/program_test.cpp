@@ -68,6 +68,23 @@ TEST_F(LoadProgram, narrows_the_program_to_a_range_of_counts) {
   EXPECT_EQ(spec::compile(written).value().hash, some.value().program.hash);
 }
 
+// The file is there, but it may have changed.
+TEST_F(LoadProgram, makes_it_again_without_files_that_were_not_read) {
+  file("order.csv", "0F0,0B0\n");
+  const std::string path = file("one.ripe",
+                                "pipeline one { microbatches 1;  stages 1;  place s on s;\n"
+                                "  op F forward { needs F at prev; }\n"
+                                "  op B backward { needs F at here; }\n"
+                                "  order o from csv \"order.csv\";\n"
+                                "  dispatch in order o;\n}\n");
+  const auto read = read_program(path, {});
+  ASSERT_TRUE(read.ok()) << read.errors().front().message;
+  const auto again = made_of({read.value().source, read.value().form}, {}, {});
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.errors().front().message,
+            "'order.csv' cannot be read: it is not among the files that were read");
+}
+
 // Files that were read may be gone.
 TEST_F(LoadProgram, makes_it_again_from_what_was_read) {
   file("order.csv", "0F0,0B0\n");
@@ -102,6 +119,14 @@ TEST_F(LoadProgram, asks_again_for_every_number_of_ranks) {
   ASSERT_TRUE(tree.ok());
   EXPECT_EQ(tree.value().source.text, read.value().source.text);
   EXPECT_EQ(tree.value().options.defines, (std::map<std::string, std::int64_t>{{"f", 2}}));
+}
+
+TEST(ProgramOptions, of_every_rank_have_no_number_of_ranks) {
+  ProgramOptions options;
+  options.defines = {"ranks=3", "f=2", "ranks=any"};
+  options = of_every_rank(std::move(options));
+  EXPECT_EQ(options.defines, (std::vector<std::string>{"f=2", "ranks=any"}));
+  EXPECT_TRUE(for_every_rank(options));
 }
 
 TEST(MegatronProgram, sets_the_params_and_leaves_the_rest) {

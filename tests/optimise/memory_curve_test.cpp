@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "optimise/memory_curve_report.h"
+#include "spec/long_work.h"
 
 namespace ripeline::optimise {
 namespace {
@@ -53,6 +55,24 @@ TEST(MemoryCurve, has_a_bound_for_less_memory_from_more) {
   EXPECT_EQ(points[0].bound, 8);
   EXPECT_EQ(points[1].bound, 8);
   EXPECT_EQ(points[2].bound, 6);
+}
+
+// The proof of a point's order has parts, too, which would replace its name.
+TEST(MemoryCurve, names_the_memory_that_it_searches) {
+  Texts parts;
+  const spec::LongWork work({}, [&](const std::string& part) { parts.push_back(part); });
+  std::vector<std::size_t> improvements(2, 0);
+  CurveOptions options;
+  options.improved = [&](const FormSearch::Improvement& step, const Problem& problem) {
+    EXPECT_GE(problem.in_units(step.value), problem.in_units(step.bound));
+    improvements.at(parts.size() - 1) += 1;
+  };
+  const auto curve = memory_curve({.ranks = 2, .microbatches = 4, .memory = "1..2"}, options);
+  ASSERT_TRUE(curve.ok());
+  EXPECT_TRUE(curve.value().points.at(0).found && curve.value().points.at(1).found);
+  EXPECT_EQ(parts, (Texts{"memory 1", "memory 2"}));
+  EXPECT_GT(improvements[0], 0U);
+  EXPECT_GT(improvements[1], 0U);
 }
 
 TEST(MemoryCurve, is_json_with_a_status_for_each_memory) {

@@ -49,7 +49,11 @@ TEST(Child, that_goes_on_is_ended) {
                         .grace = 60s,
                         .go_on = [] { return false; },
                         .is_abandoned = true};
-  EXPECT_EQ(shell("trap '' TERM; exec sleep 1000", abandoned).signal, SIGKILL);
+  const ChildRun left = shell("trap '' TERM; exec sleep 1000", abandoned);
+  EXPECT_EQ(left.signal, SIGKILL);
+  EXPECT_TRUE(left.was_stopped && left.was_killed);
+  EXPECT_EQ(how_it_ended(abandoned, left),
+            "did not end within 60 s and was killed; it had written nothing");
   const Child little{.command = {}, .time = 60s, .most_output = 10};
   const ChildRun much = shell("exec yes", little);
   EXPECT_TRUE(much.wrote_too_much);

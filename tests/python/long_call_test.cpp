@@ -7,6 +7,8 @@
 #include <memory>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -50,6 +52,25 @@ TEST(LongCall, throws_what_the_work_throws) {
   EXPECT_THROW(
       run_long([](LongCall&) { static_cast<void>(Program::of_text("pipeline", {})); }, kNothing),
       Failure);
+}
+
+TEST(LongWork, tells_of_a_part_and_of_no_parts_within_it) {
+  std::vector<std::string> parts;
+  std::stop_source stop;
+  const spec::LongWork work(stop.get_token(), [&](const auto& part) { parts.push_back(part); });
+  EXPECT_EQ(spec::in_part("outer",
+                          [] {
+                            spec::part_begins("inner");
+                            return 1;
+                          }),
+            1);
+  spec::part_begins("last");
+  EXPECT_EQ(parts, (std::vector<std::string>{"outer", "last"}));
+  const auto stopped = [&] {
+    stop.request_stop();
+    spec::stop_point();
+  };
+  EXPECT_THROW(spec::in_part("stopped", stopped), spec::Stopped);
 }
 
 TEST(LongCall, looks_in_the_calling_thread_and_sees_the_progress) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NoReturn, SupportsIndex
 
 StrPath = str | os.PathLike[str]
@@ -34,13 +35,27 @@ def counts_text(counts: Counts | None) -> str | None:
     return str(operator.index(counts))
 
 
-def number_text(value: float | str | None) -> str:
+def decimal_text(number: float, decimals: int | None = None) -> str:
+    """The number without an exponent.
+
+    With `decimals`, the number is rounded to as many, so that 0.1 + 0.2 is 0.3; a number that
+    rounding would change by more than a ten-thousandth of it is left to the command line to judge.
+    """
+    exact = Decimal(repr(number))
+    if decimals is None or not exact.is_finite():
+        return format(exact, "f")
+    rounded = round(exact, decimals)
+    fits = abs(rounded - exact) * 10_000 <= abs(exact)
+    return format((rounded if fits else exact).normalize(), "f")
+
+
+def number_text(value: float | str | None, decimals: int = 6) -> str:
     """A number, or a text such as `0.6ms`; empty for None."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, SupportsIndex):
         return str(operator.index(value))
-    return repr(float(value))
+    return decimal_text(float(value), decimals)
 
 
 def costs_text(costs: Mapping[str, float | str] | str | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -84,7 +85,7 @@ class CheckReport(Frozen):
     @property
     def layouts(self) -> list[dict[str, Any]]:
         """The verdict of every layout and kernel level, with `layouts=True`; else empty."""
-        return list(self._document.get("layouts", []))
+        return deepcopy(list(self._document.get("layouts", [])))
 
     def fix(self) -> FixedSchedule:
         """The repair that `ripeline check --fix` writes: a schedule that passes.

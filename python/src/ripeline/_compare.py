@@ -36,7 +36,7 @@ class Comparison(Frozen):
     def _json(self) -> str:
         return self._compared.json()
 
-    @cached_property
+    @property
     def runs(self) -> list[dict[str, Any]]:
         """Of each program: title, wall, span, bubbles, peaks, and gain, by the fields' names."""
         runs: list[dict[str, Any]] = json.loads(self._json)["runs"]
@@ -103,8 +103,10 @@ def compare(
 
     Raises `ripeline.Error` if the arguments do not fit a program, or if units differ.
     """
+    if isinstance(programs, Program):
+        raise TypeError("compare takes several programs: compare([first, second], …)")
     if isinstance(programs, Mapping):
-        titles = list(programs)
+        titles = [str(title) for title in programs]
         chosen = list(programs.values())
     else:
         chosen = list(programs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -150,12 +151,12 @@ class Optimised(Frozen):
     @property
     def improvements(self) -> list[dict[str, Any]]:
         """Each better order that was found: its seconds, value, bound and method."""
-        return list(self._document["progress"])
+        return deepcopy(list(self._document["progress"]))
 
     @property
     def race(self) -> dict[str, Any] | None:
         """The comparison under times that vary, as in the JSON; None if times do not vary."""
-        return self._document.get("race")
+        return deepcopy(self._document.get("race"))
 
     @cached_property
     def program(self) -> Program:
@@ -268,7 +269,7 @@ class MemoryCurve(Frozen):
     @property
     def library(self) -> list[dict[str, Any]]:
         """The library's orders with the same costs: each one's name, memory, wall and span."""
-        return list(self._document["library"])
+        return deepcopy(list(self._document["library"]))
 
     @property
     def unit(self) -> str:
@@ -359,17 +360,20 @@ def searching(
     return made
 
 
+_DECIMALS = 4  # as many as a model's costs may have
+
+
 def _texts(amounts: Sequence[Amount] | Mapping[str, Amount] | Amount | None) -> list[str]:
     """Amounts as the command line splits them at commas."""
     if amounts is None:
         return []
     if isinstance(amounts, Mapping):
-        return [f"{kind}={number_text(amount)}" for kind, amount in amounts.items()]
+        return [f"{kind}={number_text(amount, _DECIMALS)}" for kind, amount in amounts.items()]
     if isinstance(amounts, str):
         return amounts.split(",")
     if isinstance(amounts, Sequence):
-        return [number_text(amount) for amount in amounts]
-    return [number_text(amounts)]
+        return [number_text(amount, _DECIMALS) for amount in amounts]
+    return [number_text(amounts, _DECIMALS)]
 
 
 @overload
@@ -450,7 +454,7 @@ def optimise(
 
     - `ranks` (4) and `microbatches` (8).
     - `costs`: the times of F, I and W in all of a rank's layers for one microbatch, and the latency
-      of a message: `(24, 23, 12, 1)`, or with units, `("24ms", "23ms", "12ms", "0.5ms")`. With
+      of a message, each with up to 4 decimals, to which floats are rounded: `(24, 23, 12, 1)`, or with units, `("24ms", "23ms", "12ms", "0.5ms")`. With
       whole backwards: `{"F": 24, "B": 35, "C": 1}`. Without them `(1, 1, 1, 0)`.
     - `profile`: instead of `costs`, a JSON file with the costs of each layer, and `latency`.
     - `memory`: how many microbatches a rank may hold in all of its layers; without it, as many as
@@ -458,8 +462,9 @@ def optimise(
       `("8GB", "24GB")`, gives a `MemoryCurve` of the best time for each memory of the range.
     - `activation`: what a microbatch holds in all of a rank's layers from F on, and what is left of
       it from the end of I to that of W: `("1.9GB", "0.3GB")`. With whole backwards one amount.
-    - `placement`: `chain` (one stage on a rank), `loop` (`chunks` stages, 2), `v` (two) or `any`
-      of them.
+    - `placement`: `chain` (one stage on a rank, the default), `loop` (`chunks` stages, 2), `v`
+      (two), or `any`: chain, V and loops of 2 to 4 stages, which may be faster and take longer to
+      search.
     - `objective`: `wall` or `span`, the time that is made small.
     - `seconds`: the time for all of it; for a curve, for each memory. An optimum ends it early.
     - `solver`: whether the solver CP-SAT of OR-tools works beside the search on `threads` threads,

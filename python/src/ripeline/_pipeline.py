@@ -6,11 +6,10 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from functools import lru_cache
 from typing import SupportsFloat, SupportsIndex
 
-from ripeline._base import Counts, Frozen
+from ripeline._base import Counts, Frozen, decimal_text
 from ripeline._errors import Error
 
 Expression = SupportsIndex | SupportsFloat | str
@@ -29,7 +28,7 @@ def _expression(value: Expression) -> str:
     number = float(value)
     if not math.isfinite(number):
         raise Error(f"{number} is no number of the language")
-    return format(Decimal(repr(number)), "f")
+    return decimal_text(number)
 
 
 def _chosen(variable: str, first: int, texts: Sequence[str]) -> str:

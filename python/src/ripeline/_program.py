@@ -10,6 +10,7 @@ from typing import Any, Literal, SupportsIndex
 
 from ripeline import _ripeline
 from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._errors import Error
 from ripeline._optimised import Optimised, searching
 from ripeline._pipeline import Pipeline
 from ripeline._progress import Watch, watched
@@ -35,9 +36,9 @@ class Program(Frozen):
     Program('1f1b', ranks=2, f=1, b=2)
 
     The text and all files that it names are read once, so that a Program never changes. Two
-    programs are equal if their texts, params and dispatches are. `hash(program)` is the hash by
+    programs are equal if their texts, params and dispatches are. `program.hash` is the hash by
     which reports and generated files refer to it; costs, which change no verdict, are not part
-    of it.
+    of it. `hash(program)` follows from it.
 
     Raises `ripeline.Error` if the source is not found or has mistakes.
     """
@@ -247,7 +248,8 @@ class Program(Frozen):
         arguments tasks take the costs of the text, and messages take no time:
 
         - `rank_costs`: what a microbatch takes in all of a rank's layers, `{"F": 1, "B": 2}`, or
-          with units, `{"F": "1.5ms", "B": "3ms"}`. Each of a rank's K stages takes a K-th.
+          with units, `{"F": "1.5ms", "B": "3ms"}`. Each of a rank's K stages takes a K-th. Floats are
+          rounded to 6 decimals.
         - `profile`: a JSON file of measured costs and links.
         - `unit`: what a cost of 1 is: ns, us, ms or s.
         - `latency`: of a message, in that unit or with one: `0.05`, `"0.6ms"`.
@@ -263,7 +265,7 @@ class Program(Frozen):
         (41, 'unit')
 
         Raises `ripeline.Error` if the arguments do not fit the program. A run that deadlocks is a
-        Run, too: `stuck` says so.
+        Run, too, but `stuck` and false.
         """
         simulated = self._program.simulate(
             counts_text(microbatches),
@@ -374,7 +376,7 @@ class Program(Frozen):
         return self._program.export_csv(counts_text(microbatches), form)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_of_state, (self._program.state(),))
+        return (_of_state, (_ripeline.version, self.hash, self._program.state()))
 
     def _with_text(self, text: str) -> Program:
         """The same params and dispatch with another text."""
@@ -399,6 +401,20 @@ class Program(Frozen):
         return f"Program({', '.join(arguments)})"
 
 
-def _of_state(state: Any) -> Program:
-    """The program that was pickled, of the same bytes of all files."""
-    return Program._of(_ripeline.Program.of_state(state))
+def _of_state(*state: Any) -> Program:
+    """The program that was pickled, of the same bytes of all files.
+
+    Every version of the package puts its own number first. Raises `ripeline.Error` for the state of
+    another version, and for one that does not give the program whose hash it has.
+    """
+    version = state[0] if state and isinstance(state[0], str) else "of an unknown version"
+    pickled = f"this Program was pickled by ripeline {version}"
+    if version != _ripeline.version:
+        raise Error(f"{pickled}, and ripeline {_ripeline.version} cannot read it: make it again")
+    try:
+        made = Program._of(_ripeline.Program.of_state(*state[2:]))
+    except TypeError:
+        raise Error(f"{pickled}, but its state has not the parts of a Program") from None
+    if made.hash != state[1]:
+        raise Error(f"{pickled}, with the hash {state[1]}, but its text has the hash {made.hash}")
+    return made

@@ -66,18 +66,24 @@ def _shown(name: str) -> Iterator[Callable[[Progress], object]]:
     try:
         tqdm: Any = importlib.import_module("tqdm.auto").tqdm
     except ImportError:
-        written = ""
+        tqdm = None
+    if tqdm is not None:
+        with tqdm(desc=name, bar_format="{desc}: {elapsed}{postfix}") as bar:
+            yield lambda progress: (
+                bar.set_postfix_str(str(progress), refresh=False) or bar.update()
+            )
+        return
+    written = ""
 
-        def write(progress: Progress) -> None:
-            nonlocal written
-            line = f"{name}: {progress.seconds:.0f} s {progress}"
-            if line != written:
-                print(f"\r{line:{len(written)}}", end="", file=sys.stderr, flush=True)
-                written = line
+    def write(progress: Progress) -> None:
+        nonlocal written
+        line = f"{name}: {progress.seconds:.0f} s {progress}"
+        if line != written:
+            print(f"\r{line:{len(written)}}", end="", file=sys.stderr, flush=True)
+            written = line
 
+    try:
         yield write
+    finally:
         if written:
             print(file=sys.stderr)
-        return
-    with tqdm(desc=name, bar_format="{desc}: {elapsed}{postfix}") as bar:
-        yield lambda progress: bar.set_postfix_str(str(progress), refresh=False) or bar.update()

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 class Run(Frozen):
     """One step of a program on a virtual clock, as `Program.simulate()` ran it.
 
-    Times are in `unit`. In a notebook a Run is its timeline, in a terminal its report.
+    Times are in `unit`. In a notebook a Run is its timeline, in a terminal its report. A run that
+    deadlocked is `stuck` and false, and its times end where it stuck.
 
     >>> import ripeline
     >>> run = ripeline.Program("1f1b", ranks=4).simulate(8)
@@ -119,12 +121,12 @@ class Run(Frozen):
     @property
     def peaks(self) -> dict[str, list[int]]:
         """By resource, the most that each rank held at once."""
-        return dict(self._document["peak"])
+        return deepcopy(dict(self._document["peak"]))
 
     @property
     def by_rank(self) -> list[dict[str, Any]]:
         """Of each rank's compute engine: tasks, first, last, busy, and idle times by cause."""
-        return list(self._document["by_rank"])
+        return deepcopy(list(self._document["by_rank"]))
 
     @property
     def causes(self) -> list[dict[str, float]]:
@@ -189,6 +191,9 @@ class Run(Frozen):
             _ripeline.write_text(name, self.csv())
         else:
             self.drawing.save(name)
+
+    def __bool__(self) -> bool:
+        return not self.stuck
 
     def __repr__(self) -> str:
         return self.text.rstrip("\n")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ripeline import _ripeline
@@ -35,7 +38,7 @@ class Counterexample:
     microbatches: int
     fewest: bool
     """Whether no smaller number of microbatches has such a run."""
-    events: tuple[dict[str, Any], ...] = field(repr=False)
+    events: tuple[Mapping[str, Any], ...] = field(repr=False)
     """Starts, ends and arrivals, in order, as in the JSON of `ripeline verify`."""
     waits: tuple[Wait, ...]
     """For a deadlock: tasks that wait."""
@@ -43,7 +46,7 @@ class Counterexample:
     @staticmethod
     def _of(run: dict[str, Any]) -> Counterexample:
         waits = tuple(Wait(w["task"], w["for"], w.get("member")) for w in run["waits"])
-        return Counterexample(run["microbatches"], run["fewest"], tuple(run["events"]), waits)
+        return Counterexample(run["microbatches"], run["fewest"], tuple(MappingProxyType(event) for event in run["events"]), waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,7 @@ class Verdict(Frozen):
         Empty unless `memory` is proved.
         """
         memory = next(o for o in self._document["obligations"] if o["name"] == "memory")
-        return dict(memory.get("peak", {}))
+        return deepcopy(dict(memory.get("peak", {})))
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
