@@ -17,6 +17,7 @@ namespace ripeline::python {
 Compared::Compared(const std::vector<Program>& programs, const std::vector<std::string>& titles,
                    const Comparing& comparing) {
   check_integer("--seeds", std::optional(comparing.seeds), 1, load::kMostSeeds);
+  const int seeds = static_cast<int>(comparing.seeds);
   const auto memory = value_of(load::memory_limit(comparing.memory));
   load::RunOptions options;
   options.microbatches = counts_of(comparing.microbatches);
@@ -34,8 +35,8 @@ Compared::Compared(const std::vector<Program>& programs, const std::vector<std::
     }
   }
   for (std::string& note : load::size_notes(runs_, agreed)) notes_.push_back(std::move(note));
-  rows_ = value_of(load::compared(runs_, options, comparing.seeds));
-  options_ = {.runs = comparing.seeds,
+  rows_ = value_of(load::compared(runs_, options, seeds));
+  options_ = {.runs = seeds,
               .seed = options.times.timing.seed,
               .memory = memory,
               .same_work = load::how_to_give_same_work(runs_, options.times)};

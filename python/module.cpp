@@ -96,7 +96,9 @@ class WithoutLock {
 
   // In the child of a fork, there is no thread but the caller's.
   static void forget_other_threads() {
-    threads_ = depth_ > 0 ? 1 : 0;
+    const int own = depth_ > 0 ? 1 : 0;
+    if (threads_ > own) nb::set_leak_warnings(false);  // their objects stay
+    threads_ = own;
     asleep_ = 0;
   }
 

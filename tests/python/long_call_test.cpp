@@ -16,6 +16,9 @@
 #include "python/program.h"
 #include "spec/long_work.h"
 
+// With -Og, g++ 12 takes a std::stop_source that is being constructed for one that is read.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 namespace ripeline::python {
 namespace {
 
