@@ -231,7 +231,7 @@ def test_integers_out_of_bounds(tmp_path: Path) -> None:
             call()
     with pytest.raises(TypeError, match=r"compare\(\[first, second\]"):
         ripeline.compare(program, 4)  # type: ignore[arg-type]
-    assert ripeline.compare({1: program}, 4).runs[0]["title"] == "1"  # type: ignore[dict-item]
+    assert ripeline.compare({1: program}, 4).runs[0]["title"] == "1"  # type: ignore[arg-type]
 
 
 def test_an_error_is_a_value_error() -> None:
