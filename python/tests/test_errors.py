@@ -222,8 +222,8 @@ def test_integers_out_of_bounds(tmp_path: Path) -> None:
     file = tmp_path / "schedule.csv"
     file.write_text("0F0,0B0\n1F0,1B0\n")
     for call, flag in (
-        (lambda: program.simulate(4, seed=-1), "--seed: expected an integer of 0 or more"),
-        (lambda: program.verify(steps=-1), "--steps: expected an integer of 0 or more"),
+        (lambda: program.simulate(4, seed=-1), "--seed: expected an integer from 0 to"),
+        (lambda: program.verify(steps=-1), "--steps: expected an integer from 0 to"),
         (lambda: ripeline.check_csv(file, ranks=2**40), "--ranks: expected an integer"),
         (lambda: ripeline.compare([program], seeds=2**40), "--seeds: expected an integer from 1"),
     ):
