@@ -11,8 +11,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -436,7 +434,8 @@ NB_MODULE(_ripeline, m) {
   m.attr("version") = RIPELINE_VERSION;
   nb::register_exception_translator(raise);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&WithoutLock::end));
-  pthread_atfork(nullptr, nullptr, &WithoutLock::forget_other_threads);
+  nb::module_::import_("os").attr("register_at_fork")(
+      nb::arg("after_in_child") = nb::cpp_function(&WithoutLock::forget_other_threads));
   bind_program(m);
   bind_results(m);
   bind_searches(m);

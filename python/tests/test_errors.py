@@ -222,8 +222,8 @@ def test_integers_out_of_bounds(tmp_path: Path) -> None:
     file = tmp_path / "schedule.csv"
     file.write_text("0F0,0B0\n1F0,1B0\n")
     for call, flag in (
-        (lambda: program.simulate(4, seed=-1), "--seed: expected an integer from 0"),
-        (lambda: program.verify(steps=-1), "--steps: expected an integer from 0"),
+        (lambda: program.simulate(4, seed=-1), "--seed: expected an integer from 0 to"),
+        (lambda: program.verify(steps=-1), "--steps: expected an integer from 0 to"),
         (lambda: ripeline.check_csv(file, ranks=2**40), "--ranks: expected an integer"),
         (lambda: ripeline.compare([program], seeds=2**40), "--seeds: expected an integer from 1"),
     ):
@@ -231,7 +231,7 @@ def test_integers_out_of_bounds(tmp_path: Path) -> None:
             call()
     with pytest.raises(TypeError, match=r"compare\(\[first, second\]"):
         ripeline.compare(program, 4)  # type: ignore[arg-type]
-    assert ripeline.compare({1: program}, 4).runs[0]["title"] == "1"  # type: ignore[dict-item]
+    assert ripeline.compare({1: program}, 4).runs[0]["title"] == "1"  # type: ignore[arg-type]
 
 
 def test_an_error_is_a_value_error() -> None:
