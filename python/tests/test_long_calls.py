@@ -21,9 +21,8 @@ from ripeline import Program, Progress
 
 # A minute with RIPELINE_SECONDS=60.
 SECONDS = float(os.environ.get("RIPELINE_SECONDS", "2"))
-# The seconds of CPU within which a call ends after it is told to. It is usually 0.03 s and a slice
-# of 0.02 s, but one step of Z3 takes up to 0.5 s for the 1024 lanes of these tests. Times on the
-# clock say little where a thread has to wait for a core.
+# The seconds of CPU within which a call ends after it is told to. Usually it ends within 0.1 s on
+# the clock, but a step of Z3 on hundreds of ranks cannot be interrupted, and takes up to 0.5 s.
 SOON = 1.0
 
 # Calls that take seconds: a solver's, a search's, a simulator's, many runs, and a search for orders.
