@@ -78,8 +78,8 @@ class Program {
 
   // The same options with another text, as that of a repair.
   [[nodiscard]] Program with_text(const std::string& text) const;
-  // A text that was written from this program's: it may name the same files, and it has the values
-  // of all params and a dispatch of its own.
+  // A text that was written from this program's: it may name the same files, and has its own values
+  // for all params and its own dispatch.
   [[nodiscard]] Program rewritten(const std::string& text) const;
 
   // The forward pass, with the same params.

@@ -21,9 +21,11 @@ from ripeline import Program, Progress
 
 # A minute with RIPELINE_SECONDS=60.
 SECONDS = float(os.environ.get("RIPELINE_SECONDS", "2"))
-# The seconds of CPU within which a call ends after it is told to. Usually it ends within 0.1 s on
-# the clock, but a step of Z3 on hundreds of ranks cannot be interrupted, and takes up to 0.5 s.
-SOON = 1.0
+# The seconds of CPU within which a call ends after it is told to. On a quiet machine it ends within
+# 0.1 s on the clock; on others, a thread may have to wait for a core. A step of Z3 on hundreds of
+# ranks cannot be interrupted, and takes up to 0.5 s.
+SOON = 0.2
+SOON_IN_SOLVER = 0.6
 
 # Calls that take seconds: a solver's, a search's, a simulator's, many runs, and a search for orders.
 LONG: dict[str, str] = {
@@ -110,7 +112,7 @@ def test_ctrl_c(call: str) -> None:
         process.send_signal(signal.SIGINT)
         line = process.stdout.readline().split()
         assert line[:1] == ["interrupted"], line
-        assert float(line[1]) < SOON
+        assert float(line[1]) < (SOON_IN_SOLVER if "ranks=512).verify" in call else SOON)
         assert line[2] == "1", "no thread is left"
     out, err = process.communicate(timeout=60)
     assert (out, err, process.returncode) == ("proved\n", "", 0)
@@ -130,7 +132,7 @@ def test_a_callback_gets_progress_and_may_end_the_call() -> None:
 
     with pytest.raises(Enough):
         program.verify(progress=callback)
-    assert time.process_time() - told < SOON
+    assert time.process_time() - told < SOON_IN_SOLVER
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
     assert {p.part for p in seen} <= {"", "once", "collectives", "deadlock", "memory", "messages"}
     assert (seen[-1].best, seen[-1].bound) == (None, None)

@@ -75,11 +75,11 @@ def check_symbols(archive):
                 text = top / "licenses" / f"{name}.txt"
                 if not text.is_file() or text.stat().st_size < 500:
                     fail(f"{text.name} is no licence")
-        for program in ("ripeline", "ripeline-solver"):
+        for program, folders in (("ripeline", "$ORIGIN/../lib"), ("ripeline-solver", "$ORIGIN/../lib:$ORIGIN/../../ortools/.libs")):
             found = re.findall(r"^\s+R(?:UN)?PATH\s+(\S+)$",
                                subprocess.run(["objdump", "-p", top / "bin" / program], check=True, capture_output=True, text=True).stdout,
                                re.MULTILINE)
-            if [path.split(":")[0] for path in found] != ["$ORIGIN/../lib"]:
+            if found != [folders]:
                 fail(f"bin/{program} looks for libraries in {found}")
 
 
