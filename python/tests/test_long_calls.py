@@ -36,6 +36,9 @@ LONG: dict[str, str] = {
     "fix": "report.fix()",
 }
 
+# A process that hangs is killed by the signal of its alarm, so that a test that reads from it ends.
+WATCHED = "import signal; signal.alarm(60)\n"
+
 # A schedule in whose rows the cells stand in a random order.
 DISORDERED = """
 import pathlib, random, tempfile
@@ -102,7 +105,7 @@ def test_ctrl_c(call: str) -> None:
         """
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WATCHED + script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     draw = random.Random(call)
@@ -234,7 +237,7 @@ def test_ctrl_c_in_the_main_thread_leaves_other_threads_alone() -> None:
         """
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WATCHED + script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begins\n"
