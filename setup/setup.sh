@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs on Debian 12, x86-64: the packages of debian.txt (as root or with sudo, only if some are missing) and the
 # wheels of wheels.txt and python_tools.txt, unpacked into ${RIPELINE_CACHE:-~/.cache/ripeline}; and OR-tools, the wheel of solver_wheel.txt, which
-# is optional.
+# is optional. PyTorch comes with LibTorch.
 # What is there already is left alone, so a second run is quick.
 set -euo pipefail
 # shellcheck source=setup/steps.sh
@@ -9,8 +9,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 usage() {
   cat <<TEXT
-usage: setup/setup.sh [--no-packages]
+usage: setup/setup.sh [--no-packages] [--torch-2.15]
   --no-packages   install no Debian packages: you have the libraries of setup/debian.txt from elsewhere
+  --torch-2.15    unpack PyTorch 2.15 too, with which the tests of \`ripeline.torch\` then run as well (0.6 GB to fetch, 1.2 GB unpacked)
 RIPELINE_CACHE    the folder for downloads and logs (now $cache)
 TEXT
 }
@@ -74,7 +75,7 @@ install_wheels() {
   fi
   rm -rf "$cache"/partial-* "$folder"
   part=$(mktemp -d "$cache/partial-XXXXXX") && chmod 755 "$part" || return 1
-  # The wheels are used as C++ libraries: their Python version need not be this machine's.
+  # The version is that of Debian 12's Python. As C++ libraries the wheels serve with any other, too.
   if ! STEP_TAIL=12 step "$what" "$log" \
     /usr/bin/python3 -m pip install --no-deps --require-hashes --only-binary :all: --no-compile --progress-bar off \
     --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
@@ -93,14 +94,32 @@ install_wheels() {
   exec 9>&-
 }
 
-case "${1:-}" in
-  "") install_packages ;;
-  --no-packages) ;;
-  -h | --help) usage; exit 0 ;;
-  *) usage >&2; exit 2 ;;
-esac
+# Imports the PyTorch in the folder $1 once: that tells whether it can be, and keeps its compiled modules, without which each import takes 10 s.
+import_torch() {
+  [ ! -d "$1/torch/distributed/pipelining/__pycache__" ] || return 0
+  "$root/setup/absent_cuda.sh" "$1"
+  PYTHONPATH="$python_tools:$1" step "import torch" "$cache/log/import_torch.log" \
+    env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -c 'import torch.distributed.pipelining' ||
+    say "The tests of \`ripeline.torch\` are skipped: they run with the Python of Debian 12."
+}
+
+packages=yes later_torch=
+for option in "$@"; do
+  case "$option" in
+    --no-packages) packages= ;;
+    --torch-2.15) later_torch=yes ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+[ -z "$packages" ] || install_packages
 install_wheels "$root/setup/wheels.txt" "$deps" "LibTorch and Z3 (0.6 GB to fetch, 1.2 GB unpacked)" "$cache/log/wheels.log"
-install_wheels "$root/setup/python_tools.txt" "$python_tools" "Python packages for building, testing and packing ours (70 MB to fetch)" "$cache/log/python_tools.log"
+install_wheels "$root/setup/python_tools.txt" "$python_tools" "Python packages for building, testing and packing ours (80 MB to fetch)" "$cache/log/python_tools.log"
+import_torch "$deps"
+if [ -n "$later_torch" ]; then
+  install_wheels "$root/setup/torch_2_15.txt" "$torch_2_15" "PyTorch 2.15 (0.6 GB to fetch, 1.2 GB unpacked)" "$cache/log/torch_2_15.log" 'torch/include'
+  import_torch "$torch_2_15"
+fi
 # What is needed of it are the libraries, in ortools/.libs and ortools.libs.
 install_wheels "$root/setup/solver_wheel.txt" "$solver" "OR-tools (30 MB to fetch, 70 MB unpacked)" "$cache/log/solver_wheel.log" \
   'ortools/[!.]*' 'pybind11_abseil' ||

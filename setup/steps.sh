@@ -7,6 +7,7 @@ cache=${RIPELINE_CACHE:-$HOME/.cache/ripeline}
 # The same names as in cmake/RipelineDeps.cmake.
 deps=$cache/deps-$(sha256sum "$root/setup/wheels.txt" | cut -c1-12)
 solver=$cache/solver-$(sha256sum "$root/setup/solver_wheel.txt" | cut -c1-12)
+torch_2_15=$cache/torch-2.15-$(sha256sum "$root/setup/torch_2_15.txt" | cut -c1-12)
 python_tools=$cache/python-$(sha256sum "$root/setup/python_tools.txt" | cut -c1-12)
 
 say() { printf '%s\n' "$*"; }
