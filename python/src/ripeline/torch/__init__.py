@@ -1,0 +1,1 @@
+"""PyTorch's pipeline stages, run under a proved schedule."""
