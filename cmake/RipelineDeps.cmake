@@ -21,6 +21,11 @@ file(SHA256 "${PROJECT_SOURCE_DIR}/setup/python_tools.txt" ripeline_wheels_hash)
 string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
 set(RIPELINE_PYTHON_TOOLS "${ripeline_cache}/python-${ripeline_wheels_hash}"
     CACHE PATH "Folder with nanobind, pytest, mypy and auditwheel, if Python's own folders lack them")
+# Likewise a later PyTorch than that in RIPELINE_DEPS, for the tests of `ripeline.torch`; it need not be there.
+file(SHA256 "${PROJECT_SOURCE_DIR}/setup/torch_2_15.txt" ripeline_wheels_hash)
+string(SUBSTRING "${ripeline_wheels_hash}" 0 12 ripeline_wheels_hash)
+set(RIPELINE_TORCH_2_15 "${ripeline_cache}/torch-2.15-${ripeline_wheels_hash}"
+    CACHE PATH "Folder with PyTorch 2.15, which setup/setup.sh --torch-2.15 makes")
 set(RIPELINE_PYTHON_ABI3 "" CACHE FILEPATH "A Python from 3.12 on with its headers, for the wheel that serves all of those; empty: no such wheel")
 
 # Defines the imported target ripeline_z3: from CMAKE_PREFIX_PATH (under pip, the packages of the build, such as z3-solver), else RIPELINE_DEPS,

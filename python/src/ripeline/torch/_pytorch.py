@@ -1,4 +1,4 @@
-"""Everything that `ripeline.torch` uses of PyTorch beyond its documented interface, and the versions for which that was tested.
+"""Everything that `ripeline.torch` uses of PyTorch beyond its documented interface, and the tested versions.
 
 Importing this module raises ripeline.Error if PyTorch is older than 2.11, and warns if it is newer than 2.15.
 """
@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 import torch
 import torch.distributed.pipelining.stage
-from torch.autograd.graph import Node
+from torch.autograd.graph import GradientEdge, Node
+from torch.distributed.fsdp import FSDPModule
+from torch.nn.parallel import DistributedDataParallel
 
 from ripeline._errors import Error
 
@@ -34,13 +36,11 @@ def check_version(version: str) -> tuple[int, int]:
 
 VERSION = check_version(torch.__version__)
 
-# The pair of a message's value and whether its producer wants a gradient for it.
-Value = tuple[Any, bool]
 Gradients = Sequence[torch.Tensor | None]
 
 
 class Stage(Protocol):
-    """A stage of PyTorch (`PipelineStage` or what `build_stage` makes) as far as it is used."""
+    """A stage of PyTorch, a `PipelineStage` or what `build_stage()` makes, as far as it is used."""
 
     stage_index: int
     submod: torch.nn.Module
@@ -51,26 +51,30 @@ class Stage(Protocol):
     def is_first(self) -> bool: ...
     @property
     def is_last(self) -> bool: ...
+
+    # Trainers replace these two in a stage.
     def forward_maybe_with_nosync(self, *args: Any, **kwargs: Any) -> Any: ...
     def backward_maybe_with_nosync(
         self, backward_type: str, bwd_kwargs: dict[str, Any], last_backward: bool = False
     ) -> tuple[Gradients, list[dict[str, Any]] | None]: ...
+
     def perform_reduce_grad(self, grad_scale_factor: int) -> None: ...
 
 
-profiling: Callable[[], bool] = torch.autograd._profiler_enabled
+profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
 """Whether a profiler records this thread."""
 
-# Of 2.14 and later.
+# PyTorch has it from 2.14 on.
 _stage_info: Any = getattr(torch.distributed.pipelining.stage, "PipelineStageInfo", None)
 
 
 def forward(stage: Stage, mb: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
-    """The output of the stage's module, called in the forward context that is registered at the stage, if one is."""
+    """The output of the stage's module, called in the stage's forward context if one is registered."""
     if _stage_info is not None and getattr(stage, "_forward_contexts", None):
+        within: Any = stage
         info = _stage_info(stage_index=stage.stage_index, microbatch_index=mb)
-        call = stage._call_with_forward_context  # type: ignore[attr-defined]
-        return call(info, stage.forward_maybe_with_nosync, *args, **(kwargs or {}))
+        call = stage.forward_maybe_with_nosync
+        return within._call_with_forward_context(info, call, *args, **(kwargs or {}))
     if kwargs:
         return stage.forward_maybe_with_nosync(*args, **kwargs)
     return stage.forward_maybe_with_nosync(*args)
@@ -87,47 +91,66 @@ def backward(
 def backward_input(
     stage: Stage, outputs: Sequence[torch.Tensor], grads: Any, inputs: list[torch.Tensor], last: bool
 ) -> tuple[Gradients, list[dict[str, Any]]]:
-    """The gradient of each input, and the state for `backward_weight`; `splits()` must have agreed.
+    """The gradient of each input, and the state for `backward_weight()`; the outputs lose their graphs.
 
-    The outputs lose their graphs.
+    The outputs must depend on all inputs, and `obstacle()` must have found none.
     """
-    arguments = {"stage_output": tuple(map(_detachable, outputs)), "output_grads": grads, "input_values": inputs}
-    gradients, groups = stage.backward_maybe_with_nosync("input", arguments, last_backward=last)
+    # Before 2.15 the node of an autograd.Function dies with its graph, although the state refers to it.
+    owners = [output.view_as(output).grad_fn for output in outputs] if VERSION < (2, 15) else []
+    roots = tuple(map(_detachable, outputs))
+    arguments = {"stage_output": roots, "output_grads": grads, "input_values": inputs}
+    gradients, found = stage.backward_maybe_with_nosync("input", arguments, last_backward=last)
+    groups = found or []
+    nodes = (node for group in groups for node in group["intermediates"])
+    if owners and any(isinstance(node, torch._C._FunctionBase) for node in nodes):
+        groups[0]["owners"] = owners
     for tensor in inputs:
         tensor.grad = None
-    return gradients, groups or []
+    return gradients, groups
 
 
 def backward_weight(stage: Stage, groups: list[dict[str, Any]], last: bool) -> None:
-    """Accumulates the gradients of the parameters from what `backward_input` left."""
-    with ExitStack() as hooks:
-        if VERSION < (2, 15):
-            for group in groups:
-                _give_each_node_its_gradients(group, hooks)
-        arguments = {"stage_output": None, "param_groups": groups}
-        stage.backward_maybe_with_nosync("weight", arguments, last_backward=last)
+    """Accumulates the gradients of the parameters from what `backward_input()` left."""
+    if VERSION < (2, 15):
+        for group in filter(_is_wrong_before_2_15, groups):
+            _accumulate(group)
+        groups = [group for group in groups if not _is_wrong_before_2_15(group)]
+    arguments = {"stage_output": None, "param_groups": groups}
+    stage.backward_maybe_with_nosync("weight", arguments, last_backward=last)
 
 
-def _give_each_node_its_gradients(group: dict[str, Any], hooks: ExitStack) -> None:
-    """Repairs the weight backward of PyTorch 2.11, which is wrong where a node has several outputs or leads to another node.
+def _is_wrong_before_2_15(group: dict[str, Any]) -> bool:
+    """Whether a node may lead to another one, so that a gradient counts twice, or has not just output 0."""
+    return len(group["intermediates"]) > 1 or any(
+        grads[0] is None or any(grad is not None for grad in grads[1:]) for grads in group["grads"]
+    )
 
-    It starts at output 0 of each node with the sum of the node's gradients, and what arrives from another node of the
-    group comes on top. A hook replaces all this by the gradients that the input backward saw, as PyTorch 2.15 does.
+
+def _accumulate(group: dict[str, Any]) -> None:
+    """Accumulates the gradients of the parameters of a group as PyTorch 2.15 does.
+
+    The outputs of each node start with the gradients that the input backward saw; what arrives from other
+    nodes is dropped.
     """
-    nodes = list(group["intermediates"])
-    for i, (node, grads) in enumerate(zip(nodes, group["grads"], strict=True)):
-        single = grads[0] is not None and all(grad is None for grad in grads[1:])
-        if single and len(nodes) == 1:
-            continue
-        hook = node.register_prehook(lambda _, saved=grads: saved)
-        hooks.callback(hook.remove)
-        if not single:
-            like = node._input_metadata[0]
-            group["grads"][i] = (torch.zeros(like.shape, dtype=like.dtype, device=like.device),)
+    nodes, parameters = list(group["intermediates"]), list(group["params"])
+    edges, seeds = [], []
+    with ExitStack() as hooks:
+        for node, grads in zip(nodes, group["grads"], strict=True):
+            hooks.callback(node.register_prehook(lambda _, saved=grads: saved).remove)
+            for i, grad in enumerate(grads):
+                if grad is not None:
+                    edges.append(GradientEdge(node, i))
+                    seeds.append(grad)
+        if not edges:
+            return
+        found = torch.autograd.grad(edges, [GradientEdge(node, 0) for node in parameters], seeds)
+    for node, grad in zip(parameters, found, strict=True):
+        parameter = node.variable
+        parameter.grad = grad if parameter.grad is None else parameter.grad.add_(grad)
 
 
 class _Alias(torch.autograd.Function):
-    """The same tensor, with the same memory, that is neither a view nor a leaf for autograd."""
+    """The same tensor, in the same memory, that is neither a view nor a leaf for autograd."""
 
     @staticmethod
     def forward(context: Any, tensor: torch.Tensor) -> torch.Tensor:
@@ -139,46 +162,43 @@ class _Alias(torch.autograd.Function):
 
 
 def _detachable(output: torch.Tensor) -> torch.Tensor:
-    """The output, or an alias if PyTorch's input backward could not detach it in place."""
+    """The output, or an alias of it if PyTorch's input backward could not detach it in place."""
     if output.grad_fn is not None and not output._is_view():
         return output
-    alias: torch.Tensor = _Alias.apply(output)  # type: ignore[no-untyped-call]
-    return alias
+    alias: Callable[[torch.Tensor], torch.Tensor] = _Alias.apply
+    return alias(output)
 
 
-# Nodes that compute the gradients of inputs and parameters together, or call autograd themselves.
+# Nodes that compute the gradients of inputs and parameters at once.
 _WHOLE = {
     "CompiledFunctionBackward": "a part of it is compiled, and a compiled backward is one piece",
-    "CheckpointFunctionBackward": "it uses checkpoint(use_reentrant=True), which cannot give the gradients of inputs alone",
+    "CheckpointFunctionBackward": "checkpoint(use_reentrant=True) gives no gradients of inputs alone",
 }
 
 
-def splits(
+def obstacle(
     outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], parameters: frozenset[int]
 ) -> tuple[list[torch.Tensor], str | None]:
-    """The inputs that outputs depend on, and why PyTorch cannot compute their gradients apart from those of the parameters.
+    """The inputs that the outputs depend on, and the reason why PyTorch cannot split this backward, or None.
 
-    `parameters` has their ids. The list is empty if no output depends on an input; the reason is None if PyTorch can.
+    `parameters` has the ids of the parameters. Without the check, PyTorch raises or loses gradients.
     """
     ids = {id(tensor) for tensor in inputs}
     used: set[int] = set()
-    apart = 0
     reason = None
     for output in outputs:
         leaves, whole = _leaves(output)
-        reason = reason or whole
-        if leaves.isdisjoint(ids):
-            apart += 1
         used |= leaves
-    if reason is None and apart:
-        reason = "an output with a gradient does not depend on its inputs"
-    if reason is None and not used <= (ids | parameters):
-        reason = "it uses a tensor with a gradient that is neither an input nor a parameter of its module"
+        if leaves.isdisjoint(ids):
+            whole = "an output with a gradient does not depend on its inputs"
+        reason = reason or whole
+    if not used <= ids | parameters:
+        reason = reason or "a tensor with a gradient is neither an input nor a parameter of its module"
     return [tensor for tensor in inputs if id(tensor) in used], reason
 
 
 def _leaves(output: torch.Tensor) -> tuple[set[int], str | None]:
-    """The ids of the leaves in the graph of an output, and the first reason in _WHOLE that was met."""
+    """The ids of the leaves in the graph of an output, and the reason of a node of _WHOLE in it."""
     root = output.grad_fn
     if root is None:
         return {id(output)}, None
@@ -187,10 +207,10 @@ def _leaves(output: torch.Tensor) -> tuple[set[int], str | None]:
     seen: set[Node] = {root}
     stack = [root]
     while stack:
-        node = stack.pop()
+        node: Any = stack.pop()
         name = type(node).__name__
         if name == "AccumulateGrad":
-            found.add(id(node.variable))  # type: ignore[attr-defined]
+            found.add(id(node.variable))
         elif name in _WHOLE:
             whole = _WHOLE[name]
         for function, _ in node.next_functions:
@@ -200,7 +220,13 @@ def _leaves(output: torch.Tensor) -> tuple[set[int], str | None]:
     return found, whole
 
 
-def finalize_by_hand(module: torch.distributed.fsdp.FSDPModule) -> None:
-    """Leaves the reduction of gradients to `perform_reduce_grad` of the stage; before the first forward of a step."""
-    if hasattr(module, "set_manual_backward_finalization"):  # 2.15
+def finalize_by_hand(module: FSDPModule) -> None:
+    """Leaves the reduction to `perform_reduce_grad()` of the stage; before the first forward of a step."""
+    if hasattr(module, "set_manual_backward_finalization"):  # from 2.15 on
         module.set_manual_backward_finalization(True)
+
+
+def broadcasts_buffers(module: torch.nn.Module) -> bool:
+    """Whether the module is in DistributedDataParallel and sends buffers to replicas in the next forward."""
+    replicated: Any = module
+    return isinstance(module, DistributedDataParallel) and bool(replicated.will_sync_module_buffers())

@@ -1,4 +1,4 @@
-"""A stage of PyTorch whose microbatches may be run in any order: what a task does, without what comes and goes between ranks."""
+"""A stage of PyTorch whose microbatches may run in any order: its tasks, without messages between ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from torch.utils._pytree import tree_map
 
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
-from ripeline.torch._pytorch import Gradients, Stage, Value
+from ripeline.torch._pytorch import Gradients, Stage
+
+# The value of a message, and whether its producer wants a gradient for it.
+Value = tuple[Any, bool]
 
 
 class _Kept:
@@ -24,28 +27,28 @@ class _Kept:
     __slots__ = ("finish", "inputs", "roots")
 
     def __init__(self, inputs: list[torch.Tensor | None], roots: list[torch.Tensor | None]) -> None:
-        self.inputs = inputs  # one for each positional input: the leaf that gets a gradient, or None
-        self.roots = roots  # one for each output: the tensor that gets a gradient, or None; at the last stage the loss
-        self.finish: Callable[[bool], object] | None = None  # the weight backward, once the input backward has run
+        # For each positional input the leaf that gets a gradient, or None.
+        self.inputs = inputs
+        # For each output the tensor that gets a gradient, or None; at the last stage the loss, or None.
+        self.roots = roots
+        # The weight backward, once the input backward has run.
+        self.finish: Callable[[bool], object] | None = None
 
 
 class StageRunner:
     """Runs the tasks of one stage, for any microbatch in any order.
 
-    A value that stages exchange is a pair: a tensor, or any other object, and whether its producer wants a gradient for
-    it. A tensor that is received belongs to the runner, which makes it a leaf in place if a gradient is wanted.
-    Errors of the stage's module and of the loss function pass through as they are.
-
-    One thread uses a runner. While `stage.has_backward` is False, forwards keep nothing for a backward.
+    Stages exchange pairs: a tensor or any other object, and whether its producer wants a gradient for it. A
+    tensor that is received belongs to the runner, which makes it a leaf in place if a gradient is wanted.
+    Errors of the stage's module and of the loss function pass through as they are. While `stage.has_backward`
+    is False, forwards keep nothing for a backward. One thread uses a runner.
     """
 
-    def __init__(
-        self, stage: Stage, loss_fn: Callable[..., torch.Tensor] | None = None, keep_outputs: bool = True
-    ) -> None:
+    def __init__(self, stage: Stage, loss_fn: Callable[..., torch.Tensor] | None = None) -> None:
         self.stage = stage
         self.loss_fn = loss_fn
         """Computes the loss of a microbatch at the last stage, from its output and its target."""
-        self.keep_outputs = keep_outputs
+        self.keep_outputs = True
         """Whether `outputs` is filled."""
         self.outputs: dict[int, Any] = {}
         """The output of the last stage for each microbatch, without its graph once the backward has run."""
@@ -61,7 +64,7 @@ class StageRunner:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Drops everything of the step, also of a step that failed."""
+        """Drops everything of a step, which may have failed."""
         self._kept.clear()
         self.outputs.clear()
         self.losses.clear()
@@ -78,6 +81,7 @@ class StageRunner:
         """Runs the module, and at the last stage the loss function; returns the values for the next stage.
 
         `args` are the microbatch's arguments at the first stage, and the received values at the others.
+        In evaluation there is a loss only if there is a target.
         """
         if not _pytorch.profiling():
             return self._forward(mb, args, kwargs, target, loss_kwargs)
@@ -85,10 +89,10 @@ class StageRunner:
             return self._forward(mb, args, kwargs, target, loss_kwargs)
 
     def backward(self, mb: int, grads: Gradients = (), last: bool = False) -> Gradients:
-        """Runs the whole backward; returns a gradient or None for each positional input, and nothing at the first stage.
+        """Runs the whole backward; returns a gradient or None for each received value.
 
-        `grads` has a gradient or None for each value that the forward returned. `last` says that no other task of this
-        stage follows in the step: DistributedDataParallel then reduces the gradients.
+        `grads` has a gradient or None for each value that the forward returned. `last` says that no other
+        task of this stage follows in the step: DistributedDataParallel then reduces the gradients.
         """
         if not _pytorch.profiling():
             return self._backward(mb, grads, last)
@@ -98,8 +102,8 @@ class StageRunner:
     def backward_input(self, mb: int, grads: Gradients = (), last: bool = False) -> Gradients:
         """Runs the backward for the inputs alone; takes and returns what `backward()` does.
 
-        If no input gets a gradient, `backward_weight()` runs the whole backward. If PyTorch cannot split this stage's
-        backward, it is run as a whole here, with a warning. Raises Error if the module is in DistributedDataParallel.
+        If no input gets a gradient, `backward_weight()` runs the whole backward. If PyTorch cannot split the
+        backward, it runs as a whole here, with a warning. Raises Error for DistributedDataParallel.
         """
         if not _pytorch.profiling():
             return self._backward_input(mb, grads, last)
@@ -132,7 +136,7 @@ class StageRunner:
             args = values
         output = _pytorch.forward(stage, mb, args, kwargs)
         if stage.is_last:
-            self._finish_forward(mb, output, target, loss_kwargs, inputs)
+            self._finish_forward(mb, inputs, output, target, loss_kwargs or {})
             return ()
         if isinstance(output, torch.Tensor):
             output = (output,)
@@ -158,36 +162,36 @@ class StageRunner:
     def _finish_forward(
         self,
         mb: int,
+        inputs: list[torch.Tensor | None],
         output: Any,
         target: Any,
-        loss_kwargs: Mapping[str, Any] | None,
-        inputs: list[torch.Tensor | None],
+        loss_kwargs: Mapping[str, Any],
     ) -> None:
         """The end of a forward of the last stage."""
         train = self.stage.has_backward
+        if train and self.loss_fn is None:
+            raise Error(f"stage {self.stage.stage_index} is the last: its backward needs a loss function")
         if self.keep_outputs:
             self.outputs[mb] = output
-        loss = None
         if self.loss_fn is not None and (train or target is not None):
-            loss = self.loss_fn(output, target, **loss_kwargs) if loss_kwargs else self.loss_fn(output, target)
-            self.losses[mb] = loss
+            self.losses[mb] = self.loss_fn(output, target, **loss_kwargs)
         if train:
-            if loss is None:
-                raise Error(f"stage {self.stage.stage_index} is the last one, and its backward needs a loss function")
+            loss = self.losses[mb]
             self._kept[mb] = _Kept(inputs, [loss if loss.requires_grad else None])
         else:
             self._detach(mb)
 
     def _detach(self, mb: int) -> None:
-        """Frees the graphs of the output and the loss of a microbatch, of which only the values are still needed."""
+        """Frees the graphs of a microbatch's output and loss, of which only the values are needed now."""
         if mb in self.outputs:
             output = self.outputs[mb]
-            self.outputs[mb] = output.detach() if isinstance(output, torch.Tensor) else tree_map(_detached, output)
+            single = isinstance(output, torch.Tensor)
+            self.outputs[mb] = output.detach() if single else tree_map(_detached, output)
         if mb in self.losses:
             self.losses[mb] = self.losses[mb].detach()
 
-    def _start_backward(self, mb: int, grads: Gradients) -> tuple[_Kept, Any, Any]:
-        """What the forward kept, the outputs that get a gradient, and their gradients (None for the loss)."""
+    def _start_backward(self, mb: int, grads: Gradients) -> tuple[_Kept, list[torch.Tensor], Any]:
+        """What the forward kept, the outputs that get a gradient, and their gradients: None for a loss."""
         kept = self._kept.pop(mb)
         if self.stage.is_last:
             self._detach(mb)
@@ -204,13 +208,13 @@ class StageRunner:
     ) -> Gradients:
         if not roots:
             return [None] * len(inputs)
-        # PyTorch's stages pass the loss as a tensor, and outputs as a tuple; functions that trainers put into a stage may look.
+        # PyTorch passes the loss as a tensor and outputs as a tuple, and trainers' functions may rely on it.
         outputs = roots[0] if grads is None else tuple(roots)
         return _pytorch.backward(self.stage, outputs, grads, inputs, last)
 
     def _backward(self, mb: int, grads: Gradients, last: bool) -> Gradients:
-        kept, roots, grads_of_roots = self._start_backward(mb, grads)
-        result = self._whole(kept.inputs, roots, grads_of_roots, last)
+        kept, roots, gradients = self._start_backward(mb, grads)
+        result = self._whole(kept.inputs, roots, gradients, last)
         if self.stage.dw_builder is not None:
             self.stage.dw_builder()()
         return result
@@ -219,34 +223,42 @@ class StageRunner:
         stage = self.stage
         if isinstance(stage.submod, DistributedDataParallel):
             raise Error(
-                f"stage {stage.stage_index} is in DistributedDataParallel, which does not reduce the gradients of a split "
-                "backward: use fully_shard, or a program with the op B instead of I and W"
+                f"stage {stage.stage_index} is in DistributedDataParallel, which does not reduce the "
+                "gradients of a split backward: use fully_shard, or a program with B instead of I and W"
             )
-        kept, roots, grads_of_roots = self._start_backward(mb, grads)
+        kept, roots, gradients = self._start_backward(mb, grads)
         result: Gradients = [None] * len(kept.inputs)
         if stage.dw_builder is not None:
-            result = self._whole(kept.inputs, roots, grads_of_roots, last)
+            result = self._whole(kept.inputs, roots, gradients, last)
             weight = stage.dw_builder()
             kept.finish = lambda last: weight()
         else:
-            if self._parameters is None:
-                self._parameters = frozenset(map(id, stage.submod.parameters()))
-            leaves = [tensor for tensor in kept.inputs if tensor is not None]
-            used, reason = _pytorch.splits(roots, leaves, self._parameters) if leaves else ([], None)
+            used, reason = self._obstacle(kept.inputs, roots)
             if not used:
-                kept.finish = partial(self._whole, kept.inputs, roots, grads_of_roots)
+                kept.finish = partial(self._whole, kept.inputs, roots, gradients)
             elif reason is not None:
                 self._warn(reason)
-                result = self._whole(kept.inputs, roots, grads_of_roots, last)
+                result = self._whole(kept.inputs, roots, gradients, last)
+                # A trainer's function in the stage may wait for the last task.
                 kept.finish = lambda last: _pytorch.backward_weight(stage, [], last) if last else None
             else:
-                found, groups = _pytorch.backward_input(stage, roots, grads_of_roots, used, last)
+                found, groups = _pytorch.backward_input(stage, roots, gradients, used, last)
                 by_input = dict(zip(map(id, used), found, strict=True))
                 result = [by_input.get(id(tensor)) for tensor in kept.inputs]
                 kept.finish = partial(_pytorch.backward_weight, stage, groups)
         kept.inputs, kept.roots = [], []
         self._kept[mb] = kept
         return result
+
+    def _obstacle(
+        self, inputs: list[torch.Tensor | None], roots: list[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], str | None]:
+        leaves = [tensor for tensor in inputs if tensor is not None]
+        if not leaves:
+            return [], None
+        if self._parameters is None:
+            self._parameters = frozenset(map(id, self.stage.submod.parameters()))
+        return _pytorch.obstacle(roots, leaves, self._parameters)
 
     def _backward_weight(self, mb: int, last: bool) -> None:
         finish = self._kept.pop(mb).finish
@@ -257,8 +269,7 @@ class StageRunner:
         if reason not in self._warned:
             self._warned.add(reason)
             warnings.warn(
-                f"stage {self.stage.stage_index} computes the gradients of its weights with those of its inputs, in I: {reason}. "
-                "Its W does nothing.",
+                f"stage {self.stage.stage_index} runs its whole backward in I and nothing in W: {reason}",
                 stacklevel=4,
             )
 
@@ -268,18 +279,19 @@ def _detached(value: Any) -> Any:
 
 
 def before_step(runners: Sequence[StageRunner]) -> None:
-    """Prepares the stages of this rank, in the order of the stages, for tasks in any order; all ranks of a replica group call it.
+    """Prepares this rank's stages, in stage order, for tasks in any order; all replicas of the rank call it.
 
-    Parameters that fully_shard() has split are gathered, and stay so until `after_step()`: memory for all parameters of
-    the rank's stages is needed. Raises RuntimeError, as PyTorch does, if gradients are off and a stage trains; Error if
-    replicas could issue collectives in different orders.
+    Parameters that fully_shard() has split are gathered, and stay so until `after_step()`: the rank needs
+    memory for all parameters of its stages. FSDP's own resharding is turned off. Raises RuntimeError, as
+    PyTorch does, if gradients are off and a stage trains; Error if replicas could issue collectives in
+    different orders.
     """
     for runner in _in_order(runners):
         stage = runner.stage
         if stage.has_backward and not torch.is_grad_enabled():
             raise RuntimeError(
-                "step() requires gradients to be enabled for backward computation; it should not be used under "
-                "torch.no_grad() context. Please call eval() instead."
+                "step() requires gradients to be enabled for backward computation; "
+                "it should not be used under torch.no_grad() context. Please call eval() instead."
             )
         if isinstance(stage.submod, FSDPModule):
             if stage.has_backward:
@@ -288,23 +300,23 @@ def before_step(runners: Sequence[StageRunner]) -> None:
             stage.submod.set_reshard_after_backward(False)
             for module in _sharded(stage.submod):
                 module.unshard()
-        elif any(_sharded(stage.submod)):
+        elif any(True for _ in _sharded(stage.submod)):
             raise Error(
-                f"stage {stage.stage_index}: only parts of its module are sharded, and PyTorch's stages reduce the gradients of "
-                "a module that is sharded as a whole: call fully_shard() on the module, too"
+                f"stage {stage.stage_index}: only parts of its module are sharded, and PyTorch's stages reduce "
+                "gradients only if the module itself is: call fully_shard() on the module, too"
             )
-        elif isinstance(stage.submod, DistributedDataParallel) and len(runners) > 1 and stage.submod.will_sync_module_buffers():
+        elif len(runners) > 1 and _pytorch.broadcasts_buffers(stage.submod):
             raise Error(
-                f"stage {stage.stage_index}: DistributedDataParallel broadcasts buffers in the first forward, which replicas "
-                "with several stages may run in different orders: pass broadcast_buffers=False"
+                f"stage {stage.stage_index}: DistributedDataParallel broadcasts buffers in the first forward, and "
+                "replicas may start several stages in different orders: pass broadcast_buffers=False"
             )
 
 
 def after_step(runners: Sequence[StageRunner], scale: int = 1) -> None:
-    """Reduces the gradients of the stages of this rank over their replicas, in the order of the stages, and divides them by `scale`.
+    """Reduces the gradients of this rank's stages over the replicas, in stage order; divides them by `scale`.
 
-    DistributedDataParallel has reduced them in the last backward already. In evaluation, sharded parameters are only
-    given back.
+    DistributedDataParallel has reduced them in the last backward already. In evaluation, sharded parameters
+    are only given back.
     """
     for runner in _in_order(runners):
         stage = runner.stage
