@@ -97,9 +97,9 @@ install_wheels() {
 # Imports the PyTorch in the folder $1 once: that tells whether it can be, and keeps its compiled modules, without which each import takes 10 s.
 import_torch() {
   [ ! -d "$1/torch/distributed/pipelining/__pycache__" ] || return 0
-  "$root/setup/absent_cuda.sh" "$1"
-  PYTHONPATH="$python_tools:$1" step "import torch" "$cache/log/import_torch.log" \
-    env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -c 'import torch.distributed.pipelining' ||
+  "$root/setup/absent_cuda.sh" "$1" &&
+    PYTHONPATH="$python_tools:$1" step "import torch" "$cache/log/import_torch.log" \
+      env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -c 'import torch.distributed.pipelining' ||
     say "The tests of \`ripeline.torch\` are skipped: they run with the Python of Debian 12."
 }
 

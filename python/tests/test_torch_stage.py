@@ -105,7 +105,7 @@ def run(
 
     def ready(op: str, s: int, k: int) -> bool:
         if op == "F":
-            return s == 0 or (s, k) in sent
+            return s == 0 or ("F", s - 1, k) not in todo
         if op == "W":
             return ("I", s, k) not in todo
         return ("F", s, k) not in todo and (s == count - 1 or (s, k) in grads)
@@ -124,13 +124,15 @@ def run(
         runner = runners[s]
         if op == "F":
             before(s, k)
-            received = step.args[k] if s == 0 else sent.pop((s, k))
+            received = step.args[k] if s == 0 else sent[s, k]
             sent[s + 1, k] = runner.forward(k, received, step.kwargs[k], step.targets[k])
         elif op == "W":
             runner.backward_weight(k, last)
         else:
             backward = runner.backward if op == "B" else runner.backward_input
             grads[s - 1, k] = backward(k, grads.pop((s, k), ()), last)
+            wanted = [wanted for _, wanted in sent.pop((s, k), ())]
+            assert all(wanted or grad is None for wanted, grad in zip(wanted, grads[s - 1, k], strict=True))
     after_step(runners, m)
     assert [runner.kept for runner in runners] == [0] * count
     return overtakings
@@ -604,12 +606,17 @@ KINDS = ["DDP, B", "FSDP, B", "FSDP, IW"]
 
 
 def replica_step(replica: int, i: int) -> Step:
-    return chunks(10 * i + replica, 4, 12)
+    return chunks(10 * i + replica, 4, 14)
+
+
+def depends_on_microbatch(self: Block, x: torch.Tensor) -> Any:
+    first, second = (self.linear, self.other) if len(x) == 4 else (self.other, self.linear)
+    return second(torch.tanh(first(x)))
 
 
 def replica_blocks() -> list[Block]:
     torch.manual_seed(0)
-    return [Block(deep), Block(deep)]
+    return [Block(depends_on_microbatch), Block(deep)]
 
 
 def replica(rank: int, folder: Path) -> None:
@@ -627,8 +634,8 @@ def replica(rank: int, folder: Path) -> None:
             wrapped = [nn.parallel.DistributedDataParallel(block) for block in blocks]
         else:
             for block in blocks:
-                fully_shard(block.linear, mesh=mesh)
-                fully_shard(block, mesh=mesh)
+                for part in (block.linear, block.other, block):
+                    fully_shard(part, mesh=mesh)
         runners = runners_of(wrapped, mse_loss, group=alone)
         for i in range(2):
             run(runners, replica_step(rank, i), 100 * rank + i, kind.endswith("IW"), in_order=False)

@@ -150,7 +150,7 @@ def _accumulate(group: dict[str, Any]) -> None:
 
 
 class _Alias(torch.autograd.Function):
-    """The same tensor, in the same memory, that is neither a view nor a leaf for autograd."""
+    """The same tensor, in the same memory, that autograd takes for no view."""
 
     @staticmethod
     def forward(context: Any, tensor: torch.Tensor) -> torch.Tensor:
@@ -163,7 +163,7 @@ class _Alias(torch.autograd.Function):
 
 def _detachable(output: torch.Tensor) -> torch.Tensor:
     """The output, or an alias of it if PyTorch's input backward could not detach it in place."""
-    if output.grad_fn is not None and not output._is_view():
+    if not output._is_view():
         return output
     alias: Callable[[torch.Tensor], torch.Tensor] = _Alias.apply
     return alias(output)

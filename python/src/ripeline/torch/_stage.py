@@ -297,18 +297,17 @@ def before_step(runners: Sequence[StageRunner]) -> None:
             if stage.has_backward:
                 _pytorch.finalize_by_hand(stage.submod)
             stage.submod.set_reshard_after_forward(False)
-            stage.submod.set_reshard_after_backward(False)
             for module in _sharded(stage.submod):
                 module.unshard()
         elif any(True for _ in _sharded(stage.submod)):
             raise Error(
-                f"stage {stage.stage_index}: only parts of its module are sharded, and PyTorch's stages reduce "
-                "gradients only if the module itself is: call fully_shard() on the module, too"
+                f"stage {stage.stage_index}: only parts of its module are sharded, and PyTorch's stages "
+                "reduce gradients only if the module itself is: call fully_shard() on the module, too"
             )
         elif len(runners) > 1 and _pytorch.broadcasts_buffers(stage.submod):
             raise Error(
-                f"stage {stage.stage_index}: DistributedDataParallel broadcasts buffers in the first forward, and "
-                "replicas may start several stages in different orders: pass broadcast_buffers=False"
+                f"stage {stage.stage_index}: DistributedDataParallel broadcasts buffers in the first "
+                "forward, and replicas may start several stages in different orders: pass broadcast_buffers=False"
             )
 
 
