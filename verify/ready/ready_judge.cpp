@@ -150,9 +150,14 @@ Answer ReadyJudge::first_answer(const Question& question) {
   return solver.check_afresh(question.query, asked);
 }
 
-// The least count, not below `from`, for which the solver finds a state that is in question.
+// The least count, not below `from`, for which there is a run or a state that is in question.
 std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
                                                 std::string& gave_up) {
+  for (int asked = 0; asked < kCounts && program_.microbatches.contains(from); ++asked, ++from) {
+    const std::optional<HuntResult> few = few_at(question, from);
+    if (!few) break;
+    if (few->what == HuntResult::What::refuted) return from;
+  }
   Solver& solver = queries_->solver();
   const auto fewest =
       least(solver, question.query + ", fewest microbatches", queries_->microbatches(), from,
@@ -170,6 +175,12 @@ std::optional<int> ReadyJudge::next_in_question(const Question& question, int fr
       "Neither a proof nor a run was found with {} microbatches: so many are not searched.",
       *fewest);
   return std::nullopt;
+}
+
+std::optional<HuntResult> ReadyJudge::few_at(const Question& question, int microbatches) {
+  const Goal goal = question.goal(microbatches);
+  if (!goal.is_stuck() && bound_without_value(program_, microbatches)) return std::nullopt;
+  return hunt_few(program_, microbatches, goal, counts_decide(), budget_);
 }
 
 HuntResult ReadyJudge::hunt_at(const Question& question, int microbatches) {

@@ -48,6 +48,7 @@ class ReadyJudge final : public Judge {
   [[nodiscard]] Answer first_answer(const Question& question);
   [[nodiscard]] std::optional<int> next_in_question(const Question& question, int from,
                                                     std::string& gave_up);
+  [[nodiscard]] std::optional<HuntResult> few_at(const Question& question, int microbatches);
   [[nodiscard]] HuntResult hunt_at(const Question& question, int microbatches);
   [[nodiscard]] Finding refuted(const Question& question, int microbatches,
                                 const HuntResult& hunted, bool fewest) const;

@@ -1,37 +1,42 @@
 // Least and small values, found by repeated questions with a bound.
 #include "verify/solver/least.h"
 
-#include <numeric>
+#include <algorithm>
 
 namespace ripeline::verify {
 
 std::optional<std::int64_t> least(Solver& solver, const std::string& query, Term objective,
                                   std::int64_t lower_bound, std::vector<Term> extra) {
-  if (solver.check(query, extra) != Answer::sat) return std::nullopt;
+  // The least value is often the lower bound or near it, so the bounds in the questions grow from
+  // there by 1, 2, 4, …, and only the last steps halve what is left.
   std::int64_t low = lower_bound;
-  std::int64_t high = solver.value(objective);
-  bool current = true;  // the last model attains `high`
-  extra.emplace_back();
-  while (low < high) {
-    const std::int64_t middle = std::midpoint(low, high);
-    extra.back() = objective <= solver.number(middle);
-    switch (solver.check(query, extra)) {
-      case Answer::sat:
-        high = solver.value(objective);
-        current = true;
-        break;
-      case Answer::unsat:
-        low = middle + 1;
-        current = false;
-        break;
-      case Answer::unknown:
-        return std::nullopt;
-    }
+  std::optional<std::int64_t> high;
+  bool current = false;  // the last model attains `high`
+  const auto ask = [&](const std::vector<Term>& terms) {
+    const Answer answer = solver.check(query, terms);
+    current = answer == Answer::sat;
+    if (current) high = solver.value(objective);
+    return answer;
+  };
+  const auto at_most = [&](std::int64_t bound) {
+    std::vector<Term> terms = extra;
+    terms.push_back(objective <= solver.number(bound));
+    return ask(terms);
+  };
+  Answer answer = at_most(low);
+  if (answer == Answer::unsat) {
+    ++low;
+    answer = ask(extra);
   }
-  if (!current) {
-    extra.back() = objective <= solver.number(high);
-    if (solver.check(query, extra) != Answer::sat) return std::nullopt;
+  if (answer != Answer::sat) return std::nullopt;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 60;
+  for (std::int64_t step = 1; low < *high; step = std::min(2 * step, kLongest)) {
+    const std::int64_t bound = low + std::min(step - 1, (*high - low) / 2);
+    answer = at_most(bound);
+    if (answer == Answer::unknown) return std::nullopt;
+    if (answer == Answer::unsat) low = bound + 1;
   }
+  if (!current && at_most(*high) != Answer::sat) return std::nullopt;
   return high;
 }
 

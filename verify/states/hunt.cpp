@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "verify/states/interleave.h"
 
 namespace ripeline::verify {
 
 using spec::Machine;
+using spec::Program;
 using Chooser = spec::Machine::Chooser;
 
 namespace {
@@ -21,12 +23,16 @@ constexpr int kWalks = 64;
 // all. It may always use kEnough, or half if less, which settles most counts of small programs.
 constexpr std::uint64_t kShare = 8;
 constexpr std::uint64_t kEnough = 250'000;
+// A search of so many states takes less time than a question to a solver.
+constexpr std::uint64_t kFew = 1'000;
 
-Explored<Task> explore_with_share(const Machine& machine, Chooser chooser, const Goal& goal,
-                                  bool counts_decide, Budget& budget) {
-  BudgetShare share(budget, std::max(budget.left / kShare, std::min(kEnough, budget.left / 2)));
+Explored<Task> explore_within(std::uint64_t most, const Machine& machine, Chooser chooser,
+                              const Goal& goal, bool counts_decide, Budget& budget) {
+  BudgetShare share(budget, std::min(most, budget.left / 2));
   return Search(machine, chooser, goal, counts_decide, share.budget()).explore();
 }
+
+std::uint64_t share_of(const Budget& budget) { return std::max(budget.left / kShare, kEnough); }
 
 // Searches event by event, since tasks of one rank may overlap, and so hold more at a time.
 HuntResult hunt_interleaved(const Machine& machine, const Goal& goal, Budget& budget) {
@@ -43,13 +49,31 @@ HuntResult hunt_interleaved(const Machine& machine, const Goal& goal, Budget& bu
 
 }  // namespace
 
-HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
-                bool counts_decide, const std::function<std::optional<Target>()>& next_target,
-                Budget& budget) {
+std::optional<HuntResult> hunt_few(const Program& program, int microbatches, const Goal& goal,
+                                   bool counts_decide, Budget& budget) {
+  const auto tasks = static_cast<std::int64_t>(program.lanes.size()) * microbatches;
+  if (tasks > static_cast<std::int64_t>(kFew)) return std::nullopt;
+  const Machine machine(program, microbatches);
+  const auto own = explore_within(kFew, machine, Chooser::dispatch, goal, counts_decide, budget);
+  if (own.way) {
+    const Search search(machine, Chooser::dispatch, goal, counts_decide, budget);
+    auto events = search.events_of(*own.way);
+    if (!events) return std::nullopt;
+    return HuntResult{HuntResult::What::refuted, std::move(*events), false};
+  }
+  if (!own.complete || (!goal.is_stuck() && runs_side_by_side(program))) return std::nullopt;
+  const auto any = explore_within(kFew, machine, Chooser::any, goal, counts_decide, budget);
+  if (!any.complete) return std::nullopt;
+  return HuntResult{HuntResult::What::safe, {}, true};
+}
+
+HuntResult hunt(const Program& program, int microbatches, const Goal& goal, bool counts_decide,
+                const std::function<std::optional<Target>()>& next_target, Budget& budget) {
   if (static_cast<std::int64_t>(program.lanes.size()) * microbatches > kMostTasks) return {};
   const Machine machine(program, microbatches);
   Search dispatch(machine, Chooser::dispatch, goal, counts_decide, budget);
   Search any(machine, Chooser::any, goal, counts_decide, budget);
+  if (auto few = hunt_few(program, microbatches, goal, counts_decide, budget)) return *few;
   std::optional<std::vector<spec::Event>> others;
   // If counts decide, a state sticks for any order of microbatches, so one order is enough.
   std::vector<Search::Microbatches> ways = {Search::Microbatches::low};
@@ -81,11 +105,13 @@ HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal
     if (const auto run = any.walk(kWalks)) others = any.events_of(*run);
   }
   if (!others) {
-    const auto explored = explore_with_share(machine, Chooser::any, goal, counts_decide, budget);
+    const auto explored =
+        explore_within(share_of(budget), machine, Chooser::any, goal, counts_decide, budget);
     if (explored.complete) return {HuntResult::What::safe, {}, true};
     if (explored.way) others = any.events_of(*explored.way);
   }
-  const auto explored = explore_with_share(machine, Chooser::dispatch, goal, counts_decide, budget);
+  const auto explored =
+      explore_within(share_of(budget), machine, Chooser::dispatch, goal, counts_decide, budget);
   if (explored.way) {
     if (auto events = dispatch.events_of(*explored.way)) {
       return {HuntResult::What::refuted, *events, false};

@@ -25,6 +25,13 @@ struct HuntResult {
       false;  // for others and open: true if all states that the dispatch reaches were visited
 };
 
+// Visits all states, if these are few: a run of the dispatch has the fewest tasks, and a count is
+// safe if no choice leads to the goal. nullopt if they are many, or if only other choices make a
+// run.
+[[nodiscard]] std::optional<HuntResult> hunt_few(const spec::Program& program, int microbatches,
+                                                 const Goal& goal, bool counts_decide,
+                                                 Budget& budget);
+
 // `next_target` returns states to search for, the most promising first, and nullopt at the end.
 [[nodiscard]] HuntResult hunt(const spec::Program& program, int microbatches, const Goal& goal,
                               bool counts_decide,
