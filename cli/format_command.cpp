@@ -1,6 +1,9 @@
 // ripeline format: the canonical layout.
 #include <iostream>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -8,6 +11,7 @@
 #include "spec/forward_only.h"
 #include "spec/parse.h"
 #include "spec/print.h"
+#include "spec/sequential.h"
 
 namespace ripeline::cli {
 namespace {
@@ -17,7 +21,18 @@ struct FormatOptions {
   bool write = false;
   bool check = false;
   bool forward_only = false;
+  std::vector<std::string> sequential;  // kinds of ops
 };
+
+// Prints a text that was made of the source's, or says why there is none.
+int print_made(const spec::Source& source, const spec::Result<std::string>& made) {
+  if (!made.ok()) {
+    std::cerr << spec::render(source, made.errors());
+    return bad_input;
+  }
+  std::cout << made.value();
+  return ok;
+}
 
 int format_one(const std::string& file, const FormatOptions& options) {
   const auto read = load::read_input(file);
@@ -33,14 +48,10 @@ int format_one(const std::string& file, const FormatOptions& options) {
     std::cerr << spec::render(source, tree.errors());
     return bad_input;
   }
-  if (options.forward_only) {
-    const auto forwards = spec::forward_only(tree.value());
-    if (!forwards.ok()) {
-      std::cerr << spec::render(source, forwards.errors());
-      return bad_input;
-    }
-    std::cout << forwards.value();
-    return ok;
+  if (options.forward_only) return print_made(source, spec::forward_only(tree.value()));
+  if (!options.sequential.empty()) {
+    const std::set<std::string> kinds(options.sequential.begin(), options.sequential.end());
+    return print_made(source, spec::sequential(tree.value(), kinds));
   }
   const std::string text = spec::print(tree.value());
   if (options.check) {
@@ -74,11 +85,22 @@ void add_format(CLI::App& app, int& exit_code) {
                  "print a program of the forwards alone, for evaluation")
       ->excludes(write)
       ->excludes("--check");
+  command
+      ->add_option("--sequential", options->sequential,
+                   "print the program in which ops of these kinds, such as `forward` or "
+                   "`\"backward input\"`, take the microbatches of a stage in turn")
+      ->type_name("KIND,…")
+      ->delimiter(',')
+      ->expected(1)
+      ->excludes(write)
+      ->excludes("--check")
+      ->excludes("--forward-only");
   command->footer(
       "Examples\n"
       "  ripeline format --write chain.ripe\n"
       "  ripeline format --check schedules/*.ripe\n"
       "  ripeline format --forward-only chain.ripe > evaluate.ripe\n"
+      "  ripeline format --sequential forward chain.ripe > in_order.ripe\n"
       "Exit codes: 0 done, 1 with --check: a file is not in the canonical layout, 2 bad input.");
   command->callback([options, &exit_code] {
     for (const std::string& file : options->files) {

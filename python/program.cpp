@@ -14,6 +14,7 @@
 #include "spec/forward_only.h"
 #include "spec/parse.h"
 #include "spec/render.h"
+#include "spec/sequential.h"
 #include "verify/every_depth.h"
 #include "verify/verify.h"
 
@@ -146,6 +147,18 @@ Program Program::rewritten(const std::string& text) const {
   load::Reading reading{.input = load::Input{other.source, other.form}, .notes = {}};
   auto loaded = load::made_again(other, {});
   return made(std::move(loaded), {}, std::move(reading));
+}
+
+Program Program::sequential(const std::set<std::string>& kinds) const {
+  const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
+  return with_text(
+      value_of(spec::sequential(value_of(spec::parse(loaded().source), reading), kinds), reading));
+}
+
+std::vector<int> Program::placement() const {
+  std::vector<int> ranks;
+  for (const spec::Stage& stage : loaded().program.stages) ranks.push_back(stage.rank);
+  return ranks;
 }
 
 Program Program::forward_only() const {

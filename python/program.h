@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,10 @@ class Program {
   // for all params and its own dispatch.
   [[nodiscard]] Program rewritten(const std::string& text) const;
 
+  // The same with `sequential` ops of the kinds (spec/sequential.h).
+  [[nodiscard]] Program sequential(const std::set<std::string>& kinds) const;
+  // The rank of each stage.
+  [[nodiscard]] std::vector<int> placement() const;
   // The forward pass, with the same params.
   [[nodiscard]] Program forward_only() const;
 
