@@ -20,7 +20,7 @@
 #include "runtime/protocol/report.h"
 
 #include "runtime/network/connection.h"
-#include "runtime/torch/value_head.h"
+#include "runtime/value_head.h"
 
 namespace {
 

@@ -67,14 +67,19 @@ Status Run::finish(std::chrono::nanoseconds limit) {
   if (has_trace) {
     if (Status s = trace_->close(); !s.ok()) return fail(std::move(s));
   }
-  if (Status s = finish_all(limit); !s.ok()) return s;
+  if (Status s = finish_all(limit, Time::max()); !s.ok()) return s;
   is_finished_ = true;
   return has_trace && self() == 0 ? trace::finish_parts(trace_->path()) : Status();
 }
 
-Status Run::finish_all(std::chrono::nanoseconds limit) {
-  std::vector<Blob> all;
-  if (Status s = gather("the end of the run", {}, all); !s.ok()) return s;
+Status Run::leave(std::chrono::nanoseconds limit) { return finish_all(limit, now() + limit); }
+
+Status Run::finish_all(std::chrono::nanoseconds limit, Time limit_of_gather) {
+  process_.begin_gather("the end of the run", {}, now());
+  Status gathered = run_until(
+      nullptr, [this] { return process_.gather_done(); }, limit_of_gather);
+  if (!gathered.ok()) return gathered;
+  (void)process_.take_gathered();
   // Until all processes have finished, one of them may still be lost or report a failure.
   const Time last = now() + limit;
   Status status = finish_until(last);
@@ -145,10 +150,12 @@ Status Run::begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t st
   return {};
 }
 
-Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done) {
+Status Run::run_until(TaskEngine* engine, const std::function<bool()>& done, Time limit) {
   for (;;) {
     if (std::optional<Status> over = turn(engine, done)) return *std::move(over);
-    receive(Time::max());
+    const Time left = limit == Time::max() ? limit : limit - now();
+    if (left <= Time{0}) return {core::StatusCode::timeout, "other processes go on"};
+    receive(left);
   }
 }
 
@@ -197,6 +204,12 @@ bool Run::take_ends(TaskEngine* engine) {
     send();
   }
   return any;
+}
+
+std::size_t Run::queued() const {
+  std::size_t bytes = 0;
+  for (const int process : transport_.neighbours()) bytes += transport_.queued(process);
+  return bytes;
 }
 
 void Run::receive(std::chrono::nanoseconds most) {

@@ -68,19 +68,14 @@ class Run {
   // between tasks; pending messages are sent before a task begins.
   core::Status step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step, int microbatches);
 
-  // The parts of step(), for a caller that runs the tasks of its engine itself, between two turns
-  // of the loop:
-  //
-  //   status = run.begin_step(rank, engine, step, microbatches);
-  //   while (status.ok()) {
-  //     if (const auto over = run.turn(&engine, [&] { return rank.step_done(); })) return *over;
-  //     if (!engine.run_one()) run.receive(limit);
-  //   }
+  // The parts of step(), for a caller that decides when the loop turns (runtime/pump.h).
   core::Status begin_step(protocol::Rank& rank, TaskEngine& engine, std::int64_t step,
                           int microbatches);
   // One turn: takes the tasks that have ended, sends messages and starts tasks. Returns the step's
   // status once the step is `done` or the run has failed, else nullopt. `engine` may be null.
   std::optional<core::Status> turn(TaskEngine* engine, const std::function<bool()>& done);
+  // The bytes that wait here to be sent. They move only while the loop turns.
+  [[nodiscard]] std::size_t queued() const;
   // Takes the messages that have arrived. If there are none, waits until one arrives, something is
   // due or the loop is woken, but no longer than `most`.
   void receive(std::chrono::nanoseconds most);
@@ -92,6 +87,9 @@ class Run {
   core::Status fail(core::Status why);
   // Ends the run. No process closes its connections before all processes have called this.
   core::Status finish(std::chrono::nanoseconds limit);
+  // Does the same for a caller that may have to leave alone: waits no longer than `limit` for the
+  // others to call it, either. After a timeout they take the end of this process for a loss.
+  core::Status leave(std::chrono::nanoseconds limit);
 
   // Runs `work`, which may wait for other processes in its own way and must not throw, in a thread
   // of its own; messages move meanwhile. If it fails with the code `lost`, another process has
@@ -119,13 +117,15 @@ class Run {
   }
 
  private:
-  // Repeats turn() until `done`, or until the run has failed.
-  core::Status run_until(TaskEngine* engine, const std::function<bool()>& done);
+  // Repeats turn() until `done`, or until the run has failed; or fails after `limit`, and then the
+  // run goes on.
+  core::Status run_until(TaskEngine* engine, const std::function<bool()>& done,
+                         core::Time limit = core::Time::max());
   // carry_out() and take_ends() return whether a task has ended.
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
-  core::Status finish_all(std::chrono::nanoseconds limit);
+  core::Status finish_all(std::chrono::nanoseconds limit, core::Time limit_of_gather);
   void send();
   void look_after_peers();
   void heed_termination();

@@ -175,6 +175,11 @@ class Transport {
   // next poll() returns that message, and the caller may try again.
   virtual core::Status finish(std::chrono::nanoseconds limit) = 0;
 
+  // For a child of a fork: closes the connections' descriptors there, since the other processes do
+  // not see that this process has ended as long as a child has them. The child may neither use nor
+  // destroy the transport.
+  virtual void close_in_child() {}
+
   // Waits until this process's last reports have been sent, or nobody is left to read them.
   virtual void flush(std::chrono::nanoseconds limit) = 0;
 };

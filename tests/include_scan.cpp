@@ -238,8 +238,8 @@ const std::vector<Row>& rows() {
        {"std", "posix", "torch"},
        {"runtime/launcher/"}},
       // A fuzz target reads value heads without LibTorch.
-      {"runtime/torch/value_head",
-       {"runtime/torch/value_head.h", "runtime/blob_io.h", "runtime/payload.h", "core/"},
+      {"runtime/value_head",
+       {"runtime/value_head.h", "runtime/blob_io.h", "runtime/payload.h", "core/"},
        {"std"}},
       {"emulate/", {"emulate/", "simulate/", "runtime/", "core/", "trace/"}, {"std"}, kTorchSide},
       {"emulate/report",

@@ -123,7 +123,7 @@ TEST(IncludeScan, every_rule_of_the_table) {
       {"runtime/cuda/device.cpp", "\"runtime/watchdog/call_guard.h\"", true},
       {"runtime/cuda/device.cpp", "\"runtime/network/peers.h\"", false},
       {"runtime/torch/train.cpp", "\"runtime/launcher/launch.h\"", false},
-      {"runtime/torch/value_head.cpp", "<torch/torch.h>", false},
+      {"runtime/value_head.cpp", "<torch/torch.h>", false},
       {"runtime/run.cpp", "<nlohmann/json.hpp>", false},
       {"runtime/run.cpp", "<fmt/format.h>", false},
       {"files/new_file.cpp", "<fcntl.h>", true},

@@ -116,6 +116,10 @@ void Connection::close() {
   socket_.close(ignored);
 }
 
+void Connection::close_in_child() const {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 void Connection::closed(const Status& why) {
   if (!open_) return;
   close();

@@ -46,6 +46,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The time at which bytes last arrived, on the monotonic clock.
   [[nodiscard]] core::Time heard() const { return heard_; }
   void close();
+  // Only closes the descriptor: see Transport. Takes no lock, which another thread may have held.
+  void close_in_child() const;
 
   // False if another user's process is at the other end of a Unix socket; always true over TCP.
   [[nodiscard]] bool is_of_own_user() const;

@@ -194,6 +194,12 @@ class SocketTransport final : public Transport {
     return {StatusCode::timeout, "rank " + std::to_string(missing()) + " has not finished"};
   }
 
+  void close_in_child() override {
+    for (const Wire& wire : wires_) {
+      if (wire.connection) wire.connection->close_in_child();
+    }
+  }
+
   void flush(std::chrono::nanoseconds limit) override {
     run_for(limit, [this] {
       return first_rank(

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/torch/value_head.h"
+#include "runtime/value_head.h"
 
 namespace ripeline::runtime {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/torch/value_head.h"
+#include "runtime/value_head.h"
 
 namespace ripeline::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/torch/value_head.h"
+#include "runtime/value_head.h"
 
 #include <algorithm>
 #include <array>
