@@ -3,26 +3,20 @@
 // It binds the objects of this folder and computes nothing itself. Functions that read, judge, run
 // or draw release Python's lock, and take it again to convert what they return. Those that may take
 // long are long calls: Ctrl-C and an exception of their `progress` stop them.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
 #include <limits>
 #include <map>
-#include <thread>
 #include <tuple>
 
+#include "python/bound.h"
 #include "python/checked.h"
 #include "python/compared.h"
 #include "python/drawing.h"
-#include "python/failure.h"
-#include "python/long_call.h"
 #include "python/number.h"
 #include "python/optimised.h"
 #include "python/output.h"
@@ -35,7 +29,6 @@
 namespace ripeline::python {
 namespace {
 
-namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 using Text = std::optional<std::string>;
@@ -51,90 +44,7 @@ void raise(const std::exception_ptr& thrown, void* /*payload*/) {
   }
 }
 
-// Releases Python's lock for its lifetime.
-//
-// While the interpreter ends, Python ends a daemon thread that takes the lock, which would end the
-// whole process, since C++ is on the thread's stack. So such a thread never takes it again: its
-// long call is stopped, and then it sleeps until the process has ended.
-class WithoutLock {
- public:
-  WithoutLock() {
-    if (depth_++ == 0) ++threads_;
-    released_.emplace();
-  }
-  ~WithoutLock() {
-    // A call that a callback of another call makes returns to it, and that one sleeps.
-    if (depth_ == 1 && must_end()) sleep();
-    released_.reset();
-    if (--depth_ == 0) --threads_;
-  }
-  WithoutLock(const WithoutLock&) = delete;
-  WithoutLock& operator=(const WithoutLock&) = delete;
-
-  // Whether the interpreter ends, and this is not the thread that ends it.
-  [[nodiscard]] static bool must_end() {
-    return ending_ && std::this_thread::get_id() != ending_thread_;
-  }
-
-  // Waits until all threads that are without the lock sleep or have returned to Python. Python
-  // calls it once, with its lock, before it ends.
-  static void end() {
-    ending_thread_ = std::this_thread::get_id();
-    ending_ = true;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    {
-      const nb::gil_scoped_release released;
-      while (threads_ > asleep_ && std::chrono::steady_clock::now() < deadline) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    }
-    // Threads that sleep keep what they use.
-    if (threads_ > 0) nb::set_leak_warnings(false);
-  }
-
-  // In the child of a fork, there is no thread but the caller's.
-  static void forget_other_threads() {
-    const int own = depth_ > 0 ? 1 : 0;
-    if (threads_ > own) nb::set_leak_warnings(false);  // their objects stay
-    threads_ = own;
-    asleep_ = 0;
-  }
-
- private:
-  [[noreturn]] static void sleep() {
-    ++asleep_;
-    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-  }
-
-  static inline std::atomic<bool> ending_ = false;
-  static inline std::thread::id ending_thread_;  // set before ending_
-  static inline std::atomic<int> threads_ = 0;   // those that have a WithoutLock
-  static inline std::atomic<int> asleep_ = 0;
-  static inline thread_local int depth_ = 0;  // how many this thread has
-
-  std::optional<nb::gil_scoped_release> released_;
-};
-
 using Unlocked = nb::call_guard<WithoutLock>;
-
-// Runs `work(LongCall&)` as a long call (python/long_call.h), without Python's lock, and returns
-// what it returns. Meanwhile Ctrl-C raises KeyboardInterrupt, and `progress`, unless it is None, is
-// called with what it was told: seconds, part, best, bound. Whatever these raise ends the work.
-template <class Work>
-auto long_call(const nb::object& progress, const Work& work) {
-  std::optional<decltype(work(std::declval<LongCall&>()))> result;
-  const auto look = [&](const LongCall& running) {
-    if (WithoutLock::must_end()) throw Failure({spec::failure("Python ends")});
-    const nb::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (progress.is_none()) return;
-    const Progress now = running.progress();
-    progress(now.seconds, now.part, now.best, now.bound);
-  };
-  const WithoutLock unlocked;
-  run_long([&](LongCall& running) { result.emplace(work(running)); }, look);
-  return std::move(*result);
-}
 
 template <Program (*Make)(const std::string&, const Options&)>
 Program made(const std::string& source, const std::vector<std::string>& defines,
@@ -312,7 +222,8 @@ void bind_program(nb::module_& m) {
   program.def_static("of_megatron", &Program::of_megatron, "options"_a, Unlocked())
       .def_static("of_state", &of_state, "state"_a)
       .def("state", &state_of)
-      .def("forward_only", &Program::forward_only, Unlocked());
+      .def("forward_only", &Program::forward_only, Unlocked())
+      .def("sequential", &Program::sequential, "kinds"_a, Unlocked());
   program.def_prop_ro("source_name", &Program::source_name)
       .def_prop_ro("text", &Program::text)
       .def_prop_ro("name", &Program::name)
@@ -321,6 +232,8 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("hash", &Program::hash)
       .def_prop_ro("hash_text", &Program::hash_text)
       .def_prop_ro("ranks", &Program::ranks)
+      .def_prop_ro("kinds", &Program::kinds)
+      .def_prop_ro("placement", &Program::placement)
       .def_prop_ro("microbatches", &Program::microbatches)
       .def_prop_ro("notes", &Program::notes)
       .def("warnings_text", &Program::warnings_text, Unlocked())
@@ -439,4 +352,5 @@ NB_MODULE(_ripeline, m) {
   bind_program(m);
   bind_results(m);
   bind_searches(m);
+  bind_worker(m);
 }

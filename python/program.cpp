@@ -1,5 +1,6 @@
 #include "python/program.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "load/counts.h"
@@ -153,6 +154,15 @@ Program Program::sequential(const std::set<std::string>& kinds) const {
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   return with_text(
       value_of(spec::sequential(value_of(spec::parse(loaded().source), reading), kinds), reading));
+}
+
+std::vector<std::string> Program::kinds() const {
+  std::vector<std::string> kinds;
+  for (const spec::Op& op : loaded().program.ops) {
+    std::string& kind = kinds.emplace_back(core::name_of(op.kind));
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+  }
+  return kinds;
 }
 
 std::vector<int> Program::placement() const {

@@ -85,6 +85,8 @@ class Program {
 
   // The same with `sequential` ops of the kinds (spec/sequential.h).
   [[nodiscard]] Program sequential(const std::set<std::string>& kinds) const;
+  // The kinds of its ops, in the words of the language.
+  [[nodiscard]] std::vector<std::string> kinds() const;
   // The rank of each stage.
   [[nodiscard]] std::vector<int> placement() const;
   // The forward pass, with the same params.

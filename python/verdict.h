@@ -21,6 +21,10 @@ class Verdict {
       : loaded_(std::move(loaded)), verdict_(std::move(verdict)) {}
 
   [[nodiscard]] std::string outcome() const { return name_of(verdict_.outcome); }
+  // The proved program; nullopt unless the outcome is proved.
+  [[nodiscard]] const std::optional<verify::ProvedProgram>& proved() const {
+    return verdict_.proved;
+  }
   // The output of `ripeline verify`, as text and as JSON.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;

@@ -166,6 +166,15 @@ def test_forward_passes_of_the_library(name: str) -> None:
     assert run.peaks == {}
 
 
+@pytest.mark.parametrize("name", library())
+def test_sequential_programs_of_the_library(name: str) -> None:
+    program = Program(name, ranks=4)
+    sequential = program.sequential("forward")
+    assert command("format", "--sequential", "forward", name).out == sequential.text
+    assert sequential.params == program.params
+    assert sequential.verify().outcome == program.verify().outcome
+
+
 def test_parts_of_runs(tmp_path: Path) -> None:
     run = Program("1f1b", ranks=4).simulate(8)
     flags = ("show", "1f1b", "-D", "ranks=4", "-m", 8, "--begin", 4, "--end", 20)

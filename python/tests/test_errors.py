@@ -205,6 +205,12 @@ def test_programs_without_a_forward_pass() -> None:
         assert "^" in str(raised.value)
 
 
+def test_kinds_that_no_op_has() -> None:
+    with pytest.raises(Error, match="no op has the kind `backward input`") as raised:
+        Program("bf", ranks=2).sequential("forward", "backward input")
+    assert raised.value.diagnostics[0].id == "sequential-kind"
+
+
 def test_wrong_tasks_and_comparisons() -> None:
     program = Program("1f1b", ranks=2)
     with pytest.raises(Error, match="9F9"):

@@ -357,6 +357,20 @@ class Program(Frozen):
         """
         return Program._of(self._program.forward_only())
 
+    def sequential(self, *kinds: str) -> Program:
+        """The program in which ops of these kinds take the microbatches of a stage in turn.
+
+        Kinds are those of the language: `forward`, `backward`, `backward input`, `backward weight`.
+
+        >>> from ripeline import Program
+        >>> program = Program("bf", ranks=4).sequential("forward")
+        >>> "op F forward sequential" in program.text, program.verify().outcome
+        (True, 'proved')
+
+        Raises `ripeline.Error` if the program has no op of one of the kinds.
+        """
+        return Program._of(self._program.sequential(set(kinds)))
+
     def export_csv(
         self, microbatches: SupportsIndex | None = None, *, form: str = "compute_only"
     ) -> str:

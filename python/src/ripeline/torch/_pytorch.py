@@ -230,3 +230,32 @@ def broadcasts_buffers(module: torch.nn.Module) -> bool:
     """Whether the module is in DistributedDataParallel and sends buffers to replicas in the next forward."""
     replicated: Any = module
     return isinstance(module, DistributedDataParallel) and bool(replicated.will_sync_module_buffers())
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values without a graph, in memory that is read from its first to its last element.
+
+    Raises TypeError for a tensor that has no such memory on the host.
+    """
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        raise TypeError(f"a tensor on {tensor.device} with the layout {tensor.layout} cannot be sent")
+    tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
+
+
+_meetings: dict[str, int] = {}
+
+
+def store_of(group: torch.distributed.ProcessGroup | None) -> tuple[torch.distributed.Store, str]:
+    """The store by which the group's processes have found each other, and a prefix of keys.
+
+    The group of all processes is None. Processes that make the same calls, in the same order for each group, get the same prefixes.
+    """
+    group = group or torch.distributed.group.WORLD
+    assert group is not None
+    name = group.group_name
+    number = _meetings[name] = _meetings.get(name, -1) + 1
+    store = torch.distributed.distributed_c10d._get_process_group_store(group)
+    return store, f"ripeline/{name}/{number}"

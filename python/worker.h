@@ -1,0 +1,91 @@
+// Worker: this process's rank of a run of training, whose tasks Python runs.
+//
+// The programs of the run, such as the one that trains and the one that evaluates, are proved, and
+// take turns: each step is a step of one of them. The thread that computes makes all calls, without
+// Python's lock; during a step a helper thread moves messages (runtime/pump.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/owned_facts.h"
+#include "core/status.h"
+#include "python/verdict.h"
+#include "runtime/configuration.h"
+#include "runtime/protocol/rank.h"
+#include "runtime/pump.h"
+#include "runtime/run.h"
+#include "runtime/transport.h"
+#include "simulate/table_arbiter.h"
+
+namespace ripeline::python {
+
+// The run has failed: a peer was lost, a rank's task raised an exception, a wait reached its limit.
+// Python sees it as `ripeline.torch.RunFailed`.
+class RunFailure : public std::runtime_error {
+ public:
+  explicit RunFailure(const core::Status& status) : std::runtime_error(status.message()) {}
+};
+
+// Where and as what a process joins a run.
+struct Joining {
+  int rank = 0;
+  int ranks = 1;
+  std::string folder;  // of the run, on the host of all ranks
+  std::vector<std::pair<std::string, std::string>> configuration;  // must be equal on all ranks
+  double connect_seconds = 30;
+  double silence_seconds = 30;  // the longest without a sign of life of a rank
+  double stall_seconds = 600;   // the longest in which nothing happens, longer than any task
+};
+
+// Tasks of one op at one stage of this rank.
+struct Lane {
+  std::string op;
+  std::string kind;  // forward, backward, backward_input, backward_weight, …
+  int stage = 0;
+  // The other stages to which a task gives values, in the order of its outputs that carry any.
+  std::vector<int> outputs;
+};
+
+// Whether tasks of the producer give values to those of the consumer, at another stage.
+[[nodiscard]] bool carries(core::OpKind producer, core::OpKind consumer);
+
+class Worker {
+ public:
+  // Connects with the other ranks. Throws Failure if a program is not proved, or does not fit the
+  // others or the number of ranks, and RunFailure if the ranks do not find each other.
+  Worker(const std::vector<Verdict>& programs, const Joining& joining);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  [[nodiscard]] int rank() const { return run_->self(); }
+  // By number; those of other ranks are default.
+  [[nodiscard]] std::vector<Lane> lanes(std::size_t program) const;
+
+  // Begins a step of a program.
+  void begin(std::size_t program, int microbatches);
+  [[nodiscard]] runtime::Pump& pump() { return *pump_; }
+  // Makes the run fail, on all ranks, and returns why it has failed.
+  [[nodiscard]] std::string fail(const std::string& why);
+  // Leaves the run, once all ranks do, or after some seconds in any case.
+  void leave(double seconds);
+  // For a child of a fork, which may do nothing else with this object, not even destroy it.
+  void close_in_child() { transport_->close_in_child(); }
+
+ private:
+  struct Part;
+
+  std::vector<std::unique_ptr<Part>> parts_;  // by program
+  std::unique_ptr<runtime::Transport> transport_;
+  std::unique_ptr<runtime::Run> run_;
+  std::unique_ptr<runtime::Pump> pump_;
+  std::int64_t step_ = 0;  // the next step
+};
+
+}  // namespace ripeline::python
