@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
+
+_UNTIL_ALL_KNOW = 0.6
+"""In seconds; a rank looks for the others' failures twice in a second."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +30,43 @@ class Card:
     """Where the ranks of one host meet; empty on all ranks but rank 0."""
 
 
-def meet(stage: Any, refused: Error | None, seconds: float) -> str:
+def meet(stage: Any, refused: Exception | None, seconds: float) -> str:
     """The folder in which the ranks of the stage's group meet; all ranks call this.
 
-    Raises `ripeline.Error` on all of them if one is `refused`, if they are on several hosts, or if
-    one of them does not come within `seconds`.
+    Raises `refused` if it is not None, and `ripeline.Error` on the other ranks. Raises that on all of them
+    if they are on several hosts, or if one of them does not come within `seconds`.
     """
+    folder = tempfile.mkdtemp(prefix="ripeline-") if stage.group_rank == 0 and refused is None else ""
+    cards: list[Card] = []
+    try:
+        for card in _exchanged(stage, Card(str(refused or ""), _host(), folder), seconds):
+            cards.append(card)
+        if refused is not None:
+            raise refused
+        for other, card in enumerate(cards):
+            if card.refused:
+                raise Error(f"rank {other}: {card.refused}")
+        for other, card in enumerate(cards):
+            if card.host != cards[0].host:
+                raise Error(
+                    f"ranks 0 and {other} of the pipeline are on different hosts, which is not"
+                    " supported yet"
+                )
+    except BaseException:
+        # Each rank removes it, since rank 0 may be the one that was lost.
+        if cards and cards[0].folder:
+            shutil.rmtree(cards[0].folder, ignore_errors=True)
+        raise
+    return cards[0].folder
+
+
+def _exchanged(stage: Any, own: Card, seconds: float) -> Iterator[Card]:
+    """The cards of all ranks, in their order."""
     store, prefix = _pytorch.store_of(stage.group)
-    rank, ranks = stage.group_rank, stage.group_size
-    folder = tempfile.mkdtemp(prefix="ripeline-") if rank == 0 and refused is None else ""
-    card = Card(str(refused or ""), _host(), folder)
-    store.set(f"{prefix}/{rank}", json.dumps(asdict(card)))
+    rank = stage.group_rank
+    store.set(f"{prefix}/{rank}", json.dumps(asdict(own)))
     deadline = time.monotonic() + seconds
-    cards = []
-    for other in range(ranks):
+    for other in range(stage.group_size):
         key = f"{prefix}/{other}"
         while not store.check([key]):
             if time.monotonic() > deadline:
@@ -47,19 +75,13 @@ def meet(stage: Any, refused: Error | None, seconds: float) -> str:
                     " its Schedule"
                 )
             time.sleep(0.005)
-        cards.append(Card(**json.loads(store.get(key))))
-    if refused is not None:
-        raise refused
-    for other, card in enumerate(cards):
-        if card.refused:
-            raise Error(f"rank {other}: {card.refused}")
-    for other, card in enumerate(cards):
-        if card.host != cards[0].host:
-            raise Error(
-                f"ranks 0 and {other} of the pipeline are on different hosts, which is not"
-                " supported yet"
-            )
-    return cards[0].folder
+        yield Card(**json.loads(store.get(key)))
+
+
+def leave(folder: str) -> None:
+    """Removes the folder of ranks that could not connect, once those that are alive know why."""
+    time.sleep(_UNTIL_ALL_KNOW if os.path.exists(folder) else 0)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _host() -> str:

@@ -85,7 +85,20 @@ def backward(
 ) -> Gradients:
     """Accumulates the gradients of all parameters; returns and clears the gradient of each input."""
     arguments = {"stage_output": outputs, "output_grads": grads, "input_values": inputs}
-    return stage.backward_maybe_with_nosync("full", arguments, last_backward=last)[0]
+    return _run_backward(stage, "full", arguments, last)[0]
+
+
+def _run_backward(
+    stage: Stage, kind: str, arguments: dict[str, Any], last: bool
+) -> tuple[Gradients, list[dict[str, Any]] | None]:
+    """Raises what the backward raises, and not PyTorch's error that wraps it and lists shapes."""
+    try:
+        return stage.backward_maybe_with_nosync(kind, arguments, last_backward=last)
+    except RuntimeError as error:
+        if error.__cause__ is None or "Failed to run stage backward" not in str(error):
+            raise
+        cause = error.__cause__
+    raise cause
 
 
 def backward_input(
@@ -99,7 +112,7 @@ def backward_input(
     owners = [output.view_as(output).grad_fn for output in outputs] if VERSION < (2, 15) else []
     roots = tuple(map(_detachable, outputs))
     arguments = {"stage_output": roots, "output_grads": grads, "input_values": inputs}
-    gradients, found = stage.backward_maybe_with_nosync("input", arguments, last_backward=last)
+    gradients, found = _run_backward(stage, "input", arguments, last)
     groups = found or []
     nodes = (node for group in groups for node in group["intermediates"])
     if owners and any(isinstance(node, torch._C._FunctionBase) for node in nodes):
@@ -116,7 +129,7 @@ def backward_weight(stage: Stage, groups: list[dict[str, Any]], last: bool) -> N
             _accumulate(group)
         groups = [group for group in groups if not _is_wrong_before_2_15(group)]
     arguments = {"stage_output": None, "param_groups": groups}
-    stage.backward_maybe_with_nosync("weight", arguments, last_backward=last)
+    _run_backward(stage, "weight", arguments, last)
 
 
 def _is_wrong_before_2_15(group: dict[str, Any]) -> bool:

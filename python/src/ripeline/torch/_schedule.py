@@ -207,24 +207,29 @@ class Schedule:
             self._backward_requires_autograd = backward_requires_autograd
         self._own = {stage.stage_index: _Own(stage) for stage in own}
         self._failed: str | None = None
-        refused, proved = None, []
+        refused: Exception | None = None
+        proved: list[Verdict] = []
         try:
             proved = _proved(program, own, n_microbatches, forwards, backwards)
-        except Error as error:
+        except Exception as error:
             refused = error
         folder = _meeting.meet(own[0], refused, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
-        self._worker = _ripeline.Worker(
-            [verdict._verdict for verdict in proved],
-            own[0].group_rank,
-            own[0].group_size,
-            folder,
-            _configuration(proved, n_microbatches),
-            limits.connect,
-            limits.silence,
-            limits.stall,
-        )
+        try:
+            self._worker = _ripeline.Worker(
+                [verdict._verdict for verdict in proved],
+                own[0].group_rank,
+                own[0].group_size,
+                folder,
+                _configuration(proved, n_microbatches),
+                limits.connect,
+                limits.silence,
+                limits.stall,
+            )
+        except BaseException:
+            _meeting.leave(folder)
+            raise
         mapping = dict(enumerate(self.program._program.placement))
         for stage in own:
             stage.stage_index_to_group_rank = mapping
@@ -301,7 +306,7 @@ class Schedule:
     ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]], list[Any] | None]:
         """The arguments and the target of each microbatch."""
         if self._failed is not None:
-            raise RuntimeError(self._failed)
+            raise _ripeline.RunFailed(self._failed)
         if (args or kwargs) and (arg_mbs is not None or kwarg_mbs is not None):
             raise TypeError("a step takes a batch, or lists with an entry for each microbatch")
         if arg_mbs is None and kwarg_mbs is None:
@@ -471,11 +476,16 @@ def _configuration(proofs: list[Verdict], microbatches: int) -> list[tuple[str, 
 
 
 def _told(task: str, error: BaseException) -> str:
-    """What the other ranks say of an exception: in a line, and then its traceback."""
-    line = traceback.format_exception_only(error)[-1].strip()
-    trace = "".join(traceback.format_exception(error)).strip()
-    return f"{task + ' failed: ' if task else ''}{line}\n{trace}"
+    """What the other ranks say of an exception: in a line, and then its traceback, of which the end fits."""
+    line = " ".join("".join(traceback.format_exception_only(error)).split())[:300]
+    trace = "".join(traceback.format_exception(error)).strip().encode(errors="replace")
+    cut = b"" if len(trace) <= _LONGEST_TRACE else "…".encode()
+    end = (cut + trace[-_LONGEST_TRACE:]).decode(errors="ignore")
+    return f"{f'in {task}: ' if task else ''}{line}\n{end}".encode(errors="replace").decode()
 
+
+_LONGEST_TRACE = 6144
+"""In bytes; messages between ranks have room for 8192."""
 
 _WORKERS: dict[int, _ripeline.Worker] = {}
 """Those that are connected."""
