@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ torch = pytest.importorskip("torch")
 
 from ranks import Ranks  # noqa: E402
 
+import ripeline  # noqa: E402
 from ripeline.torch import _meeting  # noqa: E402
 
 PROCESSES = 3
@@ -288,8 +290,108 @@ def test_the_others_see_that_a_rank_dies(what: str, phase: str, tmp_path: Path) 
         ended = Ended(mortal, case, tmp_path)
     assert sorted(ended.outcomes) == [rank for rank in range(PROCESSES) if rank != case.rank]
     for outcome in ended.outcomes.values():
-        print(outcome.text)
-        assert outcome.error == ("Error" if phase == "coming" else "RunFailed")
+        assert outcome.error == ("Error" if phase in ("coming", "connecting") else "RunFailed")
         if phase not in ("coming", "connecting"):
             assert outcome.text.startswith(f"rank {case.rank} was lost")
             assert outcome.again == f"RunFailed: {outcome.text.splitlines()[0]}"
+
+
+def differ(rank: int, how: str) -> Outcome:
+    """Rank 1 does something else than the others."""
+    options = DIFFERENT.get(how, {}) if rank == 1 else {}
+    if how == "another placement" and rank == 1:
+        options = {"program": ripeline.Program("interleaved_1f1b", ranks=PROCESSES)}
+    stall = 2 if how == "fewer steps" else 60
+    made: list[Any] = []
+    outcome = ended(lambda: made.append(schedule_of(rank, stall=stall, **options)))
+    for schedule in made:
+        step(schedule)
+        if rank == 1 and how == "close":
+            outcome = ended(schedule.close)
+        elif rank == 1 and how == "eval":
+            outcome = ended(schedule.eval)
+        else:
+            if rank == 1 and how == "fewer steps":
+                time.sleep(4)
+            outcome = ended(lambda: step(schedule))
+        schedule.close()
+    return outcome
+
+
+DIFFERENT: dict[str, dict[str, Any]] = {
+    "n_microbatches": {"microbatches": MICROBATCHES - 1},
+    "program": {"program": "1f1b"},
+    "forwards": {"forwards": "any"},
+}
+
+
+@pytest.mark.parametrize(
+    "how, error, text",
+    [
+        ("another placement", "Error", "the program has the stages [1, 4] of 6 on rank 1, and this"),
+        ("n_microbatches", "Error", "rank 1 has n_microbatches 5, and rank 0 has 6"),
+        ("program", "Error", "rank 1 has the program one_f_one_b ("),
+        ("forwards", "Error", "rank 1 has forwards any, and rank 0 has in order"),
+        ("close", "RunFailed", "rank 1 was lost"),
+        ("fewer steps", "RunFailed", "waits for"),
+        ("eval", "RunFailed", "step 1 has begun"),
+    ],
+)
+def test_a_rank_that_differs_ends_all(ranks: Ranks, how: str, error: str, text: str) -> None:
+    for rank, outcome in enumerate(ranks.run(differ, how)):
+        if rank != 1 or how != "close":
+            assert (outcome.error, text in outcome.text) == (error, True), f"rank {rank}: {outcome}"
+
+
+class Sleeping(torch.utils.data.Dataset):  # type: ignore[misc, type-arg]
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, i: int) -> Any:
+        time.sleep(3)
+        return i
+
+
+def leave_workers(rank: int, mark: str) -> Outcome:
+    """Rank 1 dies between two steps while workers that it has forked live on."""
+    schedule = schedule_of(rank)
+    step(schedule)
+    if rank == 1:
+        # A process of multiprocessing that is a daemon may have no children.
+        multiprocessing.process.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        context = multiprocessing.get_context("fork")
+        loader = torch.utils.data.DataLoader(Sleeping(), num_workers=2, multiprocessing_context=context)
+        workers = iter(loader)
+        time.sleep(0.3)
+        Path(mark).write_text(repr(time.monotonic()))
+        os.kill(os.getpid(), signal.SIGKILL)
+        del workers
+    return ended(lambda: step(schedule))
+
+
+def test_a_forked_child_does_not_hide_the_death_of_its_parent(tmp_path: Path) -> None:
+    with Ranks(PROCESSES) as mortal:
+        first, _, last = mortal.run(leave_workers, str(tmp_path / "mark"))
+    for outcome in (first, last):
+        assert outcome.text.startswith("rank 1 was lost")
+        assert outcome.at - float((tmp_path / "mark").read_text()) < 1
+
+
+def make_many(rank: int, folder: str) -> set[str]:
+    """What 50 schedules leave behind, of which every other is only dropped."""
+    tempfile.tempdir = folder
+    before = owned()
+    program = ripeline.Program("bf", ranks=PROCESSES)
+    for i in range(50):
+        schedule = schedule_of(rank, program)
+        step(schedule)
+        if i % 2:
+            schedule.close()
+        del schedule
+        gc.collect()
+    return owned() - before
+
+
+def test_schedules_leave_nothing_behind(ranks: Ranks, tmp_path: Path) -> None:
+    assert ranks.run(make_many, str(tmp_path), seconds=120) == [set()] * PROCESSES
+    assert list(tmp_path.iterdir()) == []

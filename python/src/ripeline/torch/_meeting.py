@@ -25,27 +25,33 @@ class Card:
 
     refused: str
     """Why this rank cannot begin; empty if it can."""
+    runs: dict[str, str]
+    """What must be equal on all ranks, by its name in messages."""
     host: str
     folder: str
     """Where the ranks of one host meet; empty on all ranks but rank 0."""
 
 
-def meet(stage: Any, refused: Exception | None, seconds: float) -> str:
+def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: float) -> str:
     """The folder in which the ranks of the stage's group meet; all ranks call this.
 
     Raises `refused` if it is not None, and `ripeline.Error` on the other ranks. Raises that on all of them
-    if they are on several hosts, or if one of them does not come within `seconds`.
+    if `runs` differs, if they are on several hosts, or if one of them does not come within `seconds`.
     """
     folder = tempfile.mkdtemp(prefix="ripeline-") if stage.group_rank == 0 and refused is None else ""
     cards: list[Card] = []
     try:
-        for card in _exchanged(stage, Card(str(refused or ""), _host(), folder), seconds):
+        for card in _exchanged(stage, Card(str(refused or ""), runs, _host(), folder), seconds):
             cards.append(card)
         if refused is not None:
             raise refused
         for other, card in enumerate(cards):
             if card.refused:
                 raise Error(f"rank {other}: {card.refused}")
+        for other, card in enumerate(cards):
+            for what, value in card.runs.items():
+                if value != (first := cards[0].runs[what]):
+                    raise Error(f"rank {other} has {what} {value}, and rank 0 has {first}")
         for other, card in enumerate(cards):
             if card.host != cards[0].host:
                 raise Error(

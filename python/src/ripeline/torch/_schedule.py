@@ -209,11 +209,22 @@ class Schedule:
         self._failed: str | None = None
         refused: Exception | None = None
         proved: list[Verdict] = []
+        runs: dict[str, str] = {}
         try:
             proved = _proved(program, own, n_microbatches, forwards, backwards)
+            trained = proved[_TRAINING].program
+            # Before the program, which depends on the options.
+            runs = {
+                "ripeline": _ripeline.version,
+                "PyTorch": torch.__version__,
+                "n_microbatches": str(n_microbatches),
+                "forwards": forwards,
+                "backwards": backwards,
+                "the program": f"{trained.name} ({trained.hash})",
+            }
         except Exception as error:
             refused = error
-        folder = _meeting.meet(own[0], refused, limits.connect)
+        folder = _meeting.meet(own[0], refused, runs, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
         try:
@@ -222,13 +233,15 @@ class Schedule:
                 own[0].group_rank,
                 own[0].group_size,
                 folder,
-                _configuration(proved, n_microbatches),
+                [],
                 limits.connect,
                 limits.silence,
                 limits.stall,
             )
-        except BaseException:
+        except BaseException as error:
             _meeting.leave(folder)
+            if isinstance(error, _ripeline.RunFailed):
+                raise Error(str(error)) from None
             raise
         mapping = dict(enumerate(self.program._program.placement))
         for stage in own:
@@ -441,8 +454,8 @@ def _proved(
     given = sorted(stage.stage_index for stage in stages)
     if stages[0].num_stages != len(placement) or given != mine:
         raise Error(
-            f"rank {stages[0].group_rank} of the program has the stages {mine} of"
-            f" {len(placement)}, and this process has made {given} of {stages[0].num_stages}"
+            f"the program has the stages {mine} of {len(placement)} on rank {stages[0].group_rank},"
+            f" and this process has made {given} of {stages[0].num_stages}"
         )
     first, last = whole.microbatches
     if microbatches < first or (last is not None and microbatches > last):
@@ -463,16 +476,6 @@ def _proof(program: Program) -> Verdict:
     if not verdict:
         raise Error(f"only a proved program is trained with, and this one is not\n{verdict}")
     return verdict
-
-
-def _configuration(proofs: list[Verdict], microbatches: int) -> list[tuple[str, str]]:
-    """What must be equal on all ranks, with its name in messages."""
-    return [
-        ("n_microbatches", str(microbatches)),
-        ("the forward pass", proofs[-1].program.hash),
-        ("ripeline", _ripeline.version),
-        ("PyTorch", torch.__version__),
-    ]
 
 
 def _told(task: str, error: BaseException) -> str:
