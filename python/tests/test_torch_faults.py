@@ -388,7 +388,6 @@ def make_many(rank: int, folder: str) -> set[str]:
         if i % 2:
             schedule.close()
         del schedule
-        gc.collect()
     return owned() - before
 
 
