@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch.distributed.pipelining")
 
-from ranks import Ranks  # noqa: E402
+import torch
+from ranks import Ranks
 
-import ripeline  # noqa: E402
-from ripeline.torch import _meeting  # noqa: E402
+import ripeline
+from ripeline.torch import _meeting
 
 PROCESSES = 3
 MICROBATCHES = 6
@@ -61,7 +62,7 @@ class Outcome:
     """Threads and descriptors that are left behind."""
 
 
-class Calls(torch.autograd.Function):  # type: ignore[misc]
+class Calls(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Any, call: Callable[[], None]) -> Any:
         context.call = call
@@ -73,7 +74,7 @@ class Calls(torch.autograd.Function):  # type: ignore[misc]
         return grads[0], None
 
 
-class Part(torch.nn.Module):  # type: ignore[misc]
+class Part(torch.nn.Module):
     """A stage that makes calls in its forwards and backwards."""
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class Part(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         self.in_forward()
-        return Calls.apply(self.inner(x), lambda: self.in_backward())
+        return Calls.apply(self.inner(x), lambda: self.in_backward())  # type: ignore[no-untyped-call]
 
 
 def schedule_of(
@@ -169,7 +170,7 @@ def attempt(rank: int, case: Case, pids: list[int], folder: str) -> Outcome:
         happens()
         return torch.nn.functional.mse_loss(output, target)
 
-    def met(*arguments: Any) -> str:
+    def met(*arguments: Any) -> Any:
         place = meet(*arguments)
         now()
         return place
@@ -182,7 +183,7 @@ def attempt(rank: int, case: Case, pids: list[int], folder: str) -> Outcome:
     meet = _meeting.meet
     try:
         if rank == case.rank and case.phase == "connecting":
-            _meeting.meet = met
+            _meeting.meet = met  # type: ignore[assignment]
         if case.phase in ("coming", "connecting"):
             first = ended(make)
             return replace(first, left=tuple(owned() - before))
@@ -343,7 +344,7 @@ def test_a_rank_that_differs_ends_all(ranks: Ranks, how: str, error: str, text: 
             assert (outcome.error, text in outcome.text) == (error, True), f"rank {rank}: {outcome}"
 
 
-class Sleeping(torch.utils.data.Dataset):  # type: ignore[misc, type-arg]
+class Sleeping(torch.utils.data.Dataset[int]):
     def __len__(self) -> int:
         return 100
 

@@ -110,7 +110,7 @@ def backward_input(
     """
     # Before 2.15 the node of an autograd.Function dies with its graph, although the state refers to it.
     owners = [output.view_as(output).grad_fn for output in outputs] if VERSION < (2, 15) else []
-    roots = tuple(map(_detachable, outputs))
+    roots = tuple(_detachable(output, len(outputs) > 1) for output in outputs)
     arguments = {"stage_output": roots, "output_grads": grads, "input_values": inputs}
     gradients, found = _run_backward(stage, "input", arguments, last)
     groups = found or []
@@ -174,9 +174,12 @@ class _Alias(torch.autograd.Function):
         return grads[0]
 
 
-def _detachable(output: torch.Tensor) -> torch.Tensor:
-    """The output, or an alias of it if PyTorch's input backward could not detach it in place."""
-    if not output._is_view():
+def _detachable(output: torch.Tensor, has_others: bool) -> torch.Tensor:
+    """The output, or an alias of it if PyTorch's input backward may not detach it in place.
+
+    It cannot detach a view; and another output may be computed from this one, whose graph then needs it.
+    """
+    if not has_others and not output._is_view():
         return output
     alias: Callable[[torch.Tensor], torch.Tensor] = _Alias.apply
     return alias(output)
