@@ -25,7 +25,6 @@ else:
         return lambda decorated: decorated
 
 
-
 class Frozen:
     """An object whose attributes are set once, by `_set()`, when it is made."""
 

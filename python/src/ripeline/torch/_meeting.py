@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
 
@@ -32,16 +34,33 @@ class Card:
     """Where the ranks of one host meet; empty on all ranks but rank 0."""
 
 
-def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: float) -> str:
-    """The folder in which the ranks of the stage's group meet; all ranks call this.
+@dataclass(frozen=True)
+class Meeting:
+    """Where the ranks connect: in a folder of their host, or by their group's store."""
+
+    folder: str
+    store: torch.distributed.Store
+    prefix: str
+
+    def leave(self) -> None:
+        """Removes the folder of ranks that could not connect, once those that are alive know why."""
+        if os.path.exists(self.folder):
+            time.sleep(_UNTIL_ALL_KNOW)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: float) -> Meeting:
+    """Where the ranks of the stage's group meet; all ranks call this.
 
     Raises `refused` if it is not None, and `ripeline.Error` on the other ranks. Raises that on all of them
-    if `runs` differs, if they are on several hosts, or if one of them does not come within `seconds`.
+    if `runs` differs, or if one of them does not come within `seconds`.
     """
+    store, prefix = _pytorch.store_of(stage.group)
     folder = tempfile.mkdtemp(prefix="ripeline-") if stage.group_rank == 0 and refused is None else ""
+    own = Card(str(refused or ""), runs, _host(), folder)
     cards: list[Card] = []
     try:
-        for card in _exchanged(stage, Card(str(refused or ""), runs, _host(), folder), seconds):
+        for card in _exchanged(stage, store, prefix, own, seconds):
             cards.append(card)
         if refused is not None:
             raise refused
@@ -52,23 +71,21 @@ def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: f
             for what, value in card.runs.items():
                 if value != (first := cards[0].runs[what]):
                     raise Error(f"rank {other} has {what} {value}, and rank 0 has {first}")
-        for other, card in enumerate(cards):
-            if card.host != cards[0].host:
-                raise Error(
-                    f"ranks 0 and {other} of the pipeline are on different hosts, which is not"
-                    " supported yet"
-                )
     except BaseException:
         # Each rank removes it, since rank 0 may be the one that was lost.
         if cards and cards[0].folder:
             shutil.rmtree(cards[0].folder, ignore_errors=True)
         raise
-    return cards[0].folder
+    alone = all(card.host == cards[0].host for card in cards)
+    if folder and not alone:
+        os.rmdir(folder)
+    return Meeting(cards[0].folder if alone else "", store, f"{prefix}/run/")
 
 
-def _exchanged(stage: Any, own: Card, seconds: float) -> Iterator[Card]:
+def _exchanged(
+    stage: Any, store: torch.distributed.Store, prefix: str, own: Card, seconds: float
+) -> Iterator[Card]:
     """The cards of all ranks, in their order."""
-    store, prefix = _pytorch.store_of(stage.group)
     rank = stage.group_rank
     store.set(f"{prefix}/{rank}", json.dumps(asdict(own)))
     deadline = time.monotonic() + seconds
@@ -82,12 +99,6 @@ def _exchanged(stage: Any, own: Card, seconds: float) -> Iterator[Card]:
                 )
             time.sleep(0.005)
         yield Card(**json.loads(store.get(key)))
-
-
-def leave(folder: str) -> None:
-    """Removes the folder of ranks that could not connect, once those that are alive know why."""
-    time.sleep(_UNTIL_ALL_KNOW if os.path.exists(folder) else 0)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _host() -> str:

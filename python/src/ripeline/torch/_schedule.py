@@ -224,7 +224,7 @@ class Schedule:
             }
         except Exception as error:
             refused = error
-        folder = _meeting.meet(own[0], refused, runs, limits.connect)
+        meeting = _meeting.meet(own[0], refused, runs, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
         try:
@@ -232,14 +232,18 @@ class Schedule:
                 [verdict._verdict for verdict in proved],
                 own[0].group_rank,
                 own[0].group_size,
-                folder,
+                meeting.folder,
+                meeting.store,
+                meeting.prefix,
+                os.environ.get("RIPELINE_ADDRESS", ""),
+                os.environ.get("MASTER_ADDR", ""),
                 [],
                 limits.connect,
                 limits.silence,
                 limits.stall,
             )
         except BaseException as error:
-            _meeting.leave(folder)
+            meeting.leave()
             if isinstance(error, _ripeline.RunFailed):
                 raise Error(str(error)) from None
             raise
