@@ -4,7 +4,7 @@
 
 The model learns to predict the bytes of a text, by default of this file. Its layers are divided among the
 stages of the schedule. The rank of the last stage prints the loss of each step, in nats per byte. With
---check, each rank also computes each step with the unpipelined model, and the exit code is 1 if a gradient differs.
+--check, each rank also computes each step with the unpipelined model; the exit code is 1 if a gradient differs.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         heads = self.qkv(self.norms[0](x)).unflatten(2, (3 * HEADS, WIDTH // HEADS)).transpose(1, 2)
-        attended = scaled_dot_product_attention(*heads.chunk(3, dim=1), is_causal=True)
+        query, key, value = heads.chunk(3, dim=1)
+        attended = scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.out(attended.transpose(1, 2).flatten(2))
-        return x + self.mlp(self.norms[1](x))
+        x = x + self.mlp(self.norms[1](x))
+        return x
 
 
 class Embedding(nn.Module):
@@ -92,7 +94,7 @@ def largest_difference(
         for parameter in whole[stage].parameters():
             dist.broadcast(parameter.data, src=rank)
     for inputs, target in zip(x.tensor_split(microbatches), y.tensor_split(microbatches), strict=True):
-        loss_of(whole(inputs), target).backward()
+        torch.autograd.backward(loss_of(whole(inputs), target))
     worst = torch.zeros(())
     for stage, part in parts.items():
         for parameter, right in zip(part.parameters(), whole[stage].parameters(), strict=True):
@@ -106,7 +108,7 @@ def largest_difference(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Trains a small GPT in a pipeline of processes.")
-    parser.add_argument("--schedule", default="bf", metavar="NAME|FILE", help="of `ripeline library`, or a file")
+    parser.add_argument("--schedule", default="bf", metavar="NAME|FILE", help="of the library, or a program")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--microbatches", type=int, default=8)
     parser.add_argument("--text", type=Path, default=Path(__file__), metavar="FILE")
