@@ -4,7 +4,7 @@
 
 The model learns to predict the bytes of a text, by default of this file. Its layers are divided among the
 stages of the schedule. The rank of the last stage prints the loss of each step, in nats per byte. With
---check, each rank also computes each step with the unpipelined model; the exit code is 1 if a gradient differs.
+--check, each rank also computes each step with the unpipelined model, and exits with 1 if a gradient differs.
 """
 
 from __future__ import annotations
