@@ -70,7 +70,7 @@ def class_text(node: ast.ClassDef) -> str:
                 attributes.append(described(member.target.id, prose(following.value.value)))
         if not isinstance(member, ast.FunctionDef):
             continue
-        if member.name == "__init__" and "Error" not in node.name:
+        if member.name == "__init__":
             head = f"```text\n{signature(member, node.name)}\n```\n\n"
         elif member.name.startswith("_") or "overload" in decorators(member):
             continue
@@ -78,7 +78,8 @@ def class_text(node: ast.ClassDef) -> str:
             attributes.append(described(member.name, doc_of(member)))
         else:
             methods.append(f"### {node.name}.{member.name}\n\n```text\n{signature(member, member.name)}\n```\n\n{doc_of(member)}\n")
-    made_by_users = "_" not in re.sub(r"__\w+__", "", head.split(")")[0])
+    bases = {ast.unparse(base) for base in node.bases}
+    made_by_users = not bases & {"Record", "ValueError"} and "_" not in re.sub(r"__\w+__", "", head.split(")")[0])
     parts = [f"## {node.name}\n\n" + (head if made_by_users else "") + doc_of(node) + "\n"]
     return "\n".join([*parts, *(["\n".join(attributes) + "\n"] if attributes else []), *methods])
 

@@ -4,6 +4,7 @@
 
 #include "lower/facts.h"
 #include "python/failure.h"
+#include "runtime/network/host_address.h"
 #include "runtime/network/socket.h"
 #include "runtime/protocol/neighbours.h"
 #include "runtime/training/carried.h"
@@ -24,12 +25,11 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 
 [[noreturn]] void refuse(const std::string& why) { throw Failure({spec::failure(why)}); }
 
-// Throws unless PyTorch's stages can run the rank's part of the program.
-void check_rules(const core::ProgramFacts& facts, int rank) {
+// Throws unless PyTorch's stages can run the program, on all ranks alike.
+void check_rules(const core::ProgramFacts& facts) {
   using core::OpKind;
   const runtime::training::TrainRules rules(facts);
-  const auto [first, end] = facts.lanes_of(rank);
-  for (core::LaneId lane = first; lane < end; ++lane) {
+  for (core::LaneId lane = 0; lane < static_cast<core::LaneId>(facts.lanes.size()); ++lane) {
     if (const auto why = rules.why_not(lane)) refuse(*why);
     const OpKind kind = rules.kind_of(lane);
     if (kind == OpKind::forward || kind == OpKind::backward || kind == OpKind::backward_input ||
@@ -52,6 +52,24 @@ runtime::network::SocketOptions options_of(const Joining& joining, const core::P
   }
   options.connect_limit = nanoseconds(joining.connect_seconds);
   return options;
+}
+
+Status connect(const Joining& joining, runtime::network::SocketOptions options,
+               std::unique_ptr<runtime::Transport>& transport) {
+  namespace network = runtime::network;
+  if (!joining.folder.empty()) {
+    return network::connect_in_folder(std::move(options), joining.folder, transport);
+  }
+  std::string address = joining.address;
+  if (address.empty()) {
+    if (const Status s = network::address_towards(joining.towards, address); !s.ok()) {
+      return {s.code(), "rank " + std::to_string(joining.rank) + " cannot say where it listens: " +
+                            s.message() + "; set RIPELINE_ADDRESS to its address in their network"};
+    }
+  }
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  options.address = "tcp:" + (is_ipv6 ? '[' + address + ']' : address) + ":0";
+  return network::connect_sockets(std::move(options), joining.store, transport);
 }
 
 }  // namespace
@@ -82,7 +100,7 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
       refuse("program '" + std::string(own.name) + "' has " + core::layout_of(own).text() +
              ", and the run has " + std::to_string(joining.ranks) + " processes");
     }
-    check_rules(own, part->arbiter.rank());
+    check_rules(own);
     neighbours = runtime::protocol::united(
         std::move(neighbours), runtime::protocol::neighbours_of(joining.rank, layout, own));
   }

@@ -17,6 +17,7 @@
 #include "core/status.h"
 #include "python/verdict.h"
 #include "runtime/configuration.h"
+#include "runtime/network/store.h"
 #include "runtime/protocol/rank.h"
 #include "runtime/pump.h"
 #include "runtime/run.h"
@@ -36,7 +37,11 @@ class RunFailure : public std::runtime_error {
 struct Joining {
   int rank = 0;
   int ranks = 1;
-  std::string folder;  // of the run, on the host of all ranks
+  std::string folder;  // of the run, on the host of all ranks; or empty
+  // Of ranks on several hosts: where they find each other, and the numeric address at which the
+  // others reach this host. If that is empty, it is the address that leads to the host `towards`.
+  std::shared_ptr<runtime::network::Store> store;
+  std::string address, towards;
   std::vector<std::pair<std::string, std::string>> configuration;  // must be equal on all ranks
   double connect_seconds = 30;
   double silence_seconds = 30;  // the longest without a sign of life of a rank

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <vector>
 
 #include "python/bound.h"
 #include "python/worker.h"
+#include "runtime/network/store.h"
 #include "runtime/value_head.h"
 
 namespace ripeline::python {
@@ -114,24 +116,116 @@ class Sent {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
+// The store by which the processes of a group have found each other, as a Store. Nothing tells it
+// that a process has ended, so a claim is held for ever. All calls come from the thread that made
+// it, without Python's lock.
+class GroupStore final : public runtime::network::Store {
+ public:
+  GroupStore(nb::object store, std::string prefix)
+      : store_(std::move(store)), prefix_(std::move(prefix)) {}
+  ~GroupStore() override {
+    const nb::gil_scoped_acquire locked;
+    store_ = nb::object();
+  }
+  GroupStore(const GroupStore&) = delete;
+  GroupStore& operator=(const GroupStore&) = delete;
+
+  [[nodiscard]] std::string name() const override { return "the store of the process group"; }
+  core::Status set(const std::string& key, const runtime::Blob& value) override {
+    return guarded([&] { store_.attr("set")(prefix_ + key, bytes_of(value)); });
+  }
+  core::Status set_if_absent(const std::string& key, const runtime::Blob& value,
+                             runtime::Blob& there) override {
+    return guarded(
+        [&] { there = blob_of(store_.attr("compare_set")(prefix_ + key, "", bytes_of(value))); });
+  }
+  core::Status get(const std::string& key, std::optional<runtime::Blob>& value) override {
+    return guarded([&] {
+      value.reset();
+      if (has(key)) value = blob_of(store_.attr("get")(prefix_ + key));
+    });
+  }
+  void remove(const std::string& key) override {
+    (void)guarded([&] { store_.attr("delete_key")(prefix_ + key); });
+  }
+  core::Status claim(const std::string& key, const runtime::Blob& value,
+                     runtime::Blob& there) override {
+    if (core::Status s = set_if_absent(key, value, there); !s.ok()) return s;
+    if (there == value) {
+      there.clear();
+      return {};
+    }
+    return {core::StatusCode::refused, "another process has claimed " + key};
+  }
+  void release(const std::string& /*key*/) override {}
+  [[nodiscard]] runtime::network::Claim claim_of(const std::string& key) override {
+    using runtime::network::Claim;
+    bool is_there = false;
+    (void)guarded([&] { is_there = has(key); });
+    return is_there ? Claim::held : Claim::none;
+  }
+  [[nodiscard]] int watch() override { return -1; }
+
+  // What a call has raised, such as KeyboardInterrupt; null if none has.
+  [[nodiscard]] const std::exception_ptr& raised() const { return raised_; }
+
+ private:
+  template <class Work>
+  core::Status guarded(const Work& work) {
+    const nb::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      work();
+      return {};
+    } catch (const nb::python_error& error) {
+      raised_ = std::current_exception();
+      return {core::StatusCode::failed, error.what()};
+    }
+  }
+  [[nodiscard]] bool has(const std::string& key) const {
+    nb::list keys;
+    keys.append(prefix_ + key);
+    return nb::cast<bool>(store_.attr("check")(keys));
+  }
+  static nb::bytes bytes_of(const runtime::Blob& blob) {
+    return nb::bytes(blob.data(), blob.size());
+  }
+  static runtime::Blob blob_of(const nb::object& value) {
+    const auto bytes = nb::cast<nb::bytes>(value);
+    const auto* const data = static_cast<const std::byte*>(bytes.data());
+    return {data, data + bytes.size()};
+  }
+
+  nb::object store_;
+  std::string prefix_;
+  std::exception_ptr raised_;
+};
+
 class BoundWorker {
  public:
   BoundWorker(const std::vector<Verdict*>& programs, int rank, int ranks, const std::string& folder,
+              nb::object store, const std::string& prefix, const std::string& address,
+              const std::string& towards,
               const std::vector<std::pair<std::string, std::string>>& configuration,
               double connect_seconds, double silence_seconds, double stall_seconds)
-      : worker_(joined(programs, {.rank = rank,
-                                  .ranks = ranks,
-                                  .folder = folder,
-                                  .configuration = configuration,
-                                  .connect_seconds = connect_seconds,
-                                  .silence_seconds = silence_seconds,
-                                  .stall_seconds = stall_seconds})) {
+      : worker_(joined(programs, std::make_shared<GroupStore>(std::move(store), prefix),
+                       {.rank = rank,
+                        .ranks = ranks,
+                        .folder = folder,
+                        .store = nullptr,
+                        .address = address,
+                        .towards = towards,
+                        .configuration = configuration,
+                        .connect_seconds = connect_seconds,
+                        .silence_seconds = silence_seconds,
+                        .stall_seconds = stall_seconds})) {
     const nb::module_ torch = nb::module_::import_("torch");
     for (const Type& type : kTypes) dtypes_.push_back(torch.attr(type.name));
   }
 
-  [[nodiscard]] nb::list lanes(std::size_t program) const {
-    nb::list lanes;
+  // For each lane: its op, kind, stage, and the stages to which its tasks give values.
+  [[nodiscard]] nb::typed<nb::list, nb::tuple> lanes(std::size_t program) const {
+    nb::typed<nb::list, nb::tuple> lanes;
     for (const Lane& lane : worker_->lanes(program)) {
       lanes.append(nb::make_tuple(lane.op, lane.kind, lane.stage, lane.outputs));
     }
@@ -206,11 +300,17 @@ class BoundWorker {
 
  private:
   static std::unique_ptr<Worker> joined(const std::vector<Verdict*>& programs,
-                                        const Joining& joining) {
+                                        const std::shared_ptr<GroupStore>& store, Joining joining) {
     std::vector<Verdict> verdicts;
     for (const Verdict* one : programs) verdicts.push_back(*one);
+    joining.store = store;
     const WithoutLock unlocked;
-    return std::make_unique<Worker>(verdicts, joining);
+    try {
+      return std::make_unique<Worker>(verdicts, joining);
+    } catch (const RunFailure&) {
+      if (store->raised()) std::rethrow_exception(store->raised());
+      throw;
+    }
   }
 
   void give(nb::handle outputs) {
@@ -324,11 +424,13 @@ class BoundWorker {
 void bind_worker(nb::module_& m) {
   nb::exception<RunFailure>(m, "RunFailed", PyExc_RuntimeError);
   nb::class_<BoundWorker>(m, "Worker")
-      .def(nb::init<const std::vector<Verdict*>&, int, int, const std::string&,
+      .def(nb::init<const std::vector<Verdict*>&, int, int, const std::string&, nb::object,
+                    const std::string&, const std::string&, const std::string&,
                     const std::vector<std::pair<std::string, std::string>>&, double, double,
                     double>(),
-           "programs"_a, "rank"_a, "ranks"_a, "folder"_a, "configuration"_a, "connect_seconds"_a,
-           "silence_seconds"_a, "stall_seconds"_a)
+           "programs"_a, "rank"_a, "ranks"_a, "folder"_a, "store"_a, "prefix"_a, "address"_a,
+           "towards"_a, "configuration"_a, "connect_seconds"_a, "silence_seconds"_a,
+           "stall_seconds"_a)
       .def("lanes", &BoundWorker::lanes, "program"_a)
       .def("begin", &BoundWorker::begin, "program"_a, "microbatches"_a)
       .def("next", &BoundWorker::next, "outputs"_a.none())

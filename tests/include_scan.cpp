@@ -255,8 +255,16 @@ const std::vector<Row>& rows() {
        {"python/", "load/", "optimise/", "view/", "simulate/", "pytorch/", "verify/", "lower/",
         "spec/", "files/", "trace/", "core/"},
        {"std", "json"}},
-      // Only this file knows Python.
+      {"python/worker",
+       {"python/", "runtime/", "simulate/", "verify/", "lower/", "spec/", "core/"},
+       {"std"},
+       kTorchSide},
+      // Only these files know Python.
+      {"python/bound", {"python/"}, {"std", "nanobind"}},
       {"python/module", {"python/"}, {"std", "nanobind"}},
+      {"python/worker_module",
+       {"python/", "runtime/value_head.h", "runtime/network/store.h"},
+       {"std", "nanobind"}},
       // These sources are linked into the programs, so that the programs run on other machines.
       {"cmake/", {}, {"std", "posix"}},
       {"cli/launch_main",

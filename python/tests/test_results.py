@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import shutil
 import threading
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from conftest import HANGS
 
 import ripeline
-from ripeline import Program
+from ripeline import Diagnostic, FixedSchedule, Program, Progress, Wait
 
 
 def test_a_proved_verdict() -> None:
@@ -46,6 +48,21 @@ def test_a_refuted_verdict() -> None:
     assert verdict.run is not None and "1F1" in verdict.run.html()
 
 
+def test_records_are_values() -> None:
+    wait = Wait("2F0", "room")
+    assert repr(wait) == "Wait(task='2F0', reason='room', member=None)"
+    assert wait == Wait(task="2F0", reason="room") != Wait("2F0", "room", member=1)
+    assert hash(wait) == hash(Wait("2F0", "room"))
+    assert FixedSchedule("2F0", "room") != Wait("2F0", "room") != ("2F0", "room", None)
+    with pytest.raises(AttributeError, match="Wait is immutable"):
+        setattr(wait, "task", "2B0")
+    first, second = (Program(HANGS).verify(times=False).obligations[0] for _ in range(2))
+    assert first == second and first.counterexample is not None
+    assert repr(first.counterexample).startswith("Counterexample(microbatches=2, fewest=True, waits=(Wait(")
+    for value in (wait, Diagnostic("id", "message", "hint"), Progress(1.5, "deadlock")):
+        assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
+
+
 def test_repairs_are_programs_that_are_proved() -> None:
     # Two stages share the memory of a rank, and the first may take all of it.
     program = Program(
@@ -69,6 +86,8 @@ pipeline two {
     assert program.verify(repairs=False).repairs == ()
     for repair in verdict.repairs:
         assert repair.text and repair.program != program
+        assert repr(repair).endswith(f", line={repair.line}, column={repair.column})")
+        assert pickle.loads(pickle.dumps(repair)) == repair
         assert repair.program.verify().proved
         assert repair.program.params == program.params
 

@@ -92,6 +92,7 @@ struct Usage {
 [[nodiscard]] std::vector<std::string> misuses();
 // Lets the device take up to `steps` steps.
 void step(int steps);
+inline constexpr int kEverything = 1 << 20;  // more steps than any test needs
 // moves() is the number of possible next moves, and take() makes one of them: a test can try each.
 [[nodiscard]] std::size_t moves();
 void take(std::size_t move);

@@ -13,13 +13,9 @@
 #include "tests/cuda/programs.h"
 #include "tests/fake_gpu/fake_gpu.h"
 #include "tests/runtime/ranks.h"
+#include "tests/support/environment_number.h"
 
 namespace ripeline::testing_support {
-
-inline std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 inline std::string misuses() {
   std::string text;

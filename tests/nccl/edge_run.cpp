@@ -18,15 +18,13 @@ using Kind = EdgeChoice::Kind;
 
 namespace {
 
-constexpr int kEverything = 1 << 20;
-
 struct Unseen {
   std::uint64_t number = 0;
   cudaEvent_t event = nullptr;
 };
 
 // The sending or the receiving end of an edge, on its rank.
-struct End {
+struct EdgeEnd {
   int rank = 0;
   bool sends = false;
   int edge = 0;
@@ -71,10 +69,10 @@ class EdgeRun::World {
       ends_.push_back({.rank = edge(e).from, .sends = true, .edge = e});
       ends_.push_back({.rank = edge(e).to, .sends = false, .edge = e});
     }
-    for (End& end : ends_) prepare(end);
+    for (EdgeEnd& end : ends_) prepare(end);
     make_communicators();
     if (rules_.ahead) {
-      for (End& end : ends_) {
+      for (EdgeEnd& end : ends_) {
         if (!end.sends) post_next(end);
       }
     }
@@ -95,7 +93,7 @@ class EdgeRun::World {
       }
     }
     for (int i = 0; i < static_cast<int>(ends_.size()); ++i) {
-      const End& end = ends_[static_cast<std::size_t>(i)];
+      const EdgeEnd& end = ends_[static_cast<std::size_t>(i)];
       if (waits(end.rank)) continue;
       if (!end.sends && edge(end.edge).heard < edge(end.edge).announced) {
         add(Kind::hear, end.rank, i);
@@ -140,7 +138,7 @@ class EdgeRun::World {
     }
     if (choice.kind == Kind::wait) return self + " begins to wait for its device";
     if (choice.kind == Kind::device) return "the device goes on";
-    const End& end = ends_[static_cast<std::size_t>(choice.which)];
+    const EdgeEnd& end = ends_[static_cast<std::size_t>(choice.which)];
     const int peer = end.sends ? edge(end.edge).to : edge(end.edge).from;
     const std::string of = " with rank " + std::to_string(peer);
     if (choice.kind == Kind::hear) return self + " hears an announcement" + of;
@@ -162,7 +160,7 @@ class EdgeRun::World {
       add(one.announced);
       add(one.heard);
     }
-    for (const End& end : ends_) {
+    for (const EdgeEnd& end : ends_) {
       add(end.machine.launched());
       add(end.machine.under_way().value_or(255));
       for (const Unseen& one : end.unseen) {
@@ -223,7 +221,7 @@ class EdgeRun::World {
     }
   }
 
-  void prepare(End& end) {
+  void prepare(EdgeEnd& end) {
     cudaSetDevice(end.rank);
     cudaStreamCreateWithPriority(&end.stream, cudaStreamNonBlocking, 0);
     void* data = nullptr;
@@ -246,7 +244,7 @@ class EdgeRun::World {
         ids;  // by the two ranks, sorted if both directions share
     std::map<std::pair<int, std::pair<int, int>>, ncclComm_t> made;  // by rank, and the two ranks
     ncclGroupStart();
-    for (End& end : ends_) {
+    for (EdgeEnd& end : ends_) {
       const auto ranks = ranks_of(end);
       if (!ids.contains(ranks)) ncclGetUniqueId(&ids[ranks]);
       ncclComm_t& comm = made[{end.rank, ranks}];
@@ -256,10 +254,10 @@ class EdgeRun::World {
       end.comm = comm;
     }
     ncclGroupEnd();
-    fake_gpu::step(kEverything);
+    fake_gpu::step(fake_gpu::kEverything);
   }
   // The ranks of the end's communicator, in the communicator's own order.
-  std::pair<int, int> ranks_of(const End& end) const {
+  std::pair<int, int> ranks_of(const EdgeEnd& end) const {
     const Edge& one = edge(end.edge);
     if (rules_.pair && one.to < one.from) return {one.to, one.from};
     return {one.from, one.to};
@@ -287,7 +285,7 @@ class EdgeRun::World {
                       &made[at], nullptr);
       }
       ncclGroupEnd();
-      for (End& end : ends_) {
+      for (EdgeEnd& end : ends_) {
         if (end.edge == e) end.comm = made[static_cast<std::size_t>(end.rank)];
       }
     }
@@ -295,7 +293,7 @@ class EdgeRun::World {
 
   // Called when a task has produced the message.
   void give(std::size_t e, std::int16_t message) {
-    End& end = ends_[2 * e];
+    EdgeEnd& end = ends_[2 * e];
     const std::size_t number = edges_[e].messages.size();
     edges_[e].messages.push_back(message);
     end.data[number] = message;
@@ -303,20 +301,20 @@ class EdgeRun::World {
     launch(end);
   }
 
-  void hear(End& end) {
+  void hear(EdgeEnd& end) {
     const std::uint64_t number = edge(end.edge).heard++;
     if (rules_.ahead) return;
     expect(end.machine.ready(number));
     launch(end);
   }
 
-  void post_next(End& end) {
+  void post_next(EdgeEnd& end) {
     if (end.machine.launched() == edge(end.edge).most) return;
     expect(end.machine.ready(end.machine.launched()));
     launch(end);
   }
 
-  void launch(End& end) {
+  void launch(EdgeEnd& end) {
     while (const auto number = is_free(end) ? end.machine.launch() : std::nullopt) {
       if (rules_.push) return push(end, *number);
       std::int16_t* const at = end.data + *number;
@@ -332,29 +330,29 @@ class EdgeRun::World {
   }
 
   // Whether the last call on this communicator is over. Always true if communicators block.
-  bool is_free(const End& end) const {
+  bool is_free(const EdgeEnd& end) const {
     ncclResult_t state = ncclSuccess;
     if (rules_.non_blocking) ncclCommGetAsyncError(end.comm, &state);
     return state == ncclSuccess;
   }
 
   // The sender alone copies the message; the receiver only sees that it has arrived.
-  void push(End& end, std::uint64_t number) {
+  void push(EdgeEnd& end, std::uint64_t number) {
     if (!end.sends) return see_message(end, number);
-    const End& other = ends_[2 * static_cast<std::size_t>(end.edge) + 1];
+    const EdgeEnd& other = ends_[2 * static_cast<std::size_t>(end.edge) + 1];
     cudaMemcpyAsync(other.data + number, end.data + number, sizeof *end.data, cudaMemcpyDefault,
                     end.stream);
     look_out(end, number);
   }
 
-  void look_out(End& end, std::uint64_t number) {
+  void look_out(EdgeEnd& end, std::uint64_t number) {
     Unseen& unseen = end.unseen.emplace_back(Unseen{.number = number});
     cudaSetDevice(end.rank);
     cudaEventCreateWithFlags(&unseen.event, cudaEventDefault);
     cudaEventRecord(unseen.event, end.stream);
   }
 
-  void see(End& end) {
+  void see(EdgeEnd& end) {
     const std::uint64_t number = end.unseen.front().number;
     end.unseen.pop_front();
     if (!end.sends) {
@@ -366,7 +364,7 @@ class EdgeRun::World {
     launch(end);
   }
 
-  void see_message(End& end, std::uint64_t number) {
+  void see_message(EdgeEnd& end, std::uint64_t number) {
     if (!rules_.deep) expect(end.machine.ended());
     const std::int16_t message = edge(end.edge).messages.at(number);
     if (end.data[number] != message) {
@@ -387,9 +385,9 @@ class EdgeRun::World {
   }
 
   void settle() {
-    if (!rules_.stepwise) fake_gpu::step(kEverything);
+    if (!rules_.stepwise) fake_gpu::step(fake_gpu::kEverything);
     if (rules_.non_blocking) {
-      for (End& end : ends_) launch(end);
+      for (EdgeEnd& end : ends_) launch(end);
     }
     for (int r = 0; r < static_cast<int>(waits_.size()); ++r) {
       if (waits(r) && fake_gpu::is_idle(r)) waits_[static_cast<std::size_t>(r)] = false;
@@ -406,7 +404,7 @@ class EdgeRun::World {
   int first_lane_ = 0;       // the first lane without needs
   std::vector<bool> waits_;  // by rank: whether it is in a call that waits for its device
   std::vector<Edge> edges_;
-  std::vector<End> ends_;  // edge e: the sender at 2e, the receiver at 2e + 1
+  std::vector<EdgeEnd> ends_;  // edge e: the sender at 2e, the receiver at 2e + 1
 };
 
 EdgeRun::EdgeRun(const spec::Machine& machine, const EdgeRules& rules)

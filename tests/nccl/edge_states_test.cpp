@@ -12,6 +12,7 @@
 
 #include "spec/elaborate.h"
 #include "tests/fake_gpu/fake_gpu.h"
+#include "tests/support/environment_number.h"
 #include "tests/support/programs.h"
 #include "tests/support/random_program.h"
 #include "verify/verify.h"
@@ -21,11 +22,6 @@ namespace {
 
 constexpr std::int64_t kMostStates = 100'000;
 constexpr std::int64_t kMostStatesOfRandom = 1'000;
-
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 struct EdgeSize {
   int ranks = 2;

@@ -18,8 +18,6 @@
 namespace ripeline::testing_support {
 namespace {
 
-constexpr int kEverything = 1 << 20;
-
 std::string lines(const std::vector<std::string>& all) {
   std::string text;
   for (const std::string& one : all) text += one + "\n";
@@ -63,7 +61,7 @@ Comms communicator(int ranks, ncclConfig_t config = NCCL_CONFIG_INITIALIZER) {
   }
   const ncclResult_t result = ncclGroupEnd();
   EXPECT_EQ(result, config.blocking == 0 ? ncclInProgress : ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   return comms;
 }
 
@@ -111,7 +109,7 @@ class FakeNcclTest : public testing::Test {
     EXPECT_EQ(receive(second, 0, 1, 1), ncclSuccess);
     EXPECT_EQ(send(second, 1, 0, 0), ncclSuccess);
     EXPECT_EQ(receive(first, 1, 0, 1), ncclSuccess);
-    fake_gpu::step(kEverything);
+    fake_gpu::step(fake_gpu::kEverything);
     return fake_gpu::is_idle();
   }
 
@@ -125,11 +123,11 @@ TEST_F(FakeNcclTest, a_send_and_its_receive_wait_for_each_other) {
   ASSERT_EQ(send(comms, 0, 1), ncclSuccess);
   const cudaEvent_t sent = event_on(0);
   cudaEventRecord(sent, streams[0][0]);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_FALSE(is_reached(sent));
   EXPECT_TRUE(says(fake_gpu::waits(), "waits for its receive to be on its device"));
   ASSERT_EQ(receive(comms, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(is_reached(sent));
   EXPECT_EQ(*onto[1], 100);
   for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
@@ -143,10 +141,10 @@ TEST_F(FakeNcclTest, what_fits_in_buffers_leaves_before_it_is_taken) {
   for (int i = 0; i < 2; ++i) ASSERT_EQ(send(comms, 0, 1), ncclSuccess);
   const cudaEvent_t sent = event_on(0);
   cudaEventRecord(sent, streams[0][0]);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_FALSE(is_reached(sent)) << "the second does not";
   ASSERT_EQ(receive(comms, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(is_reached(sent));
 }
 
@@ -192,7 +190,7 @@ TEST_F(FakeNcclTest, what_cannot_start_holds_up_what_shares_its_queue) {
       ASSERT_EQ(receive(back, 0, 1, 1), ncclSuccess);
       ASSERT_EQ(receive(there, 1, 0, 1), ncclSuccess);
     }
-    fake_gpu::step(kEverything);
+    fake_gpu::step(fake_gpu::kEverything);
     EXPECT_EQ(fake_gpu::is_idle(), connections == 2) << lines(fake_gpu::waits());
     EXPECT_EQ(says(fake_gpu::waits(), "in the hardware's queue"), connections == 1);
   }
@@ -208,7 +206,7 @@ TEST_F(FakeNcclTest, a_group_is_one_kernel_for_each_communicator) {
   }
   const cudaEvent_t received = event_on(0);
   cudaEventRecord(received, streams[0][1]);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(fake_gpu::is_idle());
   EXPECT_TRUE(is_reached(received));
   EXPECT_EQ(*onto[0], 101);
@@ -223,7 +221,7 @@ TEST_F(FakeNcclTest, the_streams_of_a_group_wait_for_each_other) {
   ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
   const cudaEvent_t after = event_on(0);
   cudaEventRecord(after, streams[0][1]);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_FALSE(is_reached(after)) << "the kernel is on the other stream";
 }
 
@@ -242,10 +240,10 @@ TEST_F(FakeNcclTest, the_kernels_of_a_group_are_launched_by_hash_and_not_as_call
   ASSERT_EQ(send(b, 0, 1), ncclSuccess);
   ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
   ASSERT_EQ(receive(a, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_EQ(*onto[1], 0) << "a's send is behind b's";
   ASSERT_EQ(receive(b, 1, 0, 1), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(fake_gpu::is_idle());
 }
 
@@ -257,7 +255,7 @@ TEST_F(FakeNcclTest, a_kernel_of_a_group_has_its_sums_before_its_messages) {
             ncclSuccess);
   ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
   ASSERT_EQ(send(comms, 0, 1), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_FALSE(fake_gpu::is_idle()) << "rank 0 has no part in the sum until its send is over";
 }
 
@@ -267,7 +265,7 @@ TEST_F(FakeNcclTest, a_sum_is_of_all_ranks) {
     ASSERT_EQ(ncclAllReduce(from[r], onto[r], 1, ncclInt, ncclSum, comms[r], streams[r][0]),
               ncclSuccess);
     EXPECT_EQ(fake_gpu::is_idle(), false);
-    fake_gpu::step(kEverything);
+    fake_gpu::step(fake_gpu::kEverything);
   }
   EXPECT_TRUE(fake_gpu::is_idle());
   for (const int* sum : onto) EXPECT_EQ(*sum, 303);
@@ -287,7 +285,7 @@ TEST_F(FakeNcclTest, without_blocking_an_event_can_come_before_its_kernel) {
   cudaEventRecord(early, streams[0][0]);
   EXPECT_TRUE(says(fake_gpu::misuses(), "about to launch on its stream"));
   EXPECT_TRUE(says(fake_gpu::misuses(), "before the last one on it was over"));
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(is_reached(early)) << "nobody has received it";
   EXPECT_EQ(ncclCommGetAsyncError(comms[0], &state), ncclSuccess);
   EXPECT_EQ(state, ncclSuccess);
@@ -299,9 +297,9 @@ TEST_F(FakeNcclTest, an_abort_ends_the_kernels_of_its_rank_alone) {
   const Comms others = communicator(2);
   ASSERT_EQ(receive(comms, 0, 1), ncclSuccess);
   ASSERT_EQ(receive(others, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   ASSERT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(fake_gpu::is_idle(0));
   EXPECT_FALSE(fake_gpu::is_idle(1));
   EXPECT_EQ(send(comms, 0, 1), ncclInvalidArgument);
@@ -320,7 +318,7 @@ TEST_F(FakeNcclTest, ends_that_do_not_fit_are_reported) {
   const Comms comms = communicator(2);
   ASSERT_EQ(ncclSend(from[0], 2, ncclInt8, 1, comms[0], streams[0][0]), ncclSuccess);
   ASSERT_EQ(receive(comms, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(says(fake_gpu::misuses(), "is of 4 bytes, and its send of 2"));
   for (std::size_t r = 0; r < 2; ++r) {
     ASSERT_EQ(
@@ -331,7 +329,7 @@ TEST_F(FakeNcclTest, ends_that_do_not_fit_are_reported) {
   int on_the_stack = 0;
   ASSERT_EQ(ncclSend(&on_the_stack, 1, ncclInt, 1, comms[0], streams[0][0]), ncclSuccess);
   ASSERT_EQ(receive(comms, 1, 0), ncclSuccess);
-  fake_gpu::step(kEverything);
+  fake_gpu::step(fake_gpu::kEverything);
   EXPECT_TRUE(says(fake_gpu::misuses(), "neither the device's nor pinned"));
 }
 

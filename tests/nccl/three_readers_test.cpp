@@ -10,6 +10,7 @@
 
 #include "spec/elaborate.h"
 #include "tests/nccl/wire_run.h"
+#include "tests/support/environment_number.h"
 #include "tests/wire/random_wire.h"
 #include "tests/wire/wire_play.h"
 #include "wire/layouts.h"
@@ -19,17 +20,13 @@ namespace {
 
 using Kind = WireVerdict::Kind;
 using testing_support::has_batch_of_several;
+using testing_support::number_of;
 using testing_support::run_wire;
 using testing_support::WireRun;
 
 constexpr WireLayout kLayouts[] = {WireLayout::group, WireLayout::pair, WireLayout::edge};
 constexpr WireKernels kLevels[] = {WireKernels::per_stream, WireKernels::launch_order,
                                    WireKernels::serial};
-
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // Counts over all layouts, levels and credits: `stuck` and `ended` if sends and receives match,
 // else `mismatched`; `left_out` if a batch has several communicators.

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,11 +18,13 @@
 
 #include "runtime/clock.h"
 #include "tests/runtime/toy_run.h"
+#include "tests/support/environment_number.h"
 
 namespace ripeline::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using testing_support::number_of;
 using testing_support::ProvedText;
 using testing_support::ToyRun;
 using Clock = std::chrono::steady_clock;
@@ -143,11 +144,6 @@ pipeline chain {
   dispatch ready by bf;
 }
 )";
-
-std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 TEST(LateEngine, tasks_that_end_at_random_are_a_run_of_the_program) {
   struct Subject {

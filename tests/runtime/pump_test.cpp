@@ -143,7 +143,7 @@ TEST(Pump, makes_the_references_gradients) {
         EXPECT_EQ(rank.run.finish(10s).message(), "");
         helped += rank.pump.helped();
       });
-      if (c.task > 0ms) EXPECT_GT(helped, 0);
+      EXPECT_TRUE(helped > 0 || c.task == 0ms) << helped;
     }
   }
 }

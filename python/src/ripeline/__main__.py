@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Runs the program with the arguments of this process."""
     program = os.path.join(os.path.dirname(__file__), "bin", "ripeline")
     # Python ignores these signals, and a program inherits that: `ripeline … | head` would not end.

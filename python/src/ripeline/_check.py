@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from copy import deepcopy
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, SupportsIndex
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath, counts_text, number_text
+from ripeline._base import TYPE_CHECKING, Frozen, Record, copied, counts_text, number_text, parsed
+
+if TYPE_CHECKING:
+    from typing import Any, SupportsIndex
+
+    from ripeline._base import StrPath
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Record):
     """A violation of a rule in a schedule."""
 
     rule: str
@@ -27,15 +27,20 @@ class Finding:
     """The action, or the text of the cell."""
     message: str
 
+    def __init__(self, rule: str, row: int, column: int | None, task: str, message: str) -> None:
+        self._set(rule=rule, row=row, column=column, task=task, message=message)
 
-@dataclass(frozen=True, slots=True)
-class FixedSchedule:
+
+class FixedSchedule(Record):
     """A schedule of PyTorch that passes, made from one that does not."""
 
     csv: str
     """The text of the file."""
     changes: str
     """A line for each change, and one with the peaks."""
+
+    def __init__(self, csv: str, changes: str) -> None:
+        self._set(csv=csv, changes=changes)
 
 
 class CheckReport(Frozen):
@@ -71,7 +76,7 @@ class CheckReport(Frozen):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self._json)
+        document: dict[str, Any] = parsed(self._json)
         return document
 
     @cached_property
@@ -85,7 +90,7 @@ class CheckReport(Frozen):
     @property
     def layouts(self) -> list[dict[str, Any]]:
         """The verdict of every layout and kernel level, with `layouts=True`; else empty."""
-        return deepcopy(list(self._document.get("layouts", [])))
+        return copied(list(self._document.get("layouts", [])))
 
     def fix(self) -> FixedSchedule:
         """The repair that `ripeline check --fix` writes: a schedule that passes.

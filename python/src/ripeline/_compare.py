@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, SupportsIndex
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._base import TYPE_CHECKING, Frozen, costs_text, counts_text, number_text, parsed
 from ripeline._drawing import save_picture
 from ripeline._program import Program
-from ripeline._progress import Watch, watched
+from ripeline._progress import watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, SupportsIndex
+
+    from ripeline._base import StrPath
+    from ripeline._progress import Watch
 
 
 class Comparison(Frozen):
@@ -39,7 +44,7 @@ class Comparison(Frozen):
     @property
     def runs(self) -> list[dict[str, Any]]:
         """Of each program: title, wall, span, bubbles, peaks, and gain, by the fields' names."""
-        runs: list[dict[str, Any]] = json.loads(self._json)["runs"]
+        runs: list[dict[str, Any]] = parsed(self._json)["runs"]
         return runs
 
     @property

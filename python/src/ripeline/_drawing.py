@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath, number_text
+from ripeline._base import TYPE_CHECKING, Frozen, number_text
 from ripeline._errors import Error
 
+if TYPE_CHECKING:
+    from typing import Any, Protocol
 
-class Picture(Protocol):
-    """An object with both forms of a picture."""
+    from ripeline._base import StrPath
 
-    def svg(self) -> str: ...
+    class Picture(Protocol):
+        """An object with both forms of a picture."""
 
-    def html(self) -> str: ...
+        def svg(self) -> str: ...
+
+        def html(self) -> str: ...
 
 
 def save_picture(picture: Picture, path: StrPath) -> None:

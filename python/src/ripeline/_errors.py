@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
+from ripeline._base import TYPE_CHECKING, Record, parsed
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Record):
     """An error or a warning about a text or an argument."""
 
     id: str
@@ -17,12 +17,23 @@ class Diagnostic:
     """One sentence without a full stop: what is wrong."""
     hint: str
     """What was expected, or the remedy; may be empty."""
-    line: int | None = None
+    line: int | None
     """The line in the text, from 1; None if the error is not about a place in a text."""
-    column: int | None = None
+    column: int | None
     """The column in that line, from 1, in bytes."""
-    option: str | None = None
+    option: str | None
     """The wrong option, as the command line writes it: `-D ranks=9`."""
+
+    def __init__(
+        self,
+        id: str,
+        message: str,
+        hint: str,
+        line: int | None = None,
+        column: int | None = None,
+        option: str | None = None,
+    ) -> None:
+        self._set(id=id, message=message, hint=hint, line=line, column=column, option=option)
 
     @staticmethod
     def _of(entry: dict[str, Any]) -> Diagnostic:
@@ -56,4 +67,4 @@ class Error(ValueError):
 
     def __init__(self, message: str, diagnostics_json: str = "[]") -> None:
         super().__init__(message)
-        self.diagnostics = tuple(Diagnostic._of(entry) for entry in json.loads(diagnostics_json))
+        self.diagnostics = tuple(Diagnostic._of(entry) for entry in parsed(diagnostics_json))

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._base import (
+    TYPE_CHECKING,
+    Frozen,
+    Record,
+    copied,
+    costs_text,
+    counts_text,
+    number_text,
+    parsed,
+)
 from ripeline._errors import Error
-from ripeline._progress import Watch, watched
+from ripeline._progress import watched
 from ripeline._run import Run
 
 if TYPE_CHECKING:
+    from typing import Any, SupportsIndex, overload
+
+    from ripeline._base import StrPath
     from ripeline._program import Program
+    from ripeline._progress import Watch
+else:
+
+    def overload(function):
+        return function
+
 
 Amount = float | str
 """A number, or a text with a unit, as `"24GB"` and `"0.6ms"`."""
@@ -58,7 +72,7 @@ class Optimised(Frozen):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.json())
+        document: dict[str, Any] = parsed(self.json())
         return document
 
     def _of_order(self, name: str) -> Any:
@@ -151,12 +165,12 @@ class Optimised(Frozen):
     @property
     def improvements(self) -> list[dict[str, Any]]:
         """Each better order that was found: its seconds, value, bound and method."""
-        return deepcopy(list(self._document["progress"]))
+        return copied(list(self._document["progress"]))
 
     @property
     def race(self) -> dict[str, Any] | None:
         """The comparison under times that vary, as in the JSON; None if times do not vary."""
-        return deepcopy(self._document.get("race"))
+        return copied(self._document.get("race"))
 
     @cached_property
     def program(self) -> Program:
@@ -197,8 +211,7 @@ class Optimised(Frozen):
         return bundle
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(Record):
     """The best order for one memory. Its fields are None if there is no order."""
 
     memory: float
@@ -212,6 +225,19 @@ class CurvePoint:
     gap: float | None
     """The share of the time by which a better order could be shorter, at most."""
     placement: str | None
+
+    def __init__(
+        self,
+        memory: float,
+        status: str,
+        wall: float | None,
+        span: float | None,
+        bound: float | None,
+        gap: float | None,
+        placement: str | None,
+    ) -> None:
+        self._set(memory=memory, status=status, wall=wall, span=span)
+        self._set(bound=bound, gap=gap, placement=placement)
 
     @staticmethod
     def _of(entry: dict[str, Any]) -> CurvePoint:
@@ -258,7 +284,7 @@ class MemoryCurve(Frozen):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self._json)
+        document: dict[str, Any] = parsed(self._json)
         return document
 
     @cached_property
@@ -269,7 +295,7 @@ class MemoryCurve(Frozen):
     @property
     def library(self) -> list[dict[str, Any]]:
         """The library's orders with the same costs: each one's name, memory, wall and span."""
-        return deepcopy(list(self._document["library"]))
+        return copied(list(self._document["library"]))
 
     @property
     def unit(self) -> str:

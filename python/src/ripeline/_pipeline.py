@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import SupportsFloat, SupportsIndex
 
-from ripeline._base import Counts, Frozen, decimal_text
+from ripeline._base import TYPE_CHECKING, Frozen, decimal_text, is_whole
 from ripeline._errors import Error
 
-Expression = SupportsIndex | SupportsFloat | str
-Values = Expression | Sequence[Expression]
-Words = str | Sequence[str]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from re import Match
+    from typing import SupportsFloat, SupportsIndex
+
+    from ripeline._base import Counts
+
+    Expression = SupportsIndex | SupportsFloat | str
+    Values = Expression | Sequence[Expression]
+    Words = str | Sequence[str]
 
 _NESTED = 64  # more values than this are halved, since expressions cannot be nested deeply
 
@@ -23,7 +28,7 @@ def _expression(value: Expression) -> str:
     """A number or an expression as the language writes it."""
     if isinstance(value, str):
         return value
-    if isinstance(value, SupportsIndex):
+    if is_whole(value):
         return str(operator.index(value))
     number = float(value)
     if not math.isfinite(number):
@@ -46,7 +51,14 @@ def _chosen(variable: str, first: int, texts: Sequence[str]) -> str:
 
 
 def _operand(text: str) -> str:
-    return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
+    return text if _match(r"[\w.]+", text) else f"({text})"
+
+
+def _match(pattern: str, text: str) -> Match[str] | None:
+    """The match of the whole text."""
+    import re
+
+    return re.fullmatch(pattern, text)
 
 
 def _values(variable: str, values: Values) -> str:
@@ -232,7 +244,7 @@ class Order(_Printed):
 
 @lru_cache(maxsize=1 << 16)
 def _task(text: str) -> tuple[int, str, int]:
-    match = re.fullmatch(r"(\d+)([A-Za-z_]+)(\d+)", text)
+    match = _match(r"(\d+)([A-Za-z_]+)(\d+)", text)
     if match is None:
         raise Error(f"'{text}' is no task; expected a stage, an op and a microbatch, as 2F0")
     return int(match[1]), match[2], int(match[3])

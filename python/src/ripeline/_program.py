@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, SupportsIndex
 
 from ripeline import _ripeline
-from ripeline._base import Counts, Frozen, StrPath, costs_text, counts_text, number_text
+from ripeline._base import TYPE_CHECKING, Frozen, costs_text, counts_text, number_text
 from ripeline._errors import Error
 from ripeline._optimised import Optimised, searching
 from ripeline._pipeline import Pipeline
-from ripeline._progress import Watch, watched
+from ripeline._progress import watched
 from ripeline._run import Run
 from ripeline._verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal, SupportsIndex
+
+    from ripeline._base import Counts, StrPath
+    from ripeline._progress import Watch
 
 
 class Program(Frozen):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+
+from ripeline._base import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Watch = Callable[["Progress"], object] | bool | None
+    Told = Callable[[str, float, float | None, float | None], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Record):
     """What a long call has done so far, as its `progress=` is told about 50 times a second.
 
     A callable that gets a Progress may end the call: an exception that it raises stops the work
@@ -30,10 +34,15 @@ class Progress:
     """The time since the call began."""
     part: str
     """The part of the work that is being done, such as `deadlock`; empty before the first."""
-    best: float | None = None
+    best: float | None
     """For a search: the best value found so far."""
-    bound: float | None = None
+    bound: float | None
     """For a search: the value that nothing is better than, as far as it is known."""
+
+    def __init__(
+        self, seconds: float, part: str, best: float | None = None, bound: float | None = None
+    ) -> None:
+        self._set(seconds=seconds, part=part, best=best, bound=bound)
 
     def __str__(self) -> str:
         found = [
@@ -42,10 +51,6 @@ class Progress:
             if value is not None
         ]
         return ", ".join([part for part in (self.part, *found) if part])
-
-
-Watch = Callable[[Progress], object] | bool | None
-Told = Callable[[str, float, float | None, float | None], object]
 
 
 @contextmanager
@@ -63,6 +68,8 @@ def watched(progress: Watch, name: str) -> Iterator[Told | None]:
 @contextmanager
 def _shown(name: str) -> Iterator[Callable[[Progress], object]]:
     """A bar that moves with time, or a line that is written over."""
+    import importlib
+
     try:
         tqdm: Any = importlib.import_module("tqdm.auto").tqdm
     except ImportError:

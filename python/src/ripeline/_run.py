@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-import json
 import os
-from copy import deepcopy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from ripeline import _ripeline
-from ripeline._base import Frozen, StrPath
+from ripeline._base import TYPE_CHECKING, Frozen, copied, parsed
 from ripeline._drawing import Drawing
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ripeline._base import StrPath
     from ripeline._program import Program
 
 
@@ -56,7 +55,7 @@ class Run(Frozen):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self._json)
+        document: dict[str, Any] = parsed(self._json)
         return document
 
     def _number(self, name: str) -> float:
@@ -121,12 +120,12 @@ class Run(Frozen):
     @property
     def peaks(self) -> dict[str, list[int]]:
         """By resource, the most that each rank held at once."""
-        return deepcopy(dict(self._document["peak"]))
+        return copied(dict(self._document["peak"]))
 
     @property
     def by_rank(self) -> list[dict[str, Any]]:
         """Of each rank's compute engine: tasks, first, last, busy, and idle times by cause."""
-        return deepcopy(list(self._document["by_rank"]))
+        return copied(list(self._document["by_rank"]))
 
     @property
     def causes(self) -> list[dict[str, float]]:
@@ -172,6 +171,8 @@ class Run(Frozen):
 
         Raises ImportError if pandas is not installed.
         """
+        import importlib
+
         pandas = importlib.import_module("pandas")
         return pandas.read_csv(io.StringIO(self.csv()), na_filter=False)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
 
 from ripeline import _ripeline
-from ripeline._base import Counts, Frozen, StrPath, counts_text
+from ripeline._base import TYPE_CHECKING, Frozen, counts_text
 from ripeline._drawing import Drawing
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ripeline._base import Counts, StrPath
 
 
 class Trace(Frozen):

@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from ripeline import _ripeline
-from ripeline._base import Frozen
+from ripeline._base import TYPE_CHECKING, Frozen, Record, copied, parsed
 from ripeline._drawing import Drawing
 from ripeline._errors import Diagnostic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ripeline._program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Record):
     """A task that cannot start at the end of a run that deadlocks."""
 
     task: str
     """Its stage, op and microbatch: `2F0`."""
     reason: str
     """The rest of the sentence `2F0 waits for …`."""
-    member: int | None = None
+    member: int | None
     """The member of the tensor-parallel group; None if there is one member, or if all wait."""
 
+    def __init__(self, task: str, reason: str, member: int | None = None) -> None:
+        self._set(task=task, reason=reason, member=member)
 
-@dataclass(frozen=True, slots=True)
-class Counterexample:
+
+class Counterexample(Record):
     """A run that was replayed before it was reported; the shortest of those that were found."""
 
     microbatches: int
     fewest: bool
     """Whether no smaller number of microbatches has such a run."""
-    events: tuple[Mapping[str, Any], ...] = field(repr=False)
+    events: tuple[Mapping[str, Any], ...]
     """Starts, ends and arrivals, in order, as in the JSON of `ripeline verify`."""
     waits: tuple[Wait, ...]
     """For a deadlock: tasks that wait."""
+
+    def __init__(
+        self,
+        microbatches: int,
+        fewest: bool,
+        events: tuple[Mapping[str, Any], ...],
+        waits: tuple[Wait, ...],
+    ) -> None:
+        self._set(microbatches=microbatches, fewest=fewest, events=events, waits=waits)
+
+    def __repr__(self) -> str:
+        return self._shown("microbatches", "fewest", "waits")
 
     @staticmethod
     def _of(run: dict[str, Any]) -> Counterexample:
@@ -49,8 +60,7 @@ class Counterexample:
         return Counterexample(run["microbatches"], run["fewest"], tuple(MappingProxyType(event) for event in run["events"]), waits)
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Record):
     """A change after which the whole program is proved, for the verdict's microbatches."""
 
     what: str
@@ -59,8 +69,20 @@ class Repair:
     """The code to write, and where."""
     line: int | None
     column: int | None
-    _repaired: str = field(repr=False)
-    _broken: Program = field(repr=False)
+    _repaired: str
+    _broken: Program
+
+    def __init__(
+        self,
+        what: str,
+        text: str,
+        line: int | None,
+        column: int | None,
+        _repaired: str,
+        _broken: Program,
+    ) -> None:
+        self._set(what=what, text=text, line=line, column=column)
+        self._set(_repaired=_repaired, _broken=_broken)
 
     @property
     def program(self) -> Program:
@@ -68,8 +90,7 @@ class Repair:
         return self._broken._with_text(self._repaired)
 
 
-@dataclass(frozen=True, slots=True)
-class Obligation:
+class Obligation(Record):
     """One of the five statements that a verdict is about."""
 
     name: str
@@ -93,6 +114,24 @@ class Obligation:
     """The nearest first."""
     repairs_note: str
     """The reason why there are no repairs; may be empty."""
+
+    def __init__(
+        self,
+        name: str,
+        outcome: str,
+        method: str,
+        seconds: float | None,
+        reason: str,
+        line: int | None,
+        column: int | None,
+        counterexample: Counterexample | None,
+        other_choices: Counterexample | None,
+        repairs: tuple[Repair, ...],
+        repairs_note: str,
+    ) -> None:
+        self._set(name=name, outcome=outcome, method=method, seconds=seconds, reason=reason)
+        self._set(line=line, column=column, counterexample=counterexample)
+        self._set(other_choices=other_choices, repairs=repairs, repairs_note=repairs_note)
 
 
 class Verdict(Frozen):
@@ -165,7 +204,7 @@ class Verdict(Frozen):
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self._json)
+        document: dict[str, Any] = parsed(self._json)
         return document
 
     @cached_property
@@ -223,7 +262,7 @@ class Verdict(Frozen):
         Empty unless `memory` is proved.
         """
         memory = next(o for o in self._document["obligations"] if o["name"] == "memory")
-        return deepcopy(dict(memory.get("peak", {})))
+        return copied(dict(memory.get("peak", {})))
 
     @property
     def repairs(self) -> tuple[Repair, ...]:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
 
@@ -25,11 +27,20 @@ class Card:
     """Where the ranks of one host meet; empty on all ranks but rank 0."""
 
 
-def meet(stage: Any, refused: Error | None, seconds: float) -> str:
-    """The folder in which the ranks of the stage's group meet; all ranks call this.
+@dataclass(frozen=True)
+class Meeting:
+    """Where the ranks connect: in a folder of their host, or by their group's store."""
 
-    Raises `ripeline.Error` on all of them if one is `refused`, if they are on several hosts, or if
-    one of them does not come within `seconds`.
+    folder: str
+    store: torch.distributed.Store
+    prefix: str
+
+
+def meet(stage: Any, refused: Error | None, seconds: float) -> Meeting:
+    """Where the ranks of the stage's group meet; all ranks call this.
+
+    Raises `ripeline.Error` on all of them if one is `refused`, or if one of them does not come
+    within `seconds`.
     """
     store, prefix = _pytorch.store_of(stage.group)
     rank, ranks = stage.group_rank, stage.group_size
@@ -53,13 +64,10 @@ def meet(stage: Any, refused: Error | None, seconds: float) -> str:
     for other, card in enumerate(cards):
         if card.refused:
             raise Error(f"rank {other}: {card.refused}")
-    for other, card in enumerate(cards):
-        if card.host != cards[0].host:
-            raise Error(
-                f"ranks 0 and {other} of the pipeline are on different hosts, which is not"
-                " supported yet"
-            )
-    return cards[0].folder
+    alone = all(card.host == cards[0].host for card in cards)
+    if rank == 0 and not alone:
+        os.rmdir(folder)
+    return Meeting(cards[0].folder if alone else "", store, f"{prefix}/run/")
 
 
 def _host() -> str:

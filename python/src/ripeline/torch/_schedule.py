@@ -212,14 +212,18 @@ class Schedule:
             proved = _proved(program, own, n_microbatches, forwards, backwards)
         except Error as error:
             refused = error
-        folder = _meeting.meet(own[0], refused, limits.connect)
+        meeting = _meeting.meet(own[0], refused, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
         self._worker = _ripeline.Worker(
             [verdict._verdict for verdict in proved],
             own[0].group_rank,
             own[0].group_size,
-            folder,
+            meeting.folder,
+            meeting.store,
+            meeting.prefix,
+            os.environ.get("RIPELINE_ADDRESS", ""),
+            os.environ.get("MASTER_ADDR", ""),
             _configuration(proved, n_microbatches),
             limits.connect,
             limits.silence,
