@@ -101,7 +101,4 @@ auto long_call(const nb::object& progress, const Work& work) {
   return std::move(*result);
 }
 
-// Adds the objects of training (python/worker.h).
-void bind_worker(nb::module_& m);
-
 }  // namespace ripeline::python

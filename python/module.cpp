@@ -25,6 +25,7 @@
 #include "python/recorded.h"
 #include "python/simulated.h"
 #include "python/verdict.h"
+#include "python/worker_module.h"
 
 namespace ripeline::python {
 namespace {

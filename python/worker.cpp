@@ -104,8 +104,8 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
     neighbours = runtime::protocol::united(
         std::move(neighbours), runtime::protocol::neighbours_of(joining.rank, layout, own));
   }
-  const Status joined = runtime::network::connect_in_folder(
-      options_of(joining, facts, std::move(neighbours)), joining.folder, transport_);
+  const Status joined =
+      connect(joining, options_of(joining, facts, std::move(neighbours)), transport_);
   if (!joined.ok()) throw RunFailure(joined);
   run_ = std::make_unique<runtime::Run>(
       *transport_, runtime::RunOptions{.layout = layout,

@@ -2,6 +2,8 @@
 //
 // A tensor is sent from where it is, and a received one stays where its bytes have arrived; nothing
 // is copied here. The format is in docs/formats.md.
+#include "python/worker_module.h"
+
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>

@@ -103,6 +103,9 @@ def train(
         x, y = batch(seed, microbatches, width)
         losses: list[Any] = []
         args = (x,) if 0 in parts else ()
+        if len(schedule._tasks) > 1:
+            with torch.no_grad():
+                schedule.eval(*args)
         output = schedule.step(*args, target=y, losses=losses)
         assert (output is not None) == (len(placement) - 1 in parts)
         all_losses.append([loss.item() for loss in losses])

@@ -4,7 +4,8 @@ The blocks of a page run from top to bottom in one empty folder, with the built 
 after the fence say what a block is; a block of no known kind is a failure, so that nothing on a page goes unchecked by accident.
 
   sh [exit=N]           runs; the last command's status is N (0). EXEMPT lists what does not run here, why, and which test runs it instead.
-                        needs=PROGRAM: not all builds have this program; --require says that this one has
+                        needs=PROGRAM: not all builds have this program; --require says that this one has.
+                        imports=MODULE: the same of a module of Python, which python3 can import
   text output           what the `sh` block before it prints; see `matches` for what may differ
   text                  a drawing, not checked
   ripe OUTCOME          a program: `ripeline verify` says proved, refuted, unknown or error (bad input), and warns of nothing.
@@ -15,6 +16,7 @@ after the fence say what a block is; a block of no known kind is a failure, so t
   LANGUAGE quote=PATH   parts of a file of the tree, in its order; lines of `…` stand for what is left out
   json                  a JSON text
   pycon                 an example of a docstring, on the page of all docstrings: pytest runs it, and docs/make_reference.py compares
+  python save=NAME      a program, which stays in the folder under this name
   python [raises]       a cell of the page's notebook: docs/make_notebook.py runs it, and compares the `text output` behind it
 
 Also: links lead to files that exist, and to headings that they have; paths in backquotes exist; a picture of the page that its commands
@@ -43,6 +45,9 @@ EXEMPT = {
     'export RIPELINE="$PWD" PATH="$PWD/build/quick/cli:$PATH"': ("is for the reader's shell", "tests/docs/quick_start.py"),
     'cp -r "$RIPELINE/examples/own_module" ~/tutorial/own_module && cd ~/tutorial/own_module':
         ("builds against an installed package", "tests/install/CMakeLists.txt"),
+    "python3 -m venv .venv && .venv/bin/pip install torch==2.11.0 ripeline-*.whl": ("fetches 3 GB", "tests/install/wheel.py"),
+    "python3 -m torch.distributed.run --nproc-per-node 4 examples/python/train_gpt.py --schedule zb_v --steps 3 --check --exact":
+        ("takes four processes", "python/tests/test_torch_example.py"),
     "./demo": ("takes the set-up and minutes", "setup/run_demo.sh"),
     "./test": ("runs this test", ".ci/run"),
     "cmake --preset release": ("configures and builds the whole tree", "test"),
@@ -188,6 +193,8 @@ class Page:
                 self.fail(block, "no block that ran stands before this output")
             elif output is not SKIPPED and not matches(block.text.splitlines(), output.splitlines()):
                 self.fail(block, "the output is another one:\n" + output)
+        elif block.kind == "python" and "save" in block.options:
+            (pathlib.Path(folder) / block.options["save"]).write_text(block.text)
         elif block.kind == "python" and not block.options:
             if not (self.root / self.name).with_suffix(".ipynb").is_file():
                 self.fail(block, "the page has no notebook: docs/make_notebook.py makes it")
@@ -226,6 +233,11 @@ class Page:
         if needed and shutil.which(needed, path=self.environment["PATH"]) is None:
             if needed in self.required:
                 self.fail(block, f"the program {needed} was not built")
+            return SKIPPED
+        module = block.options.get("imports")
+        if module and self.command(["python3", "-c", f"import {module}"], folder).returncode != 0:
+            if module in self.required:
+                self.fail(block, f"python3 cannot import {module}")
             return SKIPPED
         done = self.command(["bash", "-e", "-c", block.text], folder)
         expected = int(block.options.get("exit", "0"))
@@ -332,6 +344,9 @@ SELF_TEST = [
     ("```sh exit=3\nexit 3\n```\n", None),
     ("```sh needs=no-such-program\nfalse\n```\n```text output\na\n```\n", None),
     ("```sh needs=ripeline\nfalse\n```\n", "exit status 1, not 0"),
+    ("```sh imports=no_such_module\nfalse\n```\n```text output\na\n```\n", None),
+    ("```sh imports=json\nfalse\n```\n", "exit status 1, not 0"),
+    ("```python save=a.py\nprint(1)\n```\n```sh\npython3 a.py\n```\n```text output\n1\n```\n", None),
     (f"```ripe proved file=c.ripe\n{CHAIN}```\n```sh\nripeline verify c.ripe\n```\n", None),
     ("```ripe fragment\nparam a = 1;\n```\n", None),
     ("```sh\nfalse\n```\n", "exit status 1, not 0"),
@@ -387,7 +402,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--programs", action="append", default=[], help="a folder with built programs")
-    parser.add_argument("--require", action="append", default=[], help="a program that must be there")
+    parser.add_argument("--require", action="append", default=[], help="a program, or a module of Python, that must be there")
     parser.add_argument("--write-pictures", action="store_true", help="where a picture is not what the commands write, replace it")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("pages", nargs="*", help="relative to the source folder")

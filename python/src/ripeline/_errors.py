@@ -60,6 +60,8 @@ class Error(ValueError):
     missing-microbatches
     """
 
+    __module__ = "ripeline"
+
     diagnostics: tuple[Diagnostic, ...]
     """The errors one by one, in the order of the text."""
 

@@ -175,6 +175,16 @@ class Program(Frozen):
         return self._program.ranks
 
     @property
+    def placement(self) -> tuple[int, ...]:
+        """The rank that runs each stage, in the order of stages.
+
+        >>> from ripeline import Program
+        >>> Program("zb_v", ranks=2).placement
+        (0, 1, 1, 0)
+        """
+        return tuple(self._program.placement)
+
+    @property
     def microbatches(self) -> tuple[int, int | None]:
         """The least and the most microbatches of a step; None stands for any number.
 

@@ -13,4 +13,6 @@ to 2.15 are supported; only this module imports it.
 from ripeline._ripeline import RunFailed
 from ripeline.torch._schedule import Limits, Schedule, schedule_class
 
+RunFailed.__module__ = __name__
+
 __all__ = ["Limits", "RunFailed", "Schedule", "schedule_class"]

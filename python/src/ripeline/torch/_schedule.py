@@ -478,7 +478,7 @@ def _proved(
 def _proof(program: Program) -> Verdict:
     verdict = program.verify(times=False)
     if not verdict:
-        raise Error(f"only a proved program is trained with, and this one is not\n{verdict}")
+        raise Error(f"this program is not proved, so it cannot train\n{verdict}")
     return verdict
 
 

@@ -1,0 +1,80 @@
+"""`examples/python/train_gpt.py` under torchrun: it trains, and its check finds a wrong gradient."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import HANGS, SOURCE
+
+pytest.importorskip("torch")
+
+EXAMPLE = SOURCE / "examples" / "python" / "train_gpt.py"
+SECONDS = 240
+
+# A gradient of the last stage grows by a thousandth in each step.
+WRONG = f"""\
+import sys
+sys.path.insert(0, {str(EXAMPLE.parent)!r})
+import train_gpt
+right = train_gpt.ripeline.torch.Schedule.step
+def wrong(schedule, *args, **kwargs):
+    right(schedule, *args, **kwargs)
+    if schedule._stage.is_last:
+        schedule._stage.submod[-1].weight.grad *= 1.001
+train_gpt.ripeline.torch.Schedule.step = wrong
+raise SystemExit(train_gpt.main())
+"""
+
+
+def torchrun(processes: int, script: Path, *arguments: object) -> tuple[int, str]:
+    """The exit code, and what the processes printed."""
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}"]
+    ended = subprocess.run(
+        [*command, str(script), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    return ended.returncode, ended.stdout
+
+
+def losses_in(output: str) -> list[float]:
+    return [float(loss) for loss in re.findall(r"^step +\d+  loss (\S+)", output, re.MULTILINE)]
+
+
+def test_two_processes_learn_with_the_gradients_of_the_unpipelined_model() -> None:
+    code, output = torchrun(2, EXAMPLE, "--steps", 8, "--microbatches", 5, "--check")
+    assert code == 0, output
+    losses = losses_in(output)
+    assert len(losses) == 8 and losses[-1] < losses[0] - 1, output
+    assert output.endswith("8 steps, all gradients right\n")
+
+
+def test_four_processes_with_a_v_and_split_backwards_are_exact() -> None:
+    code, output = torchrun(4, EXAMPLE, "--schedule", "zb_v", "--steps", 2, "--check", "--exact")
+    assert code == 0, output
+    assert len(losses_in(output)) == 2
+    assert output.count("difference of a gradient 0.0e+00 (allowed: 0)") == 2, output
+
+
+def test_a_wrong_gradient_fails_the_check(tmp_path: Path) -> None:
+    script = tmp_path / "wrong.py"
+    script.write_text(WRONG)
+    code, output = torchrun(2, script, "--steps", 2, "--check")
+    assert code == 1, output
+    assert "2 steps, 2 of them with wrong gradients" in output
+
+
+def test_a_program_of_a_file_that_hangs_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "mine.ripe"
+    program.write_text(HANGS)
+    code, output = torchrun(2, EXAMPLE, "--schedule", program)
+    assert code == 1, output
+    assert "this program is not proved, so it cannot train" in output
+    assert not losses_in(output)
