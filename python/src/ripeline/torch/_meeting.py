@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ import torch
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
 
+_UNTIL_ALL_KNOW = 0.6
+"""In seconds; a rank looks for the others' failures twice in a second."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -22,6 +27,8 @@ class Card:
 
     refused: str
     """Why this rank cannot begin; empty if it can."""
+    runs: dict[str, str]
+    """What must be equal on all ranks, by its name in messages."""
     host: str
     folder: str
     """Where the ranks of one host meet; empty on all ranks but rank 0."""
@@ -35,21 +42,54 @@ class Meeting:
     store: torch.distributed.Store
     prefix: str
 
+    def leave(self) -> None:
+        """Removes the folder of ranks that could not connect, once those that are alive know why."""
+        if os.path.exists(self.folder):
+            time.sleep(_UNTIL_ALL_KNOW)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
-def meet(stage: Any, refused: Error | None, seconds: float) -> Meeting:
+
+def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: float) -> Meeting:
     """Where the ranks of the stage's group meet; all ranks call this.
 
-    Raises `ripeline.Error` on all of them if one is `refused`, or if one of them does not come
-    within `seconds`.
+    Raises `refused` if it is not None, and `ripeline.Error` on the other ranks. Raises that on all of them
+    if `runs` differs, or if one of them does not come within `seconds`.
     """
     store, prefix = _pytorch.store_of(stage.group)
-    rank, ranks = stage.group_rank, stage.group_size
-    folder = tempfile.mkdtemp(prefix="ripeline-") if rank == 0 and refused is None else ""
-    card = Card(str(refused or ""), _host(), folder)
-    store.set(f"{prefix}/{rank}", json.dumps(asdict(card)))
+    folder = tempfile.mkdtemp(prefix="ripeline-") if stage.group_rank == 0 and refused is None else ""
+    own = Card(str(refused or ""), runs, _host(), folder)
+    cards: list[Card] = []
+    try:
+        for card in _exchanged(stage, store, prefix, own, seconds):
+            cards.append(card)
+        if refused is not None:
+            raise refused
+        for other, card in enumerate(cards):
+            if card.refused:
+                raise Error(f"rank {other}: {card.refused}")
+        for other, card in enumerate(cards):
+            for what, value in card.runs.items():
+                if value != (first := cards[0].runs[what]):
+                    raise Error(f"rank {other} has {what} {value}, and rank 0 has {first}")
+    except BaseException:
+        # Each rank removes it, since rank 0 may be the one that was lost.
+        if cards and cards[0].folder:
+            shutil.rmtree(cards[0].folder, ignore_errors=True)
+        raise
+    alone = all(card.host == cards[0].host for card in cards)
+    if folder and not alone:
+        os.rmdir(folder)
+    return Meeting(cards[0].folder if alone else "", store, f"{prefix}/run/")
+
+
+def _exchanged(
+    stage: Any, store: torch.distributed.Store, prefix: str, own: Card, seconds: float
+) -> Iterator[Card]:
+    """The cards of all ranks, in their order."""
+    rank = stage.group_rank
+    store.set(f"{prefix}/{rank}", json.dumps(asdict(own)))
     deadline = time.monotonic() + seconds
-    cards = []
-    for other in range(ranks):
+    for other in range(stage.group_size):
         key = f"{prefix}/{other}"
         while not store.check([key]):
             if time.monotonic() > deadline:
@@ -58,16 +98,7 @@ def meet(stage: Any, refused: Error | None, seconds: float) -> Meeting:
                     " its Schedule"
                 )
             time.sleep(0.005)
-        cards.append(Card(**json.loads(store.get(key))))
-    if refused is not None:
-        raise refused
-    for other, card in enumerate(cards):
-        if card.refused:
-            raise Error(f"rank {other}: {card.refused}")
-    alone = all(card.host == cards[0].host for card in cards)
-    if rank == 0 and not alone:
-        os.rmdir(folder)
-    return Meeting(cards[0].folder if alone else "", store, f"{prefix}/run/")
+        yield Card(**json.loads(store.get(key)))
 
 
 def _host() -> str:

@@ -85,7 +85,20 @@ def backward(
 ) -> Gradients:
     """Accumulates the gradients of all parameters; returns and clears the gradient of each input."""
     arguments = {"stage_output": outputs, "output_grads": grads, "input_values": inputs}
-    return stage.backward_maybe_with_nosync("full", arguments, last_backward=last)[0]
+    return _run_backward(stage, "full", arguments, last)[0]
+
+
+def _run_backward(
+    stage: Stage, kind: str, arguments: dict[str, Any], last: bool
+) -> tuple[Gradients, list[dict[str, Any]] | None]:
+    """Raises what the backward raises, and not PyTorch's error that wraps it and lists shapes."""
+    try:
+        return stage.backward_maybe_with_nosync(kind, arguments, last_backward=last)
+    except RuntimeError as error:
+        if error.__cause__ is None or "Failed to run stage backward" not in str(error):
+            raise
+        cause = error.__cause__
+    raise cause
 
 
 def backward_input(
@@ -97,9 +110,9 @@ def backward_input(
     """
     # Before 2.15 the node of an autograd.Function dies with its graph, although the state refers to it.
     owners = [output.view_as(output).grad_fn for output in outputs] if VERSION < (2, 15) else []
-    roots = tuple(map(_detachable, outputs))
+    roots = tuple(_detachable(output, len(outputs) > 1) for output in outputs)
     arguments = {"stage_output": roots, "output_grads": grads, "input_values": inputs}
-    gradients, found = stage.backward_maybe_with_nosync("input", arguments, last_backward=last)
+    gradients, found = _run_backward(stage, "input", arguments, last)
     groups = found or []
     nodes = (node for group in groups for node in group["intermediates"])
     if owners and any(isinstance(node, torch._C._FunctionBase) for node in nodes):
@@ -116,7 +129,7 @@ def backward_weight(stage: Stage, groups: list[dict[str, Any]], last: bool) -> N
             _accumulate(group)
         groups = [group for group in groups if not _is_wrong_before_2_15(group)]
     arguments = {"stage_output": None, "param_groups": groups}
-    stage.backward_maybe_with_nosync("weight", arguments, last_backward=last)
+    _run_backward(stage, "weight", arguments, last)
 
 
 def _is_wrong_before_2_15(group: dict[str, Any]) -> bool:
@@ -161,9 +174,12 @@ class _Alias(torch.autograd.Function):
         return grads[0]
 
 
-def _detachable(output: torch.Tensor) -> torch.Tensor:
-    """The output, or an alias of it if PyTorch's input backward could not detach it in place."""
-    if not output._is_view():
+def _detachable(output: torch.Tensor, has_others: bool) -> torch.Tensor:
+    """The output, or an alias of it if PyTorch's input backward may not detach it in place.
+
+    It cannot detach a view; and another output may be computed from this one, whose graph then needs it.
+    """
+    if not has_others and not output._is_view():
         return output
     alias: Callable[[torch.Tensor], torch.Tensor] = _Alias.apply
     return alias(output)

@@ -207,28 +207,46 @@ class Schedule:
             self._backward_requires_autograd = backward_requires_autograd
         self._own = {stage.stage_index: _Own(stage) for stage in own}
         self._failed: str | None = None
-        refused, proved = None, []
+        refused: Exception | None = None
+        proved: list[Verdict] = []
+        runs: dict[str, str] = {}
         try:
             proved = _proved(program, own, n_microbatches, forwards, backwards)
-        except Error as error:
+            trained = proved[_TRAINING].program
+            # Before the program, which depends on the options.
+            runs = {
+                "ripeline": _ripeline.version,
+                "PyTorch": torch.__version__,
+                "n_microbatches": str(n_microbatches),
+                "forwards": forwards,
+                "backwards": backwards,
+                "the program": f"{trained.name} ({trained.hash})",
+            }
+        except Exception as error:
             refused = error
-        meeting = _meeting.meet(own[0], refused, limits.connect)
+        meeting = _meeting.meet(own[0], refused, runs, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
-        self._worker = _ripeline.Worker(
-            [verdict._verdict for verdict in proved],
-            own[0].group_rank,
-            own[0].group_size,
-            meeting.folder,
-            meeting.store,
-            meeting.prefix,
-            os.environ.get("RIPELINE_ADDRESS", ""),
-            os.environ.get("MASTER_ADDR", ""),
-            _configuration(proved, n_microbatches),
-            limits.connect,
-            limits.silence,
-            limits.stall,
-        )
+        try:
+            self._worker = _ripeline.Worker(
+                [verdict._verdict for verdict in proved],
+                own[0].group_rank,
+                own[0].group_size,
+                meeting.folder,
+                meeting.store,
+                meeting.prefix,
+                os.environ.get("RIPELINE_ADDRESS", ""),
+                os.environ.get("MASTER_ADDR", ""),
+                [],
+                limits.connect,
+                limits.silence,
+                limits.stall,
+            )
+        except BaseException as error:
+            meeting.leave()
+            if isinstance(error, _ripeline.RunFailed):
+                raise Error(str(error)) from None
+            raise
         mapping = dict(enumerate(self.program._program.placement))
         for stage in own:
             stage.stage_index_to_group_rank = mapping
@@ -305,7 +323,7 @@ class Schedule:
     ) -> tuple[list[tuple[Any, ...]], list[dict[str, Any]], list[Any] | None]:
         """The arguments and the target of each microbatch."""
         if self._failed is not None:
-            raise RuntimeError(self._failed)
+            raise _ripeline.RunFailed(self._failed)
         if (args or kwargs) and (arg_mbs is not None or kwarg_mbs is not None):
             raise TypeError("a step takes a batch, or lists with an entry for each microbatch")
         if arg_mbs is None and kwarg_mbs is None:
@@ -442,8 +460,8 @@ def _proved(
     given = sorted(stage.stage_index for stage in stages)
     if stages[0].num_stages != len(placement) or given != mine:
         raise Error(
-            f"rank {stages[0].group_rank} of the program has the stages {mine} of"
-            f" {len(placement)}, and this process has made {given} of {stages[0].num_stages}"
+            f"the program has the stages {mine} of {len(placement)} on rank {stages[0].group_rank},"
+            f" and this process has made {given} of {stages[0].num_stages}"
         )
     first, last = whole.microbatches
     if microbatches < first or (last is not None and microbatches > last):
@@ -466,22 +484,17 @@ def _proof(program: Program) -> Verdict:
     return verdict
 
 
-def _configuration(proofs: list[Verdict], microbatches: int) -> list[tuple[str, str]]:
-    """What must be equal on all ranks, with its name in messages."""
-    return [
-        ("n_microbatches", str(microbatches)),
-        ("the forward pass", proofs[-1].program.hash),
-        ("ripeline", _ripeline.version),
-        ("PyTorch", torch.__version__),
-    ]
-
-
 def _told(task: str, error: BaseException) -> str:
-    """What the other ranks say of an exception: in a line, and then its traceback."""
-    line = traceback.format_exception_only(error)[-1].strip()
-    trace = "".join(traceback.format_exception(error)).strip()
-    return f"{task + ' failed: ' if task else ''}{line}\n{trace}"
+    """What the other ranks say of an exception: in a line, and then its traceback, of which the end fits."""
+    line = " ".join("".join(traceback.format_exception_only(error)).split())[:300]
+    trace = "".join(traceback.format_exception(error)).strip().encode(errors="replace")
+    cut = b"" if len(trace) <= _LONGEST_TRACE else "…".encode()
+    end = (cut + trace[-_LONGEST_TRACE:]).decode(errors="ignore")
+    return f"{f'in {task}: ' if task else ''}{line}\n{end}".encode(errors="replace").decode()
 
+
+_LONGEST_TRACE = 6144
+"""In bytes; messages between ranks have room for 8192."""
 
 _WORKERS: dict[int, _ripeline.Worker] = {}
 """Those that are connected."""
