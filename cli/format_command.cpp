@@ -91,7 +91,7 @@ void add_format(CLI::App& app, int& exit_code) {
                    "`\"backward input\"`, take the microbatches of a stage in turn")
       ->type_name("KIND,…")
       ->delimiter(',')
-      ->expected(1)
+      ->allow_extra_args(false)
       ->excludes(write)
       ->excludes("--check")
       ->excludes("--forward-only");

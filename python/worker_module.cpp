@@ -55,6 +55,10 @@ std::string task_name(const runtime::TaskInfo& task) {
   return std::to_string(task.stage) + std::string(task.op) + std::to_string(task.microbatch);
 }
 
+// For each lane its op, kind, stage, and the stages to which its tasks give values.
+using Lanes =
+    nb::typed<nb::list, nb::typed<nb::tuple, std::string, std::string, int, std::vector<int>>>;
+
 // Tensors that have been handed over, until their bytes have left or nobody reads them any more.
 //
 // The last owner of a payload may end in a thread without Python's lock, so it only puts the tensor
@@ -225,9 +229,8 @@ class BoundWorker {
     for (const Type& type : kTypes) dtypes_.push_back(torch.attr(type.name));
   }
 
-  // For each lane: its op, kind, stage, and the stages to which its tasks give values.
-  [[nodiscard]] nb::typed<nb::list, nb::tuple> lanes(std::size_t program) const {
-    nb::typed<nb::list, nb::tuple> lanes;
+  [[nodiscard]] Lanes lanes(std::size_t program) const {
+    Lanes lanes;
     for (const Lane& lane : worker_->lanes(program)) {
       lanes.append(nb::make_tuple(lane.op, lane.kind, lane.stage, lane.outputs));
     }

@@ -439,7 +439,9 @@ def _proved(
     Raises Error if there is none, or if the stages and ranks are not the program's.
     """
     ranks = stages[0].group_size
-    whole = Program(program, ranks=ranks) if isinstance(program, str) else program
+    whole = Program(program) if isinstance(program, str) else program
+    if isinstance(program, str) and whole.ranks != ranks and "ranks" in whole.params:
+        whole = Program(program, ranks=ranks)
     kinds = []
     for option, value, of in (
         ("forwards", forwards, {"forward"}),
