@@ -1,4 +1,4 @@
-"""Faults of a rank in every phase of `ripeline.torch.Schedule`: how all ranks then end, how soon, and with what left."""
+"""Faults of a rank in each phase of `ripeline.torch.Schedule`: how all ranks end, how soon, and what is left."""
 
 from __future__ import annotations
 
@@ -353,8 +353,9 @@ class Sleeping(torch.utils.data.Dataset[int]):
         return i
 
 
-def leave_workers(rank: int, mark: str) -> Outcome:
+def leave_workers(rank: int, folder: str) -> Outcome:
     """Rank 1 dies between two steps while workers that it has forked live on."""
+    tempfile.tempdir = folder
     schedule = schedule_of(rank)
     step(schedule)
     if rank == 1:
@@ -364,15 +365,17 @@ def leave_workers(rank: int, mark: str) -> Outcome:
         loader = torch.utils.data.DataLoader(Sleeping(), num_workers=2, multiprocessing_context=context)
         workers = iter(loader)
         time.sleep(0.3)
-        Path(mark).write_text(repr(time.monotonic()))
+        Path(folder, "mark").write_text(repr(time.monotonic()))
         os.kill(os.getpid(), signal.SIGKILL)
         del workers
-    return ended(lambda: step(schedule))
+    outcome = ended(lambda: step(schedule))
+    schedule.close()
+    return outcome
 
 
 def test_a_forked_child_does_not_hide_the_death_of_its_parent(tmp_path: Path) -> None:
     with Ranks(PROCESSES) as mortal:
-        first, _, last = mortal.run(leave_workers, str(tmp_path / "mark"))
+        first, _, last = mortal.run(leave_workers, str(tmp_path))
     for outcome in (first, last):
         assert outcome.text.startswith("rank 1 was lost")
         assert outcome.at - float((tmp_path / "mark").read_text()) < 1

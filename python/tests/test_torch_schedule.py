@@ -391,7 +391,8 @@ def expected(seed: int) -> list[StepResult]:
         evaluated = None
         if step.evaluates_first and evaluates:
             with torch.no_grad():
-                evaluated = torch.cat([forward(*given) for given in zip(batch.args, batch.kwargs, strict=True)])
+                given = zip(batch.args, batch.kwargs, strict=True)
+                evaluated = torch.cat([forward(args, kwargs) for args, kwargs in given])
         outputs, losses = [], []
         for one in parts.values():
             one.zero_grad()
@@ -448,7 +449,7 @@ def test_random_steps_train_as_the_unpipelined_model(ranks: Ranks, seed: int) ->
 
 
 def titan(rank: int, name: str, per_rank: int) -> tuple[dict[int, list[Any]], Any]:
-    """The calls of TorchTitan: a class by its name, lists with an entry for each microbatch, `torch.stack(losses)`."""
+    """The calls of TorchTitan: a class by its name, and lists with an entry for each microbatch."""
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.schedules import PipelineScheduleMulti, PipelineScheduleSingle
 
@@ -499,7 +500,7 @@ def test_it_takes_the_calls_of_torchtitan(ranks: Ranks, name: str, per_rank: int
 
 
 def automodel(rank: int) -> tuple[list[Any], list[Any], int]:
-    """The calls of AutoModel, which sets attributes between steps, and distils by a loss that counts its calls."""
+    """The calls of AutoModel, which sets attributes between steps; the second loss counts its calls."""
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.microbatch import TensorChunkSpec
 

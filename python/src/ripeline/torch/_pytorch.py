@@ -268,7 +268,8 @@ _meetings: dict[str, int] = {}
 def store_of(group: torch.distributed.ProcessGroup | None) -> tuple[Store, str]:
     """The store by which the group's processes have found each other, and a prefix of keys.
 
-    The group of all processes is None. Processes that make the same calls, in the same order for each group, get the same prefixes.
+    The group of all processes is None. Processes that make the same calls, in the same order for each
+    group, get the same prefixes.
     """
     group = group or torch.distributed.group.WORLD
     assert group is not None
