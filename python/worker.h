@@ -73,7 +73,8 @@ class Worker {
   // By number; those of other ranks are default.
   [[nodiscard]] std::vector<Lane> lanes(std::size_t program) const;
 
-  // Begins a step of a program.
+  // Begins a step of a program. If the step before was another program's, waits until all ranks are
+  // done with that one.
   void begin(std::size_t program, int microbatches);
   [[nodiscard]] runtime::Pump& pump() { return *pump_; }
   // Makes the run fail, on all ranks, and returns why it has failed.
@@ -90,7 +91,7 @@ class Worker {
   std::unique_ptr<runtime::Transport> transport_;
   std::unique_ptr<runtime::Run> run_;
   std::unique_ptr<runtime::Pump> pump_;
-  std::int64_t step_ = 0;  // the next step
+  std::size_t program_ = 0;  // the program of the last step
 };
 
 }  // namespace ripeline::python
