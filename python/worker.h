@@ -37,8 +37,8 @@ class RunFailure : public std::runtime_error {
 struct Joining {
   int rank = 0;
   int ranks = 1;
-  std::string folder;  // of the run, on the host of all ranks; or empty
-  // Of ranks on several hosts: where they find each other, and the numeric address at which the
+  std::string folder;  // the run's, on the host of all ranks; or empty
+  // For ranks on several hosts: where they find each other, and the numeric address at which the
   // others reach this host. If that is empty, it is the address that leads to the host `towards`.
   std::shared_ptr<runtime::network::Store> store;
   std::string address, towards;
