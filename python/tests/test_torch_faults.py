@@ -248,7 +248,7 @@ def warm(rank: int) -> None:
     [
         Case("exception", "forward", 1),
         Case("exception", "loss", 2),
-        Case("exception", "backward", 0),
+        Case("exception", "backward", 2),
         Case("SIGINT", "forward", 1),
         Case("SIGINT", "backward", 2),
         Case("SIGINT", "waiting", 1),

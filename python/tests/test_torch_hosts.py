@@ -31,7 +31,7 @@ def train(rank: int, address: str) -> tuple[list[float], str]:
         folders.append(meeting.folder)
         return meeting
 
-    _meeting.meet = noted
+    _meeting.meet = noted  # type: ignore[assignment]
     stage = PipelineStage(part(rank, 6), rank, 2, torch.device("cpu"))
     schedule = ripeline.torch.Schedule("bf", stage, 4, loss_fn=mse)
     losses: list[Any] = []

@@ -277,7 +277,7 @@ def data(step: StepCase, number: int) -> StepData:
 
     def tensors() -> list[Any]:
         whole = torch.randn((sum(step.rows), WIDTH), generator=draw, dtype=torch.float64)
-        return list(torch.split(whole, step.rows))
+        return list(torch.split(whole, list(step.rows)))
 
     args = [(x,) for x in tensors()]
     kwargs = [{"scale": scale} if step.has_scale else {} for scale in tensors()]

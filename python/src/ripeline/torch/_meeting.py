@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ripeline._errors import Error
 from ripeline.torch import _pytorch
 
@@ -39,7 +37,7 @@ class Meeting:
     """Where the ranks connect: in a folder of their host, or by their group's store."""
 
     folder: str
-    store: torch.distributed.Store
+    store: _pytorch.Store
     prefix: str
 
     def leave(self) -> None:
@@ -83,7 +81,7 @@ def meet(stage: Any, refused: Exception | None, runs: dict[str, str], seconds: f
 
 
 def _exchanged(
-    stage: Any, store: torch.distributed.Store, prefix: str, own: Card, seconds: float
+    stage: Any, store: _pytorch.Store, prefix: str, own: Card, seconds: float
 ) -> Iterator[Card]:
     """The cards of all ranks, in their order."""
     rank = stage.group_rank

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import torch
 import torch.distributed.pipelining.stage
+from torch._C._distributed_c10d import Store as Store  # for other modules, too
 from torch.autograd.graph import GradientEdge, Node
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
@@ -264,7 +265,7 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 _meetings: dict[str, int] = {}
 
 
-def store_of(group: torch.distributed.ProcessGroup | None) -> tuple[torch.distributed.Store, str]:
+def store_of(group: torch.distributed.ProcessGroup | None) -> tuple[Store, str]:
     """The store by which the group's processes have found each other, and a prefix of keys.
 
     The group of all processes is None. Processes that make the same calls, in the same order for each group, get the same prefixes.

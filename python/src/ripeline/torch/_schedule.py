@@ -130,6 +130,7 @@ class _Own:
 
 
 _SENT = (torch.Tensor, torch.nn.Parameter)
+_Next = tuple[int, int, Inputs] | None
 _Batch = tuple[list[tuple[Any, ...]], list[dict[str, Any]], list[Any] | None]
 
 
@@ -164,6 +165,15 @@ class Schedule:
     not those of this pipeline, or if the ranks differ in what they run. `limits` says how long
     ranks wait for each other. A rank that fails makes `step()` fail on all, with the cause first.
     """
+
+    # They are set by PyTorch's classes, and by trainers.
+    _loss_fn: Callable[..., torch.Tensor] | None
+    _n_microbatches: int
+    _has_backward: bool
+    scale_grads: bool
+    _split_inputs: Callable[..., tuple[list[tuple[Any, ...]], list[dict[str, Any]]]]
+    _check_inputs: Callable[..., tuple[list[tuple[Any, ...]], list[dict[str, Any]]]]
+    _merge_outputs: Callable[[list[Any]], Any]
 
     def __new__(cls, program: Program | str, stages: Any, *_: Any, **__: Any) -> Schedule:
         if cls is Schedule:
@@ -203,7 +213,8 @@ class Schedule:
                 **options,
             )
         else:
-            PipelineScheduleSingle.__init__(self, own[0], n_microbatches, **options)
+            single: Any = self
+            PipelineScheduleSingle.__init__(single, own[0], n_microbatches, **options)
             self._backward_requires_autograd = backward_requires_autograd
         self._own = {stage.stage_index: _Own(stage) for stage in own}
         self._failed: str | None = None
@@ -379,7 +390,7 @@ class Schedule:
         try:
             worker.begin(program, m)
             outputs: Sequence[Values] | None = None
-            while (task := worker.next(outputs)) is not None:
+            while (task := cast(_Next, worker.next(outputs))) is not None:
                 lane, mb, inputs = task
                 name, run = tasks[lane]
                 outputs = run(mb, inputs)
@@ -422,7 +433,7 @@ def schedule_class(program: Program | str, *, stages_per_rank: int = 1, **option
 
     class Bound(base):  # type: ignore[misc, valid-type]
         def __new__(cls, stages: Any, *_: Any, **__: Any) -> Bound:
-            return cast(Bound, object.__new__(cls))
+            return object.__new__(cls)
 
         def __init__(self, stages: Any, n_microbatches: int, *arguments: Any, **named: Any) -> None:
             super().__init__(program, stages, n_microbatches, *arguments, **options, **named)
