@@ -57,7 +57,7 @@ Status Executor::check_begin(std::int64_t step, int microbatches) const {
   if (!step_done()) {
     return invalid("step " + std::to_string(step) + " begins before this one is done");
   }
-  if (step < 0 || step <= step_) {  // steps of other programs may lie between
+  if (step < 0 || (step_ >= 0 && step != step_ + 1)) {
     return invalid("step " + std::to_string(step) + " begins out of order");
   }
   if (!facts_.admits(microbatches)) {

@@ -11,8 +11,6 @@
 //     if (executor.step_done()) break;
 //   }
 //
-// Steps have ascending numbers; those between may be steps of other programs.
-//
 // Events that do not fit (another step, another rank, twice the same) are refused with a status and
 // change nothing. At each start the executor checks what was proved (needs met, room in every
 // pool); a breach stops the run before the task starts; its status has the rank's counters. Bounded

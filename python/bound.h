@@ -1,4 +1,4 @@
-// What the files of the extension module have in common: Python's lock, and long calls.
+// Python's lock and long calls, for the files of the extension module.
 #pragma once
 
 #include <atomic>

@@ -84,6 +84,7 @@ struct Worker::Part {
   core::OwnedFacts facts;
   simulate::TableArbiter arbiter;
   std::unique_ptr<runtime::protocol::Rank> rank;  // set once the run exists
+  std::int64_t step = 0;                          // the next step
 };
 
 Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
@@ -150,7 +151,14 @@ bool carries(core::OpKind producer, core::OpKind consumer) {
 }
 
 void Worker::begin(std::size_t program, int microbatches) {
-  const Status begun = pump_->begin(*parts_.at(program)->rank, step_++, microbatches);
+  Part& part = *parts_.at(program);
+  if (program != program_) {
+    std::vector<runtime::Blob> all;
+    const std::string tag = "the ranks, for program '" + std::string(part.facts.facts().name) + "'";
+    if (const Status s = run_->gather(tag, {}, all); !s.ok()) throw RunFailure(s);
+    program_ = program;
+  }
+  const Status begun = pump_->begin(*part.rank, part.step++, microbatches);
   if (!begun.ok()) throw RunFailure(begun);
 }
 

@@ -37,8 +37,8 @@ class RunFailure : public std::runtime_error {
 struct Joining {
   int rank = 0;
   int ranks = 1;
-  std::string folder;  // of the run, on the host of all ranks; or empty
-  // Of ranks on several hosts: where they find each other, and the numeric address at which the
+  std::string folder;  // the run's, on the host of all ranks; or empty
+  // For ranks on several hosts: where they find each other, and the numeric address at which the
   // others reach this host. If that is empty, it is the address that leads to the host `towards`.
   std::shared_ptr<runtime::network::Store> store;
   std::string address, towards;
@@ -73,7 +73,8 @@ class Worker {
   // By number; those of other ranks are default.
   [[nodiscard]] std::vector<Lane> lanes(std::size_t program) const;
 
-  // Begins a step of a program.
+  // Begins a step of a program. If the step before was another program's, waits until all ranks are
+  // done with that one.
   void begin(std::size_t program, int microbatches);
   [[nodiscard]] runtime::Pump& pump() { return *pump_; }
   // Makes the run fail, on all ranks, and returns why it has failed.
@@ -90,7 +91,7 @@ class Worker {
   std::unique_ptr<runtime::Transport> transport_;
   std::unique_ptr<runtime::Run> run_;
   std::unique_ptr<runtime::Pump> pump_;
-  std::int64_t step_ = 0;  // the next step
+  std::size_t program_ = 0;  // the program of the last step
 };
 
 }  // namespace ripeline::python

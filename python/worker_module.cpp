@@ -172,7 +172,7 @@ class GroupStore final : public runtime::network::Store {
   }
   [[nodiscard]] int watch() override { return -1; }
 
-  // What a call has raised, such as KeyboardInterrupt; null if none has.
+  // The exception that a call has raised, such as KeyboardInterrupt; null if none has.
   [[nodiscard]] const std::exception_ptr& raised() const { return raised_; }
 
  private:

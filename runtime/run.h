@@ -1,8 +1,9 @@
 // Run: this process's part in a run. It connects a Process with a Transport.
 //
 // The ranks of one or more programs use the Run in turn to run their steps; between steps all
-// processes may gather. If a wait would exceed its limit, the run fails and names what waits for
-// whom. After a failure every call returns that failure, and the other processes are notified.
+// processes may gather, and between steps of two programs they must. If a wait would exceed its
+// limit, the run fails and names what waits for whom. After a failure every call returns that
+// failure, and the other processes are notified.
 //
 //   Run run(*transport);
 //   InlineEngine engine(work);

@@ -32,7 +32,7 @@ raise SystemExit(train_gpt.main())
 
 def torchrun(processes: int, script: Path, *arguments: object) -> tuple[int, str]:
     """The exit code, and what the processes printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     ended = subprocess.run(
         [*command, str(script), *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -1,7 +1,6 @@
 #include "runtime/protocol/process.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace ripeline::runtime::protocol {
@@ -13,22 +12,6 @@ using core::Time;
 namespace {
 
 constexpr std::size_t kMostKept = 1 << 20;  // between two steps; no step has so many
-
-// The step that the signal is about; nullopt if it is about none.
-std::optional<std::int64_t> step_of(const Signal& signal) {
-  if (const auto* const begun = std::get_if<signals::Begun>(&signal)) return begun->step;
-  if (const auto* const ballot = std::get_if<signals::Ballot>(&signal)) return ballot->step;
-  const signals::OfMessage* const of = message_of(signal);
-  return of == nullptr ? std::nullopt : std::optional(of->step);
-}
-
-// Whether a signal that arrives in `step` is for the step after it, which may be another program's.
-// A process without tasks may have begun steps that are far ahead.
-bool is_for_later(const Signal& signal, std::int64_t step) {
-  const std::optional<std::int64_t> of = step_of(signal);
-  if (!of || *of <= step) return false;
-  return *of == step + 1 || std::holds_alternative<signals::Begun>(signal);
-}
 
 std::string text_of(const Payload& payload) {
   const auto* text = reinterpret_cast<const char*>(payload.head.data());
@@ -82,9 +65,7 @@ Status Process::give(Delivery delivery, Time now) {
   if (const auto* const gather = std::get_if<signals::Gather>(&signal)) {
     return gathers_.take(delivery.from, gather->number, delivery.payload);
   }
-  if (rank_ != nullptr && !is_for_later(signal, rank_->step())) {
-    return rank_->delivered(std::move(delivery), now);
-  }
+  if (rank_ != nullptr) return rank_->delivered(std::move(delivery), now);
   if (kept_.size() == kMostKept) {
     return {StatusCode::invalid,
             layout_.name(delivery.from) + " sends and sends: so many messages belong to no step"};

@@ -2,8 +2,8 @@
 //
 // It takes events and returns actions; it has no thread, clock or socket. A Run (runtime/run.h)
 // feeds it from a transport, and a test feeds it from a queue. It does the run's gathers, and steps
-// of at most one rank at a time. Messages that arrive while it has no rank, or are for a later step,
-// which may be that of another rank, are kept until that step. Every failure is reported to all other processes (runtime/protocol/faults.h). Then outcome()
+// of at most one rank at a time; messages that arrive while it has no rank are kept for the next
+// one. Every failure is reported to all other processes (runtime/protocol/faults.h). Then outcome()
 // names the process to blame, and tells who waits for whom.
 //
 //   process.attach(rank, now);       // or process.begin_gather(…)
@@ -78,7 +78,7 @@ class Process {
   Faults faults_;
   Rank* rank_ = nullptr;
   const core::ProgramFacts* facts_ = nullptr;  // the facts of the last rank
-  std::vector<Delivery> kept_;                 // deliveries for a later step
+  std::vector<Delivery> kept_;                 // deliveries for the next rank
   core::Status outcome_;
 };
 

@@ -111,7 +111,7 @@ Status Rank::delivered(Delivery delivery, Time now) {
             layout_.name(from) + " sent " + layout_.name(process_) + " what is of no message"};
   }
   Status fits = peers_.check_sender(from, envelope.signal, of->message.edge);
-  if (fits.ok()) fits = peers_.check_step(from, of->step, step_);
+  if (fits.ok()) fits = peers_.check_step(from, of->step, executor_.step());
   // A late notice may belong to a program whose turn is over, and is no failure.
   if (!fits.ok()) return envelope.is<signals::Notice>() ? Status() : fits;
   // accept() refuses a microbatch that no task has.
@@ -124,7 +124,7 @@ Status Rank::delivered(Delivery delivery, Time now) {
 
 Status Rank::accept_ballot(int from, std::int64_t step, const Payload& payload) {
   core::Ballot ballot;
-  if (Status s = peers_.accept_ballot(from, step, step_, payload, ballot); !s.ok()) {
+  if (Status s = peers_.accept_ballot(from, step, executor_.step(), payload, ballot); !s.ok()) {
     return s;
   }
   const core::Agreeing among = facts_.agreeing(self_.rank, ballot.engine);

@@ -14,8 +14,7 @@
 // All that a peer sends is checked before it is used (runtime/protocol/rank_peers.h). A rank is
 // done with a step only when all ranks to which it sends have begun it, too. So nobody keeps
 // messages of more than the next step, however one-sided the program is. And while another program
-// has its turn, no message of this step can arrive, except notices; one that comes before its step
-// is kept until then (runtime/protocol/process.h). Calls fail by status; after the
+// has its turn, no message of this step can arrive, except notices. Calls fail by status; after the
 // first failure the rank cannot be used. Borrowed objects must outlive it. One thread.
 #pragma once
 
@@ -68,8 +67,6 @@ class Rank {
   // The step begins at the first poll(). Fails if the program does not fit the layout.
   core::Status begin_step(std::int64_t step, int microbatches, core::Time now);
   [[nodiscard]] bool step_done() const;
-  // The present step, or the one that is to begin.
-  [[nodiscard]] std::int64_t step() const { return step_; }
 
   // Takes a delivery that belongs to a message, or is a Begun or a Ballot; refuses any other.
   core::Status delivered(Delivery delivery, core::Time now);
@@ -122,7 +119,7 @@ class Rank {
   HeldDeliveries held_;
   StepTimes times_;
   RankHistory history_;
-  std::int64_t step_ = -1;
+  std::int64_t step_ = -1;  // the present step, or the one that is to begin
   int microbatches_ = 0;
   bool begins_ = false;
   std::vector<core::RunningTask> running_;

@@ -15,8 +15,6 @@
 #include "runtime/network/local.h"
 #include "runtime/toy_work.h"
 #include "simulate/interpreter.h"
-#include "spec/forward_only.h"
-#include "spec/parse.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/toy_run.h"
 
@@ -71,12 +69,9 @@ struct Pumped {
         rank(arbiter, run.layout(), transport.self()) {}
 
   Status step(std::int64_t number, int microbatches,
-              const std::function<Status(const TaskInfo&)>& before = nullptr,
-              protocol::Rank* other = nullptr) {
+              const std::function<Status(const TaskInfo&)>& before = nullptr) {
     if (Status s = work.begin_step(number, microbatches); !s.ok()) return s;
-    if (Status s = pump.begin(other == nullptr ? rank : *other, number, microbatches); !s.ok()) {
-      return s;
-    }
+    if (Status s = pump.begin(rank, number, microbatches); !s.ok()) return s;
     for (;;) {
       Call call;
       const Pump::Next next = pump.next(call, 50ms);
@@ -215,28 +210,6 @@ TEST(Pump, fails_for_its_caller) {
     });
     for (const Status& s : status) EXPECT_THAT(s.message(), HasSubstr("failed: interrupted"));
   }
-}
-
-// The programs take turns without a barrier, so that a rank that is done may begin the other
-// program while its neighbours are still in the step before.
-TEST(Pump, runs_programs_in_turn) {
-  const ProvedText proved(kChain, 3);
-  const ProvedText forwards(spec::forward_only(spec::parse({"chain", kChain}).value()).value(), 3);
-  const ToyModel model{.stages = 3, .width = 5, .seed = 7};
-  run_ranks(network::make_local_group(3), proved, model, [&](Pumped& rank) {
-    simulate::InterpretedArbiter arbiter(forwards.program(), forwards.facts(), rank.run.self());
-    protocol::Rank evaluating(arbiter, rank.run.layout(), rank.run.self());
-    for (int step = 0; step < 40; ++step) {
-      const bool trains = step % 3 == 0;
-      ASSERT_EQ(rank.step(step, 6, nullptr, trains ? nullptr : &evaluating).message(), "");
-      if (!trains) continue;
-      const ToyResult wanted = reference_gradients(model, step, 6);
-      for (const auto& [stage, gradient] : rank.work.gradients()) {
-        EXPECT_EQ(gradient, wanted.gradients[static_cast<std::size_t>(stage)]) << "step " << step;
-      }
-    }
-    EXPECT_EQ(rank.run.finish(10s).message(), "");
-  });
 }
 
 TEST(Pump, leaves_with_the_others_or_alone) {

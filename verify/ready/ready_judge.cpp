@@ -153,10 +153,12 @@ Answer ReadyJudge::first_answer(const Question& question) {
 // The least count, not below `from`, for which there is a run or a state that is in question.
 std::optional<int> ReadyJudge::next_in_question(const Question& question, int from,
                                                 std::string& gave_up) {
-  for (int asked = 0; asked < kCounts && program_.microbatches.contains(from); ++asked, ++from) {
-    const std::optional<HuntResult> few = few_at(question, from);
+  // A run with few microbatches is found sooner than the solver finds their number. Without a run,
+  // the solver is asked about these counts, too, so that its answer stands in the certificate.
+  for (int count = from; count - from < kCounts && program_.microbatches.contains(count); ++count) {
+    const std::optional<HuntResult> few = few_at(question, count);
     if (!few) break;
-    if (few->what == HuntResult::What::refuted) return from;
+    if (few->what == HuntResult::What::refuted) return count;
   }
   Solver& solver = queries_->solver();
   const auto fewest =
