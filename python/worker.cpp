@@ -47,9 +47,6 @@ runtime::network::SocketOptions options_of(const Joining& joining, const core::P
   options.ranks = joining.ranks;
   options.neighbours = std::move(neighbours);
   options.program_hash = facts.hash;
-  for (const auto& [name, value] : joining.configuration) {
-    options.configuration.push_back({name, value});
-  }
   options.connect_limit = nanoseconds(joining.connect_seconds);
   return options;
 }

@@ -10,13 +10,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/owned_facts.h"
 #include "core/status.h"
 #include "python/verdict.h"
-#include "runtime/configuration.h"
 #include "runtime/network/store.h"
 #include "runtime/protocol/rank.h"
 #include "runtime/pump.h"
@@ -42,7 +40,6 @@ struct Joining {
   // others reach this host. If that is empty, it is the address that leads to the host `towards`.
   std::shared_ptr<runtime::network::Store> store;
   std::string address, towards;
-  std::vector<std::pair<std::string, std::string>> configuration;  // must be equal on all ranks
   double connect_seconds = 30;
   double silence_seconds = 30;  // the longest without a sign of life of a rank
   double stall_seconds = 600;   // the longest in which nothing happens, longer than any task

@@ -248,7 +248,6 @@ class Schedule:
                 meeting.prefix,
                 os.environ.get("RIPELINE_ADDRESS", ""),
                 os.environ.get("MASTER_ADDR", ""),
-                [],
                 limits.connect,
                 limits.silence,
                 limits.stall,
