@@ -1,6 +1,7 @@
 #include "python/worker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lower/facts.h"
 #include "python/failure.h"
