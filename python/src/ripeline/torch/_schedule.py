@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -48,7 +48,6 @@ class _Own:
     def __init__(self, stage: Any) -> None:
         self.runner = StageRunner(stage)
         self.index: int = stage.stage_index
-        self._microbatches = 0
         self._left = 0
         """How many of its last backwards, or weight backwards, have yet to run."""
         self._args: list[tuple[Any, ...]] = []
@@ -354,7 +353,7 @@ class Schedule:
     ) -> Any:
         program = _TRAINING if training else _EVALUATION
         if program == len(self._tasks):
-            raise Error("the program has no forward pass of its own, so nothing can be evaluated")
+            raise Error(f"nothing can be evaluated: {_forward_pass(self.program)}")
         m = self._n_microbatches
         own = self._own.values()
         runners = [one.runner for one in own]
@@ -479,12 +478,17 @@ def _proved(
             f"the program is for {first} to {'any' if last is None else last} microbatches, and"
             f" n_microbatches is {microbatches}"
         )
-    proofs = [_proof(whole)]
+    evaluates = _forward_pass(whole)
+    return [_proof(whole), *([evaluates] if isinstance(evaluates, Verdict) else [])]
+
+
+def _forward_pass(program: Program) -> Verdict | str:
+    """The proof of the program's forward pass, or why there is none."""
     try:
-        proofs.append(_proof(whole.forward_only()))
-    except Error:
-        pass
-    return proofs
+        verdict = program.forward_only().verify(times=False)
+    except Error as error:
+        return str(error)
+    return verdict if verdict else f"the forward pass of this program is not proved\n{verdict}"
 
 
 def _proof(program: Program) -> Verdict:
