@@ -16,6 +16,11 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(RIPELINE_CCACHE ccache)
   mark_as_advanced(RIPELINE_CCACHE)
   if(RIPELINE_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${RIPELINE_CCACHE}")
+    # Without this ccache keeps nothing that includes a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${RIPELINE_CCACHE}")
+  endif()
+  # The compiler collects garbage only when its heap has a gigabyte, which saves a tenth of its time and costs up to 0.5 GB for each job.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(--param=ggc-min-heapsize=1000000)
   endif()
 endif()
