@@ -151,6 +151,7 @@ class Page:
     def __init__(self, root, programs, required, name, text, write_pictures=False):
         self.write_pictures = write_pictures
         self.root, self.required, self.name, self.text, self.failures = root, required, name, text, []
+        self.imported = {}  # whether python3 can import a module
         self.environment = dict(os.environ, PATH=os.pathsep.join([*programs, os.environ["PATH"]]), LC_ALL="C.UTF-8")
 
     def fail(self, block, message):
@@ -159,6 +160,11 @@ class Page:
     def command(self, command, folder, text=None):
         return subprocess.run(command, cwd=folder, env=self.environment, input=text, text=True, timeout=LIMIT_SECONDS,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+    def imports(self, module, folder):
+        if module not in self.imported:
+            self.imported[module] = self.command(["python3", "-c", f"import {module}"], folder).returncode == 0
+        return self.imported[module]
 
     def run(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -235,7 +241,7 @@ class Page:
                 self.fail(block, f"the program {needed} was not built")
             return SKIPPED
         module = block.options.get("imports")
-        if module and self.command(["python3", "-c", f"import {module}"], folder).returncode != 0:
+        if module and not self.imports(module, folder):
             if module in self.required:
                 self.fail(block, f"python3 cannot import {module}")
             return SKIPPED
