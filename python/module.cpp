@@ -235,6 +235,8 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("ranks", &Program::ranks)
       .def_prop_ro("kinds", &Program::kinds)
       .def_prop_ro("placement", &Program::placement)
+      .def_prop_ro("is_chain", &Program::is_chain)
+      .def_prop_ro("is_committed", &Program::is_committed)
       .def_prop_ro("microbatches", &Program::microbatches)
       .def_prop_ro("notes", &Program::notes)
       .def("warnings_text", &Program::warnings_text, Unlocked())

@@ -171,6 +171,17 @@ std::vector<int> Program::placement() const {
   return ranks;
 }
 
+bool Program::is_chain() const {
+  const std::vector<spec::Stage>& stages = loaded().program.stages;
+  for (int s = 0; s < static_cast<int>(stages.size()); ++s) {
+    const spec::Stage& stage = stages[static_cast<std::size_t>(s)];
+    if (stage.prev != (s == 0 ? std::vector<int>{} : std::vector{s - 1})) return false;
+  }
+  return true;
+}
+
+bool Program::is_committed() const { return loaded().program.dispatch.in_order; }
+
 Program Program::forward_only() const {
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};
   const std::string text =

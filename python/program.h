@@ -89,6 +89,10 @@ class Program {
   [[nodiscard]] std::vector<std::string> kinds() const;
   // The rank of each stage.
   [[nodiscard]] std::vector<int> placement() const;
+  // Whether each stage takes the outputs of the one before it, and of no other.
+  [[nodiscard]] bool is_chain() const;
+  // Whether each rank starts its tasks in an order that is fixed, whatever is ready.
+  [[nodiscard]] bool is_committed() const;
   // The forward pass, with the same params.
   [[nodiscard]] Program forward_only() const;
 

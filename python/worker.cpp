@@ -1,10 +1,12 @@
 #include "python/worker.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "lower/facts.h"
 #include "python/failure.h"
+#include "runtime/instruments.h"
 #include "runtime/network/host_address.h"
 #include "runtime/network/socket.h"
 #include "runtime/protocol/neighbours.h"
@@ -82,6 +84,7 @@ struct Worker::Part {
   core::OwnedFacts facts;
   simulate::TableArbiter arbiter;
   std::unique_ptr<runtime::protocol::Rank> rank;  // set once the run exists
+  runtime::BeforeTask before_task;                // null if no delays are injected
   std::int64_t step = 0;                          // the next step
 };
 
@@ -103,6 +106,9 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
     neighbours = runtime::protocol::united(
         std::move(neighbours), runtime::protocol::neighbours_of(joining.rank, layout, own));
   }
+  if (const Status s = runtime::check_instruments_of_environment(facts); !s.ok()) {
+    refuse(s.message());
+  }
   const Status joined =
       connect(joining, options_of(joining, facts, std::move(neighbours)), transport_);
   if (!joined.ok()) throw RunFailure(joined);
@@ -110,9 +116,17 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
       *transport_, runtime::RunOptions{.layout = layout,
                                        .limits = {.silence = nanoseconds(joining.silence_seconds),
                                                   .stall = nanoseconds(joining.stall_seconds)}});
+  runtime::Instruments instruments = runtime::instruments_of_environment();
   for (const auto& part : parts_) {
-    part->rank =
-        std::make_unique<runtime::protocol::Rank>(part->arbiter, run_->layout(), run_->self());
+    runtime::protocol::RankOptions options;
+    if (const Status s =
+            runtime::install(instruments, part->facts.facts(), *run_, options, part->before_task);
+        !s.ok()) {
+      refuse(s.message());
+    }
+    instruments.trace.clear();
+    part->rank = std::make_unique<runtime::protocol::Rank>(part->arbiter, run_->layout(),
+                                                           run_->self(), std::move(options));
   }
   pump_ = std::make_unique<runtime::Pump>(*run_);
 }
@@ -160,10 +174,21 @@ void Worker::begin(std::size_t program, int microbatches) {
   if (!begun.ok()) throw RunFailure(begun);
 }
 
+void Worker::before_task(const runtime::TaskInfo& task) const {
+  const runtime::BeforeTask& before = parts_.at(program_)->before_task;
+  if (before) before(task);
+}
+
 std::string Worker::fail(const std::string& why) {
   return pump_->fail({StatusCode::failed, why}).message();
 }
 
-void Worker::leave(double seconds) { (void)run_->leave(nanoseconds(seconds)); }
+void Worker::leave(double seconds) {
+  const bool has_trace = run_->trace() != nullptr;
+  const Status left = run_->leave(nanoseconds(seconds));
+  if (has_trace && left.code() == StatusCode::failed) {
+    std::fprintf(stderr, "ripeline: %s\n", left.message().c_str());
+  }
+}
 
 }  // namespace ripeline::python

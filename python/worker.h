@@ -1,8 +1,9 @@
 // Worker: this process's rank of a run of training, whose tasks Python runs.
 //
-// The programs of the run, such as the one that trains and the one that evaluates, are proved, and
-// take turns: each step is a step of one of them. The thread that computes makes all calls, without
-// Python's lock; during a step a helper thread moves messages (runtime/pump.h).
+// The programs of the run are proved, and take turns: each step is a step of one of them. The first
+// is the one that trains. RIPELINE_TRACE writes a trace of its steps, and RIPELINE_DELAY injects
+// delays into those of all programs (runtime/instruments.h). The thread that computes makes all
+// calls, without Python's lock; during a step a helper thread moves messages (runtime/pump.h).
 #pragma once
 
 #include <chrono>
@@ -74,9 +75,12 @@ class Worker {
   // done with that one.
   void begin(std::size_t program, int microbatches);
   [[nodiscard]] runtime::Pump& pump() { return *pump_; }
+  // Called before each task that the pump gives: sleeps for the delay that is injected into it.
+  void before_task(const runtime::TaskInfo& task) const;
   // Makes the run fail, on all ranks, and returns why it has failed.
   [[nodiscard]] std::string fail(const std::string& why);
-  // Leaves the run, once all ranks do, or after some seconds in any case.
+  // Leaves the run, once all ranks do, or after some seconds in any case. Prints to standard error
+  // if the trace cannot be written.
   void leave(double seconds);
   // For a child of a fork, which may do nothing else with this object, not even destroy it.
   void close_in_child() { transport_->close_in_child(); }

@@ -255,6 +255,7 @@ class BoundWorker {
         if (runs_) pump.end(std::move(call_), {});
         runs_ = false;
         next = pump.next(call_, kSlice);
+        if (next == runtime::Pump::Next::task) worker_->before_task(call_.task);
       }
       if (next == runtime::Pump::Next::task) break;
       if (next == runtime::Pump::Next::over) {

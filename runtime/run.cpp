@@ -62,19 +62,21 @@ RunTrace* Run::begin_trace(const std::string& path, trace::RunInfo about) {
   return trace_.get();
 }
 
-Status Run::finish(std::chrono::nanoseconds limit) {
-  const bool has_trace = trace_ != nullptr && trace_->has_part();
-  if (has_trace) {
-    if (Status s = trace_->close(); !s.ok()) return fail(std::move(s));
-  }
-  if (Status s = finish_all(limit, Time::max()); !s.ok()) return s;
-  is_finished_ = true;
-  return has_trace && self() == 0 ? trace::finish_parts(trace_->path()) : Status();
-}
+Status Run::finish(std::chrono::nanoseconds limit) { return finish_all(limit, Time::max()); }
 
 Status Run::leave(std::chrono::nanoseconds limit) { return finish_all(limit, now() + limit); }
 
 Status Run::finish_all(std::chrono::nanoseconds limit, Time limit_of_gather) {
+  const bool has_trace = trace_ != nullptr && trace_->has_part();
+  if (has_trace) {
+    if (Status s = trace_->close(); !s.ok()) return fail(std::move(s));
+  }
+  if (Status s = wait_for_all(limit, limit_of_gather); !s.ok()) return s;
+  is_finished_ = true;
+  return has_trace && self() == 0 ? trace::finish_parts(trace_->path()) : Status();
+}
+
+Status Run::wait_for_all(std::chrono::nanoseconds limit, Time limit_of_gather) {
   process_.begin_gather("the end of the run", {}, now());
   Status gathered = run_until(
       nullptr, [this] { return process_.gather_done(); }, limit_of_gather);

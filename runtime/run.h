@@ -127,6 +127,7 @@ class Run {
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
   core::Status finish_all(std::chrono::nanoseconds limit, core::Time limit_of_gather);
+  core::Status wait_for_all(std::chrono::nanoseconds limit, core::Time limit_of_gather);
   void send();
   void look_after_peers();
   void heed_termination();

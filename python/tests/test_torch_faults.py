@@ -398,3 +398,32 @@ def make_many(rank: int, folder: str) -> set[str]:
 def test_schedules_leave_nothing_behind(ranks: Ranks, tmp_path: Path) -> None:
     assert ranks.run(make_many, str(tmp_path), seconds=120) == [set()] * PROCESSES
     assert list(tmp_path.iterdir()) == []
+
+
+def grow(rank: int, steps: int) -> tuple[int, int, int]:
+    """How many bytes, tensors and descriptors a rank has more after many steps, with evaluations between."""
+    schedule = schedule_of(rank)
+
+    def now() -> tuple[int, int, int]:
+        gc.collect()
+        tensors = sum(isinstance(one, torch.Tensor) for one in gc.get_objects())
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE"), tensors, len(os.listdir("/proc/self/fd"))
+
+    for _ in range(50):
+        step(schedule)
+    before = now()
+    for i in range(steps):
+        step(schedule)
+        if i % 10 == 0:
+            with torch.no_grad():
+                schedule.eval(*[torch.ones(2 * MICROBATCHES, 4)] * (rank == 0))
+    after = now()
+    schedule.close()
+    return after[0] - before[0], after[1] - before[1], after[2] - before[2]
+
+
+def test_a_thousand_steps_grow_nothing(ranks: Ranks) -> None:
+    for grown, tensors, descriptors in ranks.run(grow, 1_000, seconds=300):
+        assert (tensors, descriptors) == (0, 0)
+        assert grown < 4_000_000, "a tensor of each microbatch would be more than that"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 pytest.importorskip("torch.distributed.pipelining")
 
 import torch
+from conftest import command
 from ranks import Ranks
 
 import ripeline
@@ -551,3 +554,87 @@ def test_it_takes_the_calls_of_automodel(ranks: Ranks) -> None:
         assert backwards == 2 * MICROBATCHES
         if stage == PROCESSES - 1:
             torch.testing.assert_close(torch.stack(mine), torch.tensor(losses[0] * 2))
+
+
+JOIN = """pipeline join {
+  microbatches any;
+  stages vision 2, text 1, decoder 1;
+  edges vision -> decoder, text -> decoder;
+  place s on s;
+  op F forward sequential { needs F at prev;  acquires a; }
+  op B backward { needs F at here, B at next;  releases a; }
+  resource a per stage { capacity stages - s; }
+  hint bf { rounds B, F; }
+  dispatch ready by bf;
+}
+"""
+
+
+def refusal(rank: int, program: str, variables: dict[str, str]) -> str:
+    """What a schedule is refused for, with these environment variables."""
+    from torch.distributed.pipelining import PipelineStage
+
+    from ripeline.torch import Schedule
+
+    os.environ.update(variables)
+    try:
+        stage = PipelineStage(part(rank, WIDTH), rank, PROCESSES, torch.device("cpu"))
+        Schedule(program, stage, MICROBATCHES, loss_fn=mse).close()
+    except ripeline.Error as error:
+        return str(error)
+    finally:
+        for name in variables:
+            del os.environ[name]
+    return ""
+
+
+def test_stages_that_are_no_chain_are_refused(ranks: Ranks) -> None:
+    for text in ranks.run(refusal, JOIN, {}):
+        assert text.startswith("PyTorch's stages are a chain, and a stage of the program takes"), text
+
+
+def test_instruments_of_the_environment_that_cannot_be_are_refused(ranks: Ranks) -> None:
+    for variable, value, why in (
+        ("RIPELINE_DELAY", "compute=Q:3", "RIPELINE_DELAY: "),
+        ("RIPELINE_TRACE", "/no/folder/run.json", "RIPELINE_TRACE: /no/folder/run.json"),
+    ):
+        for text in ranks.run(refusal, "bf", {variable: value}):
+            assert text.startswith(why), text
+
+
+def instrumented(rank: int, folder: str) -> tuple[float, float]:
+    """The seconds that a step and an evaluation take at least, if each forward takes 20 ms."""
+    from torch.distributed.pipelining import PipelineStage
+
+    from ripeline.torch import Schedule
+
+    variables = {"RIPELINE_TRACE": f"{folder}/run.json", "RIPELINE_DELAY": "compute=F:20"}
+    os.environ.update(variables)
+    try:
+        stage = PipelineStage(part(rank, WIDTH), rank, PROCESSES, torch.device("cpu"))
+        schedule = Schedule("bf", stage, MICROBATCHES, loss_fn=mse)
+    finally:
+        for name in variables:
+            del os.environ[name]
+    x, y = batch(1, MICROBATCHES, WIDTH)
+    args = (x,) if stage.is_first else ()
+    start = time.monotonic()
+    schedule.step(*args, target=y)
+    stepped = time.monotonic()
+    with torch.no_grad():
+        schedule.eval(*args)
+    evaluated = time.monotonic()
+    schedule.close()
+    return stepped - start, evaluated - stepped
+
+
+def test_a_trace_is_of_the_proved_program_and_delays_are_injected(ranks: Ranks, tmp_path: Path) -> None:
+    for times in ranks.run(instrumented, str(tmp_path)):
+        assert min(times) >= 0.02 * MICROBATCHES
+    program = tmp_path / "in_order.ripe"
+    program.write_text(str(ripeline.Program("bf").sequential("forward").text))
+    trace = tmp_path / "run.json"
+    checked = command("check-run", trace, "--program", program, "-D", f"ranks={PROCESSES}")
+    assert checked.code == 0, checked.out + checked.err
+    assert f"1 whole step of {MICROBATCHES} microbatches, {2 * PROCESSES * MICROBATCHES} tasks" in checked.out
+    assert [path.name for path in tmp_path.glob("run.json*")] == ["run.json"]

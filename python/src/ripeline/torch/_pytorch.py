@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import torch
 import torch.distributed.pipelining.stage
 from torch._C._distributed_c10d import Store as Store  # for other modules, too
+from torch.distributed import ProcessGroup
+from torch.distributed.distributed_c10d import _world
 from torch.autograd.graph import GradientEdge, Node
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
@@ -247,6 +249,44 @@ def broadcasts_buffers(module: torch.nn.Module) -> bool:
     """Whether the module is in DistributedDataParallel and sends buffers to replicas in the next forward."""
     replicated: Any = module
     return isinstance(module, DistributedDataParallel) and bool(replicated.will_sync_module_buffers())
+
+
+def replicas(module: torch.nn.Module) -> ProcessGroup | None:
+    """The group in which DistributedDataParallel communicates, if the module is in it."""
+    replicated: Any = module
+    return replicated.process_group if isinstance(module, DistributedDataParallel) else None
+
+
+class Communication:
+    """In which groups this process communicates, by the number that each gives to its operations.
+
+    Groups of one process do not count, nor do those that are made later.
+    """
+
+    def __init__(self) -> None:
+        self._counts: list[tuple[ProcessGroup, Callable[[], int], list[int]]] = []
+        for group in _world.pg_map:
+            count: Any = getattr(group, "_get_sequence_number_for_group")
+            if group.size() > 1:
+                try:
+                    self._counts.append((group, count, [count()]))
+                except RuntimeError:
+                    continue  # This backend does not count.
+
+    def groups(self) -> list[ProcessGroup]:
+        """Those in which it has communicated since the last call."""
+        found = []
+        for group, count, last in self._counts:
+            if (now := count()) != last[0]:
+                last[0] = now
+                found.append(group)
+        return found
+
+
+def told(group: ProcessGroup) -> str:
+    """A group's name, its backend, and its ranks."""
+    ranks = torch.distributed.get_process_group_ranks(group)
+    return f"{group.group_desc or group.group_name} ({group.name()}, ranks {', '.join(map(str, ranks))})"
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+from torch.distributed import ProcessGroup
 from torch.distributed.pipelining.schedules import PipelineScheduleMulti, PipelineScheduleSingle
 
 from ripeline import _ripeline
@@ -54,40 +55,49 @@ class _Own:
         self._kwargs: list[dict[str, Any]] = []
         self._targets: list[Any] | None = None
         self._loss_kwargs: dict[str, Any] | None = None
-        self._came: dict[int, list[tuple[int, int]]] = {}
-        """By microbatch, the stages from which a forward got values, and how many from each."""
+        self._begun = False
+        """Whether a forward has run in this step."""
+        self._communicated: ProcessGroup | None = None
 
     def begin(self, batch: _Batch, loss_kwargs: dict[str, Any] | None) -> None:
         self._args, self._kwargs, self._targets = batch
         self._loss_kwargs = loss_kwargs
         self._left = len(self._args)
+        self._begun = False
 
     def end(self) -> None:
         self._args, self._kwargs, self._targets = [], [], None
-        self._came.clear()
 
-    def task(self, kind: str, to: list[int]) -> Task:
-        """What tasks of an op of this kind do, which give values to the stages `to`."""
+    def replicas_told(self) -> ProcessGroup | None:
+        """The group in which DistributedDataParallel may communicate in the task that has run.
+
+        It does so in the stage's first forward and last backward, which run in the same order of
+        stages in all replicas: a stage's first forward needs the one before it, and its last
+        backward the one after it.
+        """
+        group, self._communicated = self._communicated, None
+        return group
+
+    def task(self, kind: str, sends: bool) -> Task:
+        """What tasks of an op of this kind do, and whether another stage gets their values."""
         if kind == "forward":
-            return lambda mb, inputs: self._forward(mb, inputs, len(to))
+            return lambda mb, inputs: self._forward(mb, inputs, sends)
         if kind == "backward":
-            return lambda mb, inputs: self._backward(mb, inputs, to, self.runner.backward, True)
+            return lambda mb, inputs: self._backward(mb, inputs, sends, self.runner.backward, True)
         if kind == "backward_input":
             return lambda mb, inputs: self._backward(
-                mb, inputs, to, self.runner.backward_input, False
+                mb, inputs, sends, self.runner.backward_input, False
             )
         return lambda mb, _: self._weight(mb)
 
-    def _forward(self, mb: int, inputs: Inputs, consumers: int) -> Sequence[Values]:
-        args: Sequence[Any] = self._args[mb]
-        if len(inputs) == 1:
-            args = inputs[0][1]
-        elif inputs:
-            self._came[mb] = [(stage, len(values)) for stage, values in inputs]
-            args = [value for _, values in inputs for value in values]
+    def _forward(self, mb: int, inputs: Inputs, sends: bool) -> Sequence[Values]:
+        args = inputs[0][1] if inputs else self._args[mb]
         target = None if self._targets is None else self._targets[mb]
+        if not self._begun:
+            self._begun = True
+            self._communicated = _pytorch.replicas(self.runner.stage.submod)
         given = self.runner.forward(mb, args, self._kwargs[mb], target, self._loss_kwargs)
-        return [self._sendable(given)] * consumers
+        return [self._sendable(given)] if sends else []
 
     def _sendable(self, values: Sequence[tuple[Any, bool]]) -> Values:
         for value, _ in values:
@@ -104,23 +114,19 @@ class _Own:
         self,
         mb: int,
         inputs: Inputs,
-        to: list[int],
+        sends: bool,
         run: Callable[[int, Sequence[torch.Tensor | None], bool], Sequence[torch.Tensor | None]],
         ends: bool,
     ) -> Sequence[Values]:
         if ends:
             self._left -= 1
-        found = run(mb, _summed(inputs), ends and self._left == 0)
-        came = self._came.pop(mb, None)
-        if not to:
+            if self._left == 0:
+                self._communicated = _pytorch.replicas(self.runner.stage.submod)
+        given = [grad for grad, _ in inputs[0][1]] if inputs else []
+        found = run(mb, given, ends and self._left == 0)
+        if not sends:
             return []
-        grads: Values = [(None if g is None else _pytorch.plain(g), False) for g in found]
-        if came is None:
-            return [grads]
-        parts = {}
-        for stage, count in came:
-            parts[stage], grads = grads[:count], grads[count:]
-        return [parts[stage] for stage in to]
+        return [[(None if grad is None else _pytorch.plain(grad), False) for grad in found]]
 
     def _weight(self, mb: int) -> Sequence[Values]:
         self._left -= 1
@@ -131,19 +137,6 @@ class _Own:
 _SENT = (torch.Tensor, torch.nn.Parameter)
 _Next = tuple[int, int, Inputs] | None
 _Batch = tuple[list[tuple[Any, ...]], list[dict[str, Any]], list[Any] | None]
-
-
-def _summed(inputs: Inputs) -> list[torch.Tensor | None]:
-    """The gradient of each output: the sum of what the stages that got it send."""
-    if not inputs:
-        return []
-    grads = [grad for grad, _ in inputs[0][1]]
-    for _, values in inputs[1:]:
-        for i, (grad, _) in enumerate(values):
-            mine = grads[i]
-            if grad is not None:
-                grads[i] = grad if mine is None else mine + grad
-    return grads
 
 
 class Schedule:
@@ -159,6 +152,9 @@ class Schedule:
     order in each step; `backwards="in order"` makes them bitwise those of the unpipelined model.
 
     Evaluation runs a program of its own: the forwards of `program`, proved as well.
+
+    Tasks may communicate with other processes, as tensor parallelism does, only if the program
+    commits each rank to an order; otherwise the first task that does so fails the step.
 
     Raises `ripeline.Error` on all ranks if the program is not proved, if its stages or ranks are
     not those of this pipeline, or if the ranks differ in what they run. `limits` says how long
@@ -260,6 +256,7 @@ class Schedule:
         for stage in own:
             stage.stage_index_to_group_rank = mapping
         self._tasks = [self._tasks_of(number) for number in range(len(proved))]
+        self._committed = [verdict.program._program.is_committed for verdict in proved]
         _WORKERS[id(self._worker)] = self._worker
         self._ends = weakref.finalize(self, _close, self._worker)
 
@@ -387,11 +384,14 @@ class Schedule:
         name, mb = "", 0
         try:
             worker.begin(program, m)
+            communication = None if self._committed[program] else _pytorch.Communication()
             outputs: Sequence[Values] | None = None
             while (task := cast(_Next, worker.next(outputs))) is not None:
                 lane, mb, inputs = task
-                name, run = tasks[lane]
+                name, own, run = tasks[lane]
                 outputs = run(mb, inputs)
+                if communication is not None:
+                    _refuse(communication.groups(), own.replicas_told())
                 name = ""
         except _ripeline.RunFailed as failed:
             self._failed = str(failed)
@@ -400,10 +400,10 @@ class Schedule:
             self._failed = worker.fail(_told(f"{name}{mb}" if name else "", error))
             raise
 
-    def _tasks_of(self, program: int) -> dict[int, tuple[str, Task]]:
-        """By lane, the name of its tasks and what they do."""
+    def _tasks_of(self, program: int) -> dict[int, tuple[str, _Own, Task]]:
+        """By lane, the name of its tasks, their stage, and what they do."""
         return {
-            lane: (f"{stage}{op}", self._own[stage].task(kind, to))
+            lane: (f"{stage}{op}", self._own[stage], self._own[stage].task(kind, bool(to)))
             for lane, (op, kind, stage, to) in enumerate(self._worker.lanes(program))
             if op
         }
@@ -464,6 +464,11 @@ def _proved(
         whole = whole.sequential(*kinds)
     if whole.ranks != ranks:
         raise Error(f"the program has {whole.ranks} ranks, and the stages' group has {ranks}")
+    if not whole._program.is_chain:
+        raise Error(
+            "PyTorch's stages are a chain, and a stage of the program takes the outputs of others than"
+            " the one before it"
+        )
     placement = whole._program.placement
     mine = [stage for stage, rank in enumerate(placement) if rank == stages[0].group_rank]
     given = sorted(stage.stage_index for stage in stages)
@@ -496,6 +501,18 @@ def _proof(program: Program) -> Verdict:
     if not verdict:
         raise Error(f"this program is not proved, so it cannot train\n{verdict}")
     return verdict
+
+
+def _refuse(groups: list[ProcessGroup], allowed: ProcessGroup | None) -> None:
+    """Raises Error if a task has communicated in another group than the one that is allowed."""
+    for group in groups:
+        if group is not allowed:
+            raise Error(
+                f"this task communicates in the process group {_pytorch.told(group)}, whose members"
+                " may run their tasks in different orders: their tensors would be mixed up. Take"
+                " the communication out of the stages and the loss, or take a program with a"
+                " committed order, such as 1f1b"
+            )
 
 
 def _told(task: str, error: BaseException) -> str:
