@@ -180,7 +180,20 @@ bool Program::is_chain() const {
   return true;
 }
 
-bool Program::is_committed() const { return loaded().program.dispatch.in_order; }
+bool Program::is_committed() const {
+  const spec::Program& program = loaded().program;
+  std::vector<int> lanes(static_cast<std::size_t>(program.ranks));
+  bool one_engine = true;
+  bool sequential = true;
+  for (const spec::Lane& lane : program.lanes) {
+    ++lanes[static_cast<std::size_t>(lane.rank)];
+    one_engine = one_engine && lane.engine == core::Engine::compute;
+    sequential = sequential && lane.sequential;
+  }
+  const auto is_one = [](int count) { return count == 1; };
+  const bool one_lane = sequential && std::all_of(lanes.begin(), lanes.end(), is_one);
+  return one_engine && (program.dispatch.in_order || one_lane);
+}
 
 Program Program::forward_only() const {
   const load::Reading reading{.input = load::Input{loaded().source, loaded().form}, .notes = {}};

@@ -1,7 +1,6 @@
 #include "python/worker.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "lower/facts.h"
@@ -106,9 +105,6 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
     neighbours = runtime::protocol::united(
         std::move(neighbours), runtime::protocol::neighbours_of(joining.rank, layout, own));
   }
-  if (const Status s = runtime::check_instruments_of_environment(facts); !s.ok()) {
-    refuse(s.message());
-  }
   const Status joined =
       connect(joining, options_of(joining, facts, std::move(neighbours)), transport_);
   if (!joined.ok()) throw RunFailure(joined);
@@ -117,6 +113,7 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
                                        .limits = {.silence = nanoseconds(joining.silence_seconds),
                                                   .stall = nanoseconds(joining.stall_seconds)}});
   runtime::Instruments instruments = runtime::instruments_of_environment();
+  if (!joining.traces) instruments.trace.clear();
   for (const auto& part : parts_) {
     runtime::protocol::RankOptions options;
     if (const Status s =
@@ -132,6 +129,14 @@ Worker::Worker(const std::vector<Verdict>& programs, const Joining& joining) {
 }
 
 Worker::~Worker() = default;
+
+void Worker::check_environment(const Verdict& trains) {
+  if (!trains.proved()) return;
+  const core::OwnedFacts facts = lower::facts_of(*trains.proved());
+  if (const Status s = runtime::check_instruments_of_environment(facts.facts()); !s.ok()) {
+    refuse(s.message());
+  }
+}
 
 std::vector<Lane> Worker::lanes(std::size_t program) const {
   const core::ProgramFacts& facts = parts_.at(program)->facts.facts();
@@ -183,12 +188,6 @@ std::string Worker::fail(const std::string& why) {
   return pump_->fail({StatusCode::failed, why}).message();
 }
 
-void Worker::leave(double seconds) {
-  const bool has_trace = run_->trace() != nullptr;
-  const Status left = run_->leave(nanoseconds(seconds));
-  if (has_trace && left.code() == StatusCode::failed) {
-    std::fprintf(stderr, "ripeline: %s\n", left.message().c_str());
-  }
-}
+void Worker::leave(double seconds) { (void)run_->leave(nanoseconds(seconds)); }
 
 }  // namespace ripeline::python

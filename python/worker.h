@@ -41,6 +41,7 @@ struct Joining {
   // others reach this host. If that is empty, it is the address that leads to the host `towards`.
   std::shared_ptr<runtime::network::Store> store;
   std::string address, towards;
+  bool traces = true;  // whether RIPELINE_TRACE concerns this run
   double connect_seconds = 30;
   double silence_seconds = 30;  // the longest without a sign of life of a rank
   double stall_seconds = 600;   // the longest in which nothing happens, longer than any task
@@ -67,6 +68,10 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // Throws Failure, before ranks meet, if what the environment asks for cannot be done with the
+  // program that trains.
+  static void check_environment(const Verdict& trains);
+
   [[nodiscard]] int rank() const { return run_->self(); }
   // By number; those of other ranks are default.
   [[nodiscard]] std::vector<Lane> lanes(std::size_t program) const;
@@ -79,8 +84,7 @@ class Worker {
   void before_task(const runtime::TaskInfo& task) const;
   // Makes the run fail, on all ranks, and returns why it has failed.
   [[nodiscard]] std::string fail(const std::string& why);
-  // Leaves the run, once all ranks do, or after some seconds in any case. Prints to standard error
-  // if the trace cannot be written.
+  // Leaves the run, once all ranks do, or after some seconds in any case.
   void leave(double seconds);
   // For a child of a fork, which may do nothing else with this object, not even destroy it.
   void close_in_child() { transport_->close_in_child(); }

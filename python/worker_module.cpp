@@ -210,8 +210,8 @@ class BoundWorker {
  public:
   BoundWorker(const std::vector<Verdict*>& programs, int rank, int ranks, const std::string& folder,
               nb::object store, const std::string& prefix, const std::string& address,
-              const std::string& towards, double connect_seconds, double silence_seconds,
-              double stall_seconds)
+              const std::string& towards, bool traces, double connect_seconds,
+              double silence_seconds, double stall_seconds)
       : worker_(joined(programs, std::make_shared<GroupStore>(std::move(store), prefix),
                        {.rank = rank,
                         .ranks = ranks,
@@ -219,6 +219,7 @@ class BoundWorker {
                         .store = nullptr,
                         .address = address,
                         .towards = towards,
+                        .traces = traces,
                         .connect_seconds = connect_seconds,
                         .silence_seconds = silence_seconds,
                         .stall_seconds = stall_seconds})) {
@@ -428,10 +429,11 @@ void bind_worker(nb::module_& m) {
   nb::exception<RunFailure>(m, "RunFailed", PyExc_RuntimeError);
   nb::class_<BoundWorker>(m, "Worker")
       .def(nb::init<const std::vector<Verdict*>&, int, int, const std::string&, nb::object,
-                    const std::string&, const std::string&, const std::string&, double, double,
-                    double>(),
+                    const std::string&, const std::string&, const std::string&, bool, double,
+                    double, double>(),
            "programs"_a, "rank"_a, "ranks"_a, "folder"_a, "store"_a, "prefix"_a, "address"_a,
-           "towards"_a, "connect_seconds"_a, "silence_seconds"_a, "stall_seconds"_a)
+           "towards"_a, "traces"_a, "connect_seconds"_a, "silence_seconds"_a, "stall_seconds"_a)
+      .def_static("check_environment", &Worker::check_environment, "trains"_a)
       .def("lanes", &BoundWorker::lanes, "program"_a)
       .def("begin", &BoundWorker::begin, "program"_a, "microbatches"_a)
       .def("next", &BoundWorker::next, "outputs"_a.none())

@@ -62,18 +62,24 @@ RunTrace* Run::begin_trace(const std::string& path, trace::RunInfo about) {
   return trace_.get();
 }
 
-Status Run::finish(std::chrono::nanoseconds limit) { return finish_all(limit, Time::max()); }
-
-Status Run::leave(std::chrono::nanoseconds limit) { return finish_all(limit, now() + limit); }
-
-Status Run::finish_all(std::chrono::nanoseconds limit, Time limit_of_gather) {
+Status Run::finish(std::chrono::nanoseconds limit) {
   const bool has_trace = trace_ != nullptr && trace_->has_part();
   if (has_trace) {
     if (Status s = trace_->close(); !s.ok()) return fail(std::move(s));
   }
-  if (Status s = wait_for_all(limit, limit_of_gather); !s.ok()) return s;
+  if (Status s = wait_for_all(limit, Time::max()); !s.ok()) return s;
   is_finished_ = true;
   return has_trace && self() == 0 ? trace::finish_parts(trace_->path()) : Status();
+}
+
+Status Run::leave(std::chrono::nanoseconds limit) {
+  const bool has_trace = trace_ != nullptr && trace_->has_part();
+  Status written = has_trace ? trace_->close() : Status();
+  if (Status s = wait_for_all(limit, now() + limit); !s.ok()) return s;
+  is_finished_ = true;
+  if (has_trace && written.ok() && self() == 0) written = trace::finish_parts(trace_->path());
+  if (!written.ok()) std::fprintf(stderr, "ripeline: %s\n", written.message().c_str());
+  return {};
 }
 
 Status Run::wait_for_all(std::chrono::nanoseconds limit, Time limit_of_gather) {

@@ -89,7 +89,8 @@ class Run {
   // Ends the run. No process closes its connections before all processes have called this.
   core::Status finish(std::chrono::nanoseconds limit);
   // Does the same for a caller that may have to leave alone: waits no longer than `limit` for the
-  // others to call it, either. After a timeout they take the end of this process for a loss.
+  // others to call it, either. After a timeout they take the end of this process for a loss. A
+  // trace that cannot be completed is reported on standard error, and concerns nobody else.
   core::Status leave(std::chrono::nanoseconds limit);
 
   // Runs `work`, which may wait for other processes in its own way and must not throw, in a thread
@@ -126,7 +127,6 @@ class Run {
   bool carry_out(TaskEngine* engine);
   bool take_ends(TaskEngine* engine);
   core::Status finish_until(core::Time last);
-  core::Status finish_all(std::chrono::nanoseconds limit, core::Time limit_of_gather);
   core::Status wait_for_all(std::chrono::nanoseconds limit, core::Time limit_of_gather);
   void send();
   void look_after_peers();

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ pytest.importorskip("torch.distributed.pipelining")
 
 import torch
 import torch.distributed as dist
+from conftest import command
 from ranks import RankFailed, Ranks
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -96,6 +99,19 @@ class Member(Part):
         return Sum.apply(y, self.where)  # type: ignore[no-untyped-call]
 
 
+class Lazy(Part):
+    """A stage that makes the group in which it communicates in its first forward."""
+
+    group: Any = None
+
+    def combined(self, y: Any) -> Any:
+        if self.group is None:
+            ranks = dist.get_process_group_ranks(mesh().get_group("pipeline"))
+            self.group = dist.new_group(ranks, use_local_synchronization=True)
+        dist.all_reduce(y.detach().clone(), group=self.group)
+        return y
+
+
 def mse(output: Any, target: Any) -> Any:
     return torch.nn.functional.mse_loss(output, target)
 
@@ -133,7 +149,7 @@ def train(rank: int, name: str, kind: str, alike: bool) -> tuple[dict[int, list[
         if kind.startswith("member"):
             wrapped[stage] = Member(stage, kind.split()[-1])
             continue
-        wrapped[stage] = Part(stage)
+        wrapped[stage] = Lazy(stage) if kind == "new group" else Part(stage)
         if kind == "FSDP2":
             for part in (*wrapped[stage].layers, wrapped[stage]):
                 fully_shard(part, mesh=mesh()["pipeline"])
@@ -153,7 +169,7 @@ def train(rank: int, name: str, kind: str, alike: bool) -> tuple[dict[int, list[
         stages if len(stages) > 1 else stages[0],
         MICROBATCHES,
         loss_fn=loss_with_a_collective if kind == "loss" else mse,
-        forwards="any",
+        forwards="in order" if name == "1f1b" else "any",
     )
     ran: list[tuple[str, int]] = []
     for stage_object in stages:
@@ -163,7 +179,7 @@ def train(rank: int, name: str, kind: str, alike: bool) -> tuple[dict[int, list[
             for part in wrapped.values():
                 part.zero_grad()
             x, y = batch(0 if alike else pipeline, step)
-            if len(schedule._tasks) > 1 and kind in ("FSDP2", "DDP"):
+            if len(schedule._tasks) > 1:
                 with torch.no_grad():
                     schedule.eval(*((x,) if 0 in wrapped else ()))
             schedule.step(*((x,) if 0 in wrapped else ()), target=y)
@@ -229,7 +245,7 @@ def test_replicas_train(ranks: Ranks, name: str, kind: str) -> None:
 
 
 def test_replicas_differ_in_their_orders(ranks: Ranks) -> None:
-    """Without which the tests of replicas would show nothing."""
+    """The tests of replicas would show nothing otherwise."""
     for _ in range(10):
         results = ranks.run(train, "bf", "FSDP2", False)
         if any(results[here][1] != results[RANKS + here][1] for here in range(RANKS)):
@@ -237,7 +253,7 @@ def test_replicas_differ_in_their_orders(ranks: Ranks) -> None:
     raise AssertionError("two pipelines ran in the same order ten times")
 
 
-WHERE = {"member forward": "0F", "member backward": "1B", "loss": "1F", "DDP sync": "0F"}
+WHERE = {"member forward": "0F", "member backward": "1B", "loss": "1F", "DDP sync": "0F", "new group": "0F"}
 """Where a stage or a loss communicates for the first time."""
 KINDS = list(WHERE)
 
@@ -248,13 +264,13 @@ def test_communication_in_tasks_is_refused_where_orders_may_differ(ranks: Ranks,
         ranks.run(train, "bf", kind, kind.startswith("member"))
     tracebacks = raised.value.tracebacks
     assert sorted(tracebacks) == [0, 1, 2, 3]
-    own = [rank for rank, text in tracebacks.items() if "\nripeline.Error: this task communicates" in text]
+    own = [rank for rank, text in tracebacks.items() if re.search(r"\nripeline.Error: \d[FB]\d comm", text)]
     # One rank or both of each pipeline.
     assert {rank // RANKS for rank in own} == {0, 1}, tracebacks
-    task, group = re.escape(WHERE[kind]), r"pipeline \(gloo, ranks ([01]), ([23])\)"
+    task, group = WHERE[kind], r"\w+ \(gloo, ranks (0, 2|1, 3)\)"
     for rank in tracebacks.keys() - own:
         text = tracebacks[rank]
-        failed = rf"RunFailed: rank [01] failed: in {task}\d: ripeline.Error: this task .* process group {group}"
+        failed = rf"RunFailed: rank [01] failed: in {task}\d: ripeline.Error: {task}\d comm.* process group {group}"
         assert re.search(failed, text), text
         assert "such as 1f1b" in text
 
@@ -271,3 +287,35 @@ def test_communication_in_tasks_runs_in_a_committed_order(ranks: Ranks, kind: st
                 assert torch.equal(mine, other)
     for here in range(RANKS):
         assert results[here][1] == results[RANKS + here][1], "the same order"
+
+
+def traced(rank: int, folder: str) -> None:
+    os.environ["RIPELINE_TRACE"] = f"{folder}/run.json"
+    try:
+        train(rank, "bf", "DDP", False)
+    finally:
+        del os.environ["RIPELINE_TRACE"]
+
+
+def test_a_trace_is_of_one_pipeline(ranks: Ranks, tmp_path: Path) -> None:
+    ranks.run(traced, str(tmp_path))
+    trace = tmp_path / "run.json"
+    checked = command("check-run", trace, "--program", "bf", "-D", f"ranks={RANKS}", "-D", "limit=4")
+    assert checked.code == 0, checked.out + checked.err
+    assert f"{STEPS} whole steps of {MICROBATCHES} microbatches" in checked.out
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_which_programs_have_a_fixed_order() -> None:
+    """Beside a committed order, one op of which each rank has one stage, with its microbatches in turn."""
+    in_order = ripeline.Program("1f1b", ranks=2).sequential("forward")
+    assert in_order._program.is_committed
+    assert in_order.forward_only()._program.is_committed
+    assert not ripeline.Program("1f1b", ranks=2).forward_only()._program.is_committed
+    assert ripeline.Program("zb_v", ranks=2)._program.is_committed
+    two_stages = ripeline.Program("zb_v", ranks=2).sequential("forward").forward_only()
+    assert not two_stages._program.is_committed
+    assert not ripeline.Program("bf", ranks=2).sequential("forward", "backward")._program.is_committed
+    text = ripeline.Program("zb_h1", ranks=2).text
+    beside = ripeline.Program(text=re.sub(r"op W ([^{]*)\{", r"op W \1on comm {", text))
+    assert not beside._program.is_committed

@@ -258,32 +258,66 @@ def replicas(module: torch.nn.Module) -> ProcessGroup | None:
 
 
 class Communication:
-    """In which groups this process communicates, by the number that each gives to its operations.
+    """Watches the process groups with several processes: each of their backends counts its operations.
 
-    Groups of one process do not count, nor do those that are made later.
+    Warns of a backend that does not count.
     """
 
     def __init__(self) -> None:
         self._counts: list[tuple[ProcessGroup, Callable[[], int], list[int]]] = []
-        for group in _world.pg_map:
-            count: Any = getattr(group, "_get_sequence_number_for_group")
-            if group.size() > 1:
-                try:
-                    self._counts.append((group, count, [count()]))
-                except RuntimeError:
-                    continue  # This backend does not count.
+        self._known = 0
+        self._add_groups()
+        for _, count, last in self._counts:
+            last[0] = count()
 
     def groups(self) -> list[ProcessGroup]:
-        """Those in which it has communicated since the last call."""
+        """The groups in which this process has communicated since the last call."""
+        if len(_world.pg_map) != self._known:
+            self._add_groups()
         found = []
         for group, count, last in self._counts:
             if (now := count()) != last[0]:
                 last[0] = now
-                found.append(group)
+                if group not in found:
+                    found.append(group)
         return found
 
+    def _add_groups(self) -> None:
+        """Adds those that are new, none of whose operations has been seen."""
+        known = {id(group) for group, _, _ in self._counts}
+        for group in list(_world.pg_map):
+            if group.size() > 1 and id(group) not in known:
+                for backend in _backends_of(group):
+                    try:
+                        backend._get_sequence_number_for_group()
+                    except (AttributeError, RuntimeError):
+                        warnings.warn(
+                            f"the backend {backend.name()} does not count its operations: if a task"
+                            " communicates by it, gradients may be wrong without an error",
+                            stacklevel=6,
+                        )
+                    else:
+                        self._counts.append((group, backend._get_sequence_number_for_group, [0]))
+        self._known = len(_world.pg_map)
 
-def told(group: ProcessGroup) -> str:
+
+def _backends_of(group: ProcessGroup) -> list[Any]:
+    """One for each kind of device, but for backends that do nothing."""
+    whole: Any = group
+    backends: list[Any] = []
+    for device in whole._device_types:
+        backend = whole._get_backend(device)
+        if backend not in backends and backend.name() != "fake":
+            backends.append(backend)
+    return backends
+
+
+def has_first_process(group: ProcessGroup | None) -> bool:
+    """Whether process 0 of the job is in the group, which is that of all processes if it is None."""
+    return group is None or 0 in torch.distributed.get_process_group_ranks(group)
+
+
+def description_of(group: ProcessGroup) -> str:
     """A group's name, its backend, and its ranks."""
     ranks = torch.distributed.get_process_group_ranks(group)
     return f"{group.group_desc or group.group_name} ({group.name()}, ranks {', '.join(map(str, ranks))})"

@@ -26,9 +26,9 @@ _TRAINING, _EVALUATION = 0, 1
 Values = list[tuple[torch.Tensor | None, bool]]
 """What stages exchange: for each value, a tensor or None, and whether it wants a gradient."""
 Inputs = list[tuple[int, Values]]
-"""What a task gets: for each stage that sends something, its index and its values."""
+"""What a task gets: the index and the values of the stage that sends some, or nothing."""
 Task = Callable[[int, Inputs], Sequence[Values]]
-"""Runs a microbatch; returns the values for each stage that gets some."""
+"""Runs a microbatch; returns the values for the stage that gets some, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Own:
         self._loss_kwargs: dict[str, Any] | None = None
         self._begun = False
         """Whether a forward has run in this step."""
-        self._communicated: ProcessGroup | None = None
+        self._exempt: ProcessGroup | None = None
 
     def begin(self, batch: _Batch, loss_kwargs: dict[str, Any] | None) -> None:
         self._args, self._kwargs, self._targets = batch
@@ -68,14 +68,14 @@ class _Own:
     def end(self) -> None:
         self._args, self._kwargs, self._targets = [], [], None
 
-    def replicas_told(self) -> ProcessGroup | None:
+    def take_exempt(self) -> ProcessGroup | None:
         """The group in which DistributedDataParallel may communicate in the task that has run.
 
-        It does so in the stage's first forward and last backward, which run in the same order of
-        stages in all replicas: a stage's first forward needs the one before it, and its last
-        backward the one after it.
+        It does so in the stage's first forward and last backward. In a chain these run in the same
+        order of stages on all replicas: the first forward of a stage needs one of the stage before
+        it, and the last backward of the stage before needs one of this stage.
         """
-        group, self._communicated = self._communicated, None
+        group, self._exempt = self._exempt, None
         return group
 
     def task(self, kind: str, sends: bool) -> Task:
@@ -95,7 +95,7 @@ class _Own:
         target = None if self._targets is None else self._targets[mb]
         if not self._begun:
             self._begun = True
-            self._communicated = _pytorch.replicas(self.runner.stage.submod)
+            self._exempt = _pytorch.replicas(self.runner.stage.submod)
         given = self.runner.forward(mb, args, self._kwargs[mb], target, self._loss_kwargs)
         return [self._sendable(given)] if sends else []
 
@@ -121,7 +121,7 @@ class _Own:
         if ends:
             self._left -= 1
             if self._left == 0:
-                self._communicated = _pytorch.replicas(self.runner.stage.submod)
+                self._exempt = _pytorch.replicas(self.runner.stage.submod)
         given = [grad for grad, _ in inputs[0][1]] if inputs else []
         found = run(mb, given, ends and self._left == 0)
         if not sends:
@@ -219,6 +219,7 @@ class Schedule:
         try:
             proved = _proved(program, own, n_microbatches, forwards, backwards)
             trained = proved[_TRAINING].program
+            _ripeline.Worker.check_environment(proved[_TRAINING]._verdict)
             # Before the program, which depends on the options.
             runs = {
                 "ripeline": _ripeline.version,
@@ -227,12 +228,15 @@ class Schedule:
                 "forwards": forwards,
                 "backwards": backwards,
                 "the program": f"{trained.name} ({trained.hash})",
+                **{name: os.environ.get(name, "") for name in _INSTRUMENTS},
             }
         except Exception as error:
             refused = error
         meeting = _meeting.meet(own[0], refused, runs, limits.connect)
         self.program: Program = proved[_TRAINING].program
         """The program that trains."""
+        # A trace has one run: the first schedule of the pipeline to which the job's process 0 belongs.
+        traces = not _TRACING and _pytorch.has_first_process(own[0].group)
         try:
             self._worker = _ripeline.Worker(
                 [verdict._verdict for verdict in proved],
@@ -243,6 +247,7 @@ class Schedule:
                 meeting.prefix,
                 os.environ.get("RIPELINE_ADDRESS", ""),
                 os.environ.get("MASTER_ADDR", ""),
+                traces,
                 limits.connect,
                 limits.silence,
                 limits.stall,
@@ -258,6 +263,8 @@ class Schedule:
         self._tasks = [self._tasks_of(number) for number in range(len(proved))]
         self._committed = [verdict.program._program.is_committed for verdict in proved]
         _WORKERS[id(self._worker)] = self._worker
+        if traces:
+            _TRACING.add(id(self._worker))
         self._ends = weakref.finalize(self, _close, self._worker)
 
     def step(
@@ -391,7 +398,7 @@ class Schedule:
                 name, own, run = tasks[lane]
                 outputs = run(mb, inputs)
                 if communication is not None:
-                    _refuse(communication.groups(), own.replicas_told())
+                    _refuse(f"{name}{mb}", communication.groups(), own.take_exempt())
                 name = ""
         except _ripeline.RunFailed as failed:
             self._failed = str(failed)
@@ -503,15 +510,15 @@ def _proof(program: Program) -> Verdict:
     return verdict
 
 
-def _refuse(groups: list[ProcessGroup], allowed: ProcessGroup | None) -> None:
-    """Raises Error if a task has communicated in another group than the one that is allowed."""
+def _refuse(task: str, groups: list[ProcessGroup], exempt: ProcessGroup | None) -> None:
+    """Raises Error if a task has communicated in another group than the exempt one."""
     for group in groups:
-        if group is not allowed:
+        if group is not exempt:
             raise Error(
-                f"this task communicates in the process group {_pytorch.told(group)}, whose members"
-                " may run their tasks in different orders: their tensors would be mixed up. Take"
-                " the communication out of the stages and the loss, or take a program with a"
-                " committed order, such as 1f1b"
+                f"{task} communicates in the process group {_pytorch.description_of(group)}, whose"
+                " members may run their tasks in different orders: their tensors would be mixed up."
+                " Take the communication out of the stages and the loss, or take a program with a"
+                " committed order, such as 1f1b; evaluations have one if each rank has one stage"
             )
 
 
@@ -529,12 +536,16 @@ _LONGEST_TRACE = 6144
 
 _WORKERS: dict[int, _ripeline.Worker] = {}
 """Those that are connected."""
+_TRACING: set[int] = set()
+"""The ids of those whose steps RIPELINE_TRACE may record: one at most."""
+_INSTRUMENTS = ("RIPELINE_TRACE", "RIPELINE_DELAY")
 _LEAVES = 10.0
 """The seconds for which a rank that ends waits for the others to end theirs."""
 
 
 def _close(worker: _ripeline.Worker) -> None:
     """Leaves with the other ranks; or at once if an exception ends this process, which they see."""
+    _TRACING.discard(id(worker))
     if _WORKERS.pop(id(worker), None) is not None:
         worker.close(0 if hasattr(sys, "last_value") else _LEAVES)
 
