@@ -97,8 +97,10 @@ def test_links_have_a_bandwidth() -> None:
 @pytest.mark.parametrize("name", library())
 def test_every_number_of_ranks(name: str) -> None:
     verdict = Program(name, ranks=3).verify(ranks="any", times=False)
-    done = command("verify", name, "-D", "ranks=any", "--no-times", "--format", "json")
-    assert (done.code, done.out) == (code_of(verdict.outcome), verdict.json())
+    flags = (name, "-D", "ranks=any", "--no-times")
+    text = command("verify", *flags)
+    assert (text.code, text.out) == (code_of(verdict.outcome), verdict.text)
+    assert command("verify", *flags, "--format", "json").out == verdict.json()
 
 
 def test_every_number_of_ranks_of_other_programs(hanging: Path, tmp_path: Path) -> None:

@@ -8,22 +8,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from conftest import HANGS, SOURCE
 
 pytest.importorskip("torch")
 
 EXAMPLE = SOURCE / "examples" / "python" / "train_gpt.py"
 SECONDS = 240
 
-# It trains, and trains once more with gradients of the last stage that grow by a thousandth.
-TWICE = f"""\
+# It refuses the program of the file mine.ripe beside it, it trains, and it trains once more with gradients
+# of the last stage that grow by a thousandth.
+THRICE = f"""\
 import sys
 sys.path.insert(0, {str(EXAMPLE.parent)!r})
 import train_gpt
 train_gpt.dist.destroy_process_group = lambda: None
-if train_gpt.main() != 0:
-    raise SystemExit("the first run fails")
+trains = sys.argv[1:]
+sys.argv[1:] = ["--schedule", __file__.replace("thrice.py", "mine.ripe")]
+try:
+    train_gpt.main()
+except train_gpt.ripeline.Error as error:
+    print("refused:", error, flush=True)
 train_gpt.dist.init_process_group = lambda *_: None
+sys.argv[1:] = trains
+if train_gpt.main() != 0:
+    raise SystemExit("a gradient is wrong")
 right = train_gpt.ripeline.torch.Schedule.step
 def wrong(schedule, *args, **kwargs):
     right(schedule, *args, **kwargs)
@@ -54,10 +62,12 @@ def losses_in(output: str) -> list[float]:
 
 
 def test_two_processes_learn_and_the_check_finds_a_wrong_gradient(tmp_path: Path) -> None:
-    script = tmp_path / "twice.py"
-    script.write_text(TWICE)
+    (tmp_path / "mine.ripe").write_text(HANGS)
+    script = tmp_path / "thrice.py"
+    script.write_text(THRICE)
     code, output = torchrun(2, script, "--steps", 8, "--microbatches", 5, "--check")
     assert code == 1, output
+    assert output.count("refused: this program is not proved, so it cannot train") == 2, output
     losses = losses_in(output)
     assert len(losses) == 10 and losses[7] < losses[0] - 1, output
     assert "8 steps, all gradients right\n" in output

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import torch
 import torch.distributed.pipelining.stage
 from torch._C._distributed_c10d import Store as Store  # for other modules, too
+from torch.autograd.graph import GradientEdge, Node
 from torch.distributed import ProcessGroup
 from torch.distributed.distributed_c10d import _world
-from torch.autograd.graph import GradientEdge, Node
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
 
